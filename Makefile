@@ -1,0 +1,100 @@
+# The only commands one needs. Each does its own set-up, and does nothing twice.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --warn-undefined-variables
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+# `make bench BENCH=quick`, or the names of parts: see `python -m bench --help`.
+BENCH ?=
+# Seconds per fuzz target.
+FUZZ_SECONDS ?= 600
+# Arguments for pytest: `make pytest ARGS="-k cli"`.
+ARGS ?=
+
+BIN := .venv/bin
+READY := .venv/ready
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
+# The wheel and the tests of the crates with Arrow select the same packages with the same features and profile: Arrow and Parquet,
+# most of the building time, are compiled once.
+ARROW_CRATES := --package trustbed-record --package trustbed-py
+export VIRTUAL_ENV := $(CURDIR)/.venv
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: help setup demo test lint test-rust pytest bench fuzz docs validate lock clean
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+# Set-up: one stamp per finished step, inside .venv, so that removing .venv starts again.
+
+$(READY)/toolchain: tools/setup.sh
+	tools/setup.sh toolchain $(PYTHON)
+	mkdir -p $(READY)
+	touch $@
+
+$(READY)/run: requirements.txt $(READY)/toolchain
+	tools/setup.sh python $(PYTHON) requirements.txt
+	touch $@
+
+$(READY)/develop: requirements.txt requirements-dev.txt $(READY)/run
+	tools/setup.sh python $(PYTHON) requirements-dev.txt
+	touch $@
+
+$(READY)/command: $(RUST) $(READY)/run
+	maturin develop --release --locked
+	touch $@
+
+.PHONY: tools
+tools:
+	@tools/setup.sh tools
+
+setup: $(READY)/develop $(READY)/command tools ## Everything that working on trustbed needs
+
+demo: $(READY)/command ## Judge five real recordings and write report.html
+	$(BIN)/python tools/demo.py
+
+test: setup ## Everything that must hold: lint, Rust tests, Python tests
+	$(MAKE) --no-print-directory lint
+	$(MAKE) --no-print-directory test-rust
+	$(MAKE) --no-print-directory pytest
+
+lint: $(READY)/develop $(READY)/command ## Formatting, clippy, ruff, mypy, import-linter, stubtest
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	ruff format --check --quiet python bench tools tests
+	ruff check --quiet
+	mypy
+	python -m mypy.stubtest trustbed._core
+	lint-imports
+
+# The crates without Arrow run with overflow checks and debug assertions (dev profile); those with it reuse the wheel's build.
+test-rust: $(READY)/command
+	cargo test --workspace --exclude trustbed-record --exclude trustbed-py --locked --quiet
+	cargo test --release $(ARROW_CRATES) --features pyo3/extension-module --locked --quiet
+
+pytest: $(READY)/develop $(READY)/command
+	python -m pytest $(ARGS)
+
+bench: $(READY)/develop $(READY)/command tools ## Speed and memory against tcpdump, tcptrace and tshark (BENCH=quick for a short one)
+	python -m bench $(BENCH)
+
+fuzz: ## Every fuzz target for FUZZ_SECONDS (600)
+	tools/setup.sh fuzz
+	tools/fuzz.sh $(FUZZ_SECONDS)
+
+docs: $(READY)/develop $(READY)/command ## docs/tables.md, docs/findings.md, docs/diagnosis.md and the crates' documentation
+	python tools/generate_docs.py
+	cargo doc --workspace --no-deps --locked --quiet
+
+validate: $(READY)/develop $(READY)/command tools ## Every capture against tcptrace and tshark; writes docs/validation.md
+	python -m validation $(ARGS)
+
+lock: $(READY)/develop ## New exact versions from pyproject.toml and the Cargo.toml files
+	python tools/lock_requirements.py
+	cargo update
+
+clean: ## Removes what was built (not the captures of the bench)
+	rm -rf .venv target build dist report.html
