@@ -1,0 +1,13 @@
+//! Quantities with types, and the one grammar in which people write them.
+//!
+//! Nothing in this workspace passes a bare number of milliseconds or megabits: a moment is [`Ns`], a duration is
+//! [`Span`], a TCP sequence number is [`Seq`], and what a person types (`20ms`, `10Mbit/s`, `0.1%`, `64KiB`) is read
+//! by [`Span`], [`Rate`], [`Ratio`] and [`Size`] through [`std::str::FromStr`].
+
+mod grammar;
+mod seq;
+mod time;
+
+pub use grammar::{QuantityError, Rate, Ratio, Size};
+pub use seq::Seq;
+pub use time::{Ns, Span};

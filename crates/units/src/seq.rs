@@ -1,0 +1,16 @@
+//! TCP sequence numbers, unwrapped to 64 bits (`methods` of the project: flows, section 3).
+
+/// A 32-bit TCP sequence or acknowledgement number as it stands in the header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Seq(pub u32);
+
+impl Seq {
+    /// The 64-bit offset nearest to `reference` whose low 32 bits are this number.
+    ///
+    /// `unwrap(x, ref) = ref + signed32(x − low32(ref))`: right as long as the true offset lies within 2³¹ of the reference.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, reason = "modular arithmetic is the point")]
+    pub const fn unwrap_near(self, reference: i64) -> i64 {
+        reference.wrapping_add(self.0.wrapping_sub(reference as u32) as i32 as i64)
+    }
+}

@@ -1,0 +1,66 @@
+//! Two hashes of a packet: one that both directions of a flow share, and one that tells packets apart.
+//!
+//! Both fold 128-bit products (the mixing step of wyhash) with fixed constants, so they are the same in every run and
+//! on every platform. They are **not** safe against an adversary: whoever knows the constants can make flows
+//! collide. That is accepted because results must be reproducible, and because the connection table is cut into shards
+//! that are each capped and evict with a count: colliding flows cost time in one shard, never unbounded memory.
+
+use crate::Packet;
+
+// Odd constants with irregular bits (digits of π), as good as any others.
+const K0: u64 = 0x243f_6a88_85a3_08d3;
+const K1: u64 = 0x1319_8a2e_0370_7345;
+const K2: u64 = 0xa409_3822_299f_31d1;
+const K3: u64 = 0x082e_fa98_ec4e_6c89;
+
+/// The two halves of the 128-bit product, folded onto each other.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the two halves are wanted")]
+const fn fold(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[inline]
+fn halves(address: &[u8; 16]) -> (u64, u64) {
+    let address = u128::from_be_bytes(*address);
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves are wanted")]
+    let halves = ((address >> 64) as u64, address as u64);
+    halves
+}
+
+#[inline]
+fn endpoint(address: &[u8; 16], port: u16) -> u64 {
+    let (high, low) = halves(address);
+    // The port lands where an IPv4-mapped address has zeros.
+    fold(high ^ K0, low ^ (u64::from(port) << 48) ^ K1)
+}
+
+/// The hash of a flow key, the same for both directions.
+#[inline]
+pub(crate) fn flow(source: &[u8; 16], source_port: u16, destination: &[u8; 16], destination_port: u16, protocol: u8) -> u64 {
+    let sum = endpoint(source, source_port).wrapping_add(endpoint(destination, destination_port));
+    fold(sum ^ K2, K3 ^ u64::from(protocol))
+}
+
+/// A hash of everything by which a packet is known again when a capture holds it twice: addresses, ports, protocol, sequence and
+/// acknowledgement numbers, payload length, TCP flags, timestamp, IP identification and transport checksum.
+///
+/// It depends on the direction. Equal packets have equal fingerprints in every run; that different packets share one has
+/// a chance of about 2⁻⁶⁴ per pair.
+#[inline]
+pub fn fingerprint(packet: &Packet) -> u64 {
+    let (source_high, source_low) = halves(&packet.source);
+    let (destination_high, destination_low) = halves(&packet.destination);
+    let ports = u64::from(packet.source_port) << 48 | u64::from(packet.destination_port) << 32;
+    let small = u64::from(packet.ip_id) << 16 | u64::from(packet.checksum);
+    let numbers = u64::from(packet.seq) << 32 | u64::from(packet.ack);
+    let sizes = u64::from(packet.payload) << 32 | u64::from(packet.tsval);
+    let kind = u64::from(packet.flags.0) << 8 | u64::from(packet.protocol);
+
+    let mut state = fold(source_high ^ K0, source_low ^ K1);
+    state = fold(state ^ destination_high, destination_low ^ K2);
+    state = fold(state ^ ports ^ small, numbers ^ K3);
+    state = fold(state ^ sizes, kind ^ K1);
+    fold(state ^ K0, K2)
+}
