@@ -34,7 +34,6 @@ impl Batch {
     }
 
     /// Appends a packet; `options` are kept when its bits say that it carries any.
-    #[inline]
     pub(crate) fn push(&mut self, mut packet: Packet, options: Options) {
         if packet.bits.any(crate::Bits::OPTIONS) {
             packet.options = u32::try_from(self.options.len()).unwrap_or(u32::MAX);

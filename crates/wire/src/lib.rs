@@ -3,12 +3,14 @@
 
 mod batch;
 mod decoder;
+mod fast;
 mod fragments;
 mod frame;
 mod hash;
 mod link;
 mod locate;
 mod network;
+mod options;
 mod packet;
 mod record;
 mod skip;

@@ -32,6 +32,9 @@ pub(crate) struct Located<'a> {
     pub(crate) vlan: u16,
 }
 
+/// The ARPHRD number of netlink devices, which put a netlink family where others put an `EtherType`.
+pub(crate) const NETLINK: u16 = 824;
+
 /// The point-to-point protocol numbers of IPv4 and IPv6 (RFC 1332, RFC 5072).
 const PPP_IPV4: u16 = 0x0021;
 const PPP_IPV6: u16 = 0x0057;
@@ -140,8 +143,6 @@ fn pppoe(frame: Frame<'_>) -> Result<Located<'_>, Skip> {
 
 /// What follows a Linux cooked header: an `EtherType`, except for a few device types.
 fn cooked(frame: Frame<'_>, device: [u8; 2], protocol: [u8; 2]) -> Result<Located<'_>, Skip> {
-    /// Netlink devices put a netlink family where others put an `EtherType`.
-    const NETLINK: u16 = 824;
     /// The kernel's number for "an LLC header follows".
     const LLC: u16 = 0x0004;
     match (u16::from_be_bytes(device), u16::from_be_bytes(protocol)) {
