@@ -4,10 +4,13 @@
 //! [`Span`], a TCP sequence number is [`Seq`], and what a person types (`20ms`, `10Mbit/s`, `0.1%`, `64KiB`) is read
 //! by [`Span`], [`Rate`], [`Ratio`] and [`Size`] through [`std::str::FromStr`].
 
+mod error;
 mod grammar;
+mod quantity;
 mod seq;
 mod time;
 
-pub use grammar::{QuantityError, Rate, Ratio, Size};
+pub use error::QuantityError;
+pub use quantity::{Rate, Ratio, Size};
 pub use seq::Seq;
 pub use time::{Ns, Span};

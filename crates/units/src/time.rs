@@ -7,6 +7,17 @@ use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 pub struct Ns(pub i64);
 
 /// A duration in nanoseconds, signed.
+///
+/// Read as `20ms`, `1.5s`, `40us`, `40µs`, `100ns`, `2min` or `1h`; a bare number is refused, except 0. Written exactly, so that reading
+/// gives the same duration again; a precision rounds.
+///
+/// ```
+/// use trustbed_units::Span;
+/// assert_eq!("1.5s".parse(), Ok(Span::from_millis(1500)));
+/// assert_eq!(Span(1_234_567).to_string(), "1.234567ms");
+/// assert_eq!(format!("{:.1}", Span(1_234_567)), "1.2ms");
+/// assert!("20".parse::<Span>().is_err());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(pub i64);
 
