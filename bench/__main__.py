@@ -1,0 +1,162 @@
+"""`python -m bench [quick] [PART…]`: measures, prints every figure with what it should be, and keeps them in bench-data/results.json."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from bench.captures import FOLDER, Captures
+from bench.flood import flood
+from bench.memory import measure_flood, measure_peaks
+from bench.process import ProgramFailed, program, run
+from bench.speed import Costs, Target, compare, compare_workers, measure_cpu, programs, slopes, start_up
+
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """How large the bench is.
+
+    Attributes:
+        block: Packets of the block that the captures repeat.
+        sizes: Packets of the three captures.
+        tshark_sizes: Packets of the two captures that tshark reads.
+        rounds: Repetitions of every figure.
+        half_open: Connections of the flood.
+    """
+
+    block: int
+    sizes: tuple[int, int, int]
+    tshark_sizes: tuple[int, int]
+    rounds: int
+    half_open: int
+
+
+FULL = Scale(
+    block=MILLION, sizes=(MILLION, 4 * MILLION, 16 * MILLION), tshark_sizes=(MILLION, 4 * MILLION), rounds=5, half_open=5 * MILLION
+)
+QUICK = Scale(block=250_000, sizes=(250_000, MILLION, 4 * MILLION), tshark_sizes=(250_000, 500_000), rounds=3, half_open=MILLION)
+
+
+class Bench:
+    """Runs parts and remembers every figure."""
+
+    def __init__(self, scale: Scale) -> None:
+        self._scale = scale
+        self._captures = Captures(block_packets=scale.block)
+        self._targets: list[Target] = []
+        self._facts: dict[str, object] = {"scale": asdict(scale), "templates": [template.name for template in self._captures.templates]}
+
+    def speed(self) -> None:
+        """CPU per packet against the other programs."""
+        heading("CPU per packet (user and system, one worker, medians of rounds in turns)")
+        costs = measure_cpu(self._captures, programs(self._scale.sizes, self._scale.tshark_sizes), self._scale.rounds)
+        self._facts["cpu_seconds"] = costs
+        print_costs(costs)
+        self._keep(compare(costs))
+
+    def workers(self) -> None:
+        """Wall time of two workers against one."""
+        heading("two workers")
+        one, two, target = compare_workers(self._captures.of(self._scale.sizes[-1]), self._scale.rounds)
+        self._facts["wall_seconds"] = {"one worker": one, "two workers": two}
+        print(f"  one worker {one:.2f} s, two workers {two:.2f} s, {os.cpu_count()} cores")
+        self._keep([target])
+
+    def start(self) -> None:
+        """CPU of the start."""
+        heading("start")
+        self._keep([start_up(max(self._scale.rounds, 5))])
+
+    def memory(self) -> None:
+        """Peak memory over the sizes."""
+        heading("memory (private; pages of the mapped file are left out)")
+        self._keep(measure_peaks([self._captures.of(size) for size in self._scale.sizes]))
+
+    def flood(self) -> None:
+        """Peak memory and evictions on a flood."""
+        heading("flood")
+        result = measure_flood(flood(self._scale.half_open))
+        self._facts["flood"] = {"evicted": result.evicted, "cpu_seconds": result.cost.cpu_seconds}
+        for workers, evicted in result.evicted.items():
+            print(f"  evicted and counted with {workers} {'worker' if workers == 1 else 'workers'}: {evicted}")
+        different = len(set(result.evicted.values())) - 1
+        self._keep([result.peak, Target(what="different counts of evictions for other numbers of workers", value=different, limit=0)])
+
+    def _keep(self, targets: list[Target]) -> None:
+        for target in targets:
+            print("  " + sentence(target))
+        self._targets += targets
+
+    def finish(self) -> None:
+        """Says which targets hold, and writes the results. A missed one is a result, not an error."""
+        missed = [target for target in self._targets if not target.holds]
+        heading(f"{len(self._targets) - len(missed)} of {len(self._targets)} targets hold")
+        for target in missed:
+            print("  " + sentence(target))
+        kept = {"machine": machine(), **self._facts, "targets": [asdict(target) | {"holds": target.holds} for target in self._targets]}
+        (FOLDER / "results.json").write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+
+
+def heading(text: str) -> None:
+    """Prints a heading."""
+    print(f"\n{text}", flush=True)
+
+
+def sentence(target: Target) -> str:
+    """A target in a line: what, how much, how much it should be, whether it is."""
+    unit = f" {target.unit}" if target.unit else ""
+    asked = f"≤ {target.limit:g}{unit}" if target.lower is None else f"{target.lower:g} … {target.limit:g}{unit}"
+    return f"{'holds ' if target.holds else 'MISSED'}  {target.what}: {target.value:.3g}{unit} (should be {asked})"
+
+
+def print_costs(costs: Costs) -> None:
+    """A table of CPU seconds per program and size, and the slope."""
+    per_packet = slopes(costs)
+    for name, by_size in costs.items():
+        seconds = "  ".join(f"{size / 1e6:g} M: {cpu:.2f} s" for size, cpu in by_size.items())
+        print(f"  {name:<9} {per_packet[name]:>8.0f} ns a packet   ({seconds})")
+
+
+def machine() -> dict[str, object]:
+    """What the figures were measured on."""
+    return {
+        "cores": os.cpu_count(),
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+        "trustbed": run([program("trustbed"), "--version"], keep_output=True).output.strip(),
+    }
+
+
+def main() -> int:
+    """Runs what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Speed and memory of `trustbed analyze`, with their targets.")
+    parts: dict[str, Callable[[Bench], None]] = {
+        "speed": Bench.speed,
+        "workers": Bench.workers,
+        "start": Bench.start,
+        "memory": Bench.memory,
+        "flood": Bench.flood,
+    }
+    parser.add_argument("words", nargs="*", choices=[*parts, "quick", []], metavar="PART", help=f"quick, or some of: {', '.join(parts)}")
+    words = parser.parse_args().words
+    FOLDER.mkdir(exist_ok=True)
+    try:
+        bench = Bench(QUICK if "quick" in words else FULL)
+        for name in [word for word in words if word in parts] or parts:
+            parts[name](bench)
+        bench.finish()
+    except ProgramFailed as error:
+        print(f"error: {error}\nhint: run it by hand; make setup installs what is missing", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

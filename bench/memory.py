@@ -1,0 +1,63 @@
+"""How much private memory an analysis needs: on captures of several lengths, and on a flood of half-open connections.
+
+What an analysis may need: a fixed part, something per open connection and per outstanding segment. How many connections of a built
+capture are open at once is not known exactly; it is bounded by those of the last 600 s of capture time, after which a silent
+connection ends.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+
+from bench.captures import Capture
+from bench.process import Cost, run
+from bench.speed import Program, Target, trustbed_command
+
+FIXED_BYTES = 150_000_000
+BYTES_PER_CONNECTION = 600
+FLOOD_BYTES = 1_000_000_000
+
+# Asks the library for what the flood's connections came to: how many were evicted, and the packets that were seen.
+_COUNT = "import json, sys, trustbed; print(json.dumps(trustbed.analyze(sys.argv[1], workers=int(sys.argv[2])).capture))"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flood:
+    """What became of a flood.
+
+    Attributes:
+        peak: Private memory against its limit.
+        cost: What the run cost.
+        evicted: Connections that were evicted and counted, per number of workers.
+    """
+
+    peak: Target
+    cost: Cost
+    evicted: dict[int, int]
+
+
+def measure_peaks(captures: list[Capture]) -> list[Target]:
+    """Peak private memory of one worker per capture, in bytes, against what it may need for all its connections being open."""
+    targets = []
+    for capture in captures:
+        cost = run(Program(name="trustbed", command=trustbed_command(1), sizes=()).on(capture), watch_memory=True)
+        limit = FIXED_BYTES + BYTES_PER_CONNECTION * capture.connections
+        what = f"peak private memory, {capture.packets / 1e6:g} million packets, {capture.connections} connections"
+        targets.append(Target(what=what, value=(cost.peak_private_bytes or 0) / 1e6, limit=limit / 1e6, unit="MB"))
+    return targets
+
+
+def measure_flood(capture: Capture, workers: tuple[int, ...] = (1, 2)) -> Flood:
+    """Peak private memory on a flood, and its evictions for several numbers of workers."""
+    cost = run(Program(name="trustbed", command=trustbed_command(1), sizes=()).on(capture), watch_memory=True)
+    what = f"peak private memory, flood of {capture.connections / 1e6:g} million half-open connections"
+    peak = Target(what=what, value=(cost.peak_private_bytes or 0) / 1e6, limit=FLOOD_BYTES / 1e6, unit="MB")
+    return Flood(peak=peak, cost=cost, evicted={number: count_evicted(capture, number) for number in workers})
+
+
+def count_evicted(capture: Capture, workers: int) -> int:
+    """How many connections the analysis says it evicted."""
+    answer = run([sys.executable, "-c", _COUNT, str(capture.path), str(workers)], keep_output=True)
+    return int(json.loads(answer.output)["connections_evicted"])
