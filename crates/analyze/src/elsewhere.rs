@@ -1,0 +1,102 @@
+//! The sender's view from a capture that is not beside the sender.
+//!
+//! What the capture sees leave the receiver's side reaches the sender later, and what the sender sent arrived later: both
+//! ways together take the smallest time from a packet towards the sender to the sender's answer. Acknowledgements are
+//! therefore held back by that time before the sender "receives" them; data count when they are seen. Whether a pause
+//! was the sender's or the network's is told by the sender's own clock in the timestamp option: if it stood still
+//! while the capture's ran, the network held the packets.
+//!
+//! Bias: queueing on the way to the capture looks like lateness of the sender unless timestamps show it; estimates, not measurements.
+
+use std::collections::VecDeque;
+
+use trustbed_units::{Ns, Span};
+
+use crate::{SenderView, Sent, Turn};
+
+/// The sender's clock as its TSval shows it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SenderClock {
+    first: Option<(u32, Ns)>,
+    last: Option<(u32, Ns)>,
+}
+
+/// Capture time needed before a tick can be told.
+const SPAN: Span = Span::from_millis(100);
+/// Ticks that real stacks use.
+const TICKS: [f64; 5] = [1e3, 1e6, 2e6, 4e6, 10e6];
+
+impl SenderClock {
+    /// A data packet with `tsval` was seen.
+    #[inline]
+    pub fn on_data(&mut self, tsval: u32, now: Ns) {
+        self.first.get_or_insert((tsval, now));
+        self.last = Some((tsval, now));
+    }
+
+    /// Nanoseconds per tick, snapped to the ticks in use when it is near one.
+    pub fn tick(&self) -> Option<f64> {
+        let ((first, then), (last, now)) = (self.first?, self.last?);
+        let ticks = f64::from(last.wrapping_sub(first));
+        let passed = now - then;
+        if passed < SPAN || ticks < 8.0 {
+            return None;
+        }
+        let tick = passed.as_f64() / ticks;
+        Some(TICKS.into_iter().find(|t| (tick / t - 1.0).abs() < 0.2).unwrap_or(tick))
+    }
+
+    /// TSval of the last data packet.
+    pub fn last(&self) -> Option<(u32, Ns)> {
+        self.last
+    }
+}
+
+/// A sender view fed from elsewhere.
+#[derive(Debug, Clone, Default)]
+pub struct Elsewhere {
+    /// The view.
+    pub view: SenderView,
+    waiting: VecDeque<(Ns, i64, u32, bool)>,
+}
+
+/// Acknowledgements under way at most.
+const MOST: usize = 4096;
+
+impl Elsewhere {
+    /// A view that begins with what is known of the connection.
+    pub fn new(una: i64, window: u32, snd_max: i64) -> Self {
+        Self { view: SenderView::new(una, window, snd_max), waiting: VecDeque::new() }
+    }
+
+    /// A packet of the receiver passed the capture on its way to the sender.
+    pub fn on_ack(&mut self, now: Ns, una: i64, window: u32, in_recovery: bool) {
+        if self.waiting.len() >= MOST {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back((now, una, window, in_recovery));
+    }
+
+    /// Data passed the capture; `way` is the smallest time from the capture to the sender and back.
+    pub fn on_data(&mut self, sent: &Sent, way: Span, in_recovery: bool) -> Option<Turn> {
+        while let Some(&(seen, una, window, recovering)) = self.waiting.front()
+            && seen + way <= sent.now
+        {
+            self.waiting.pop_front();
+            self.view.on_receive(seen + way, una, window, sent.mss, recovering);
+        }
+        self.view.on_send(sent, in_recovery)
+    }
+
+    /// The clock stepped.
+    pub fn on_clock_step(&mut self) {
+        self.waiting.clear();
+        self.view.on_clock_step();
+    }
+}
+
+/// Whether the network, not the sender, explains a pause of `paused` between two data packets whose TSval differ by `ticks`.
+pub fn held_by_network(paused: Span, ticks: u32, tick: f64) -> bool {
+    let own = f64::from(ticks) * tick;
+    own + tick + 0.1 * paused.as_f64() < paused.as_f64()
+}

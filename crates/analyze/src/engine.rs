@@ -1,0 +1,97 @@
+//! The analysis of a whole capture, cut into a fixed number of shards by flow hash.
+//!
+//! A shard is a connection table with its observer and sees only its own packets, so its rows do not depend on what other
+//! shards do nor on how many workers share them. Rows are put in order by the packet at which they came to be.
+
+use trustbed_flow::{Limits, Table, TableFacts};
+use trustbed_wire::Batch;
+
+use crate::meter::{Ended, Meter, Options};
+use crate::samples::Samples;
+
+/// Shards, whatever the number of workers.
+pub const SHARDS: usize = 64;
+
+/// The shard of a flow.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "six bits")]
+pub fn shard_of(flow_hash: u64) -> usize {
+    // The low bits choose the bucket inside a table, the highest ones its tag: these are in between.
+    (flow_hash >> 40) as usize % SHARDS
+}
+
+/// A set of shards: all of them, or one worker's.
+#[derive(Debug)]
+pub struct Shards {
+    tables: Vec<Table<Meter>>,
+    meter: Meter,
+    worker: usize,
+    workers: usize,
+}
+
+/// What came to be since the last time somebody asked.
+#[derive(Debug, Default)]
+pub struct Rows {
+    /// Connections that ended.
+    pub ended: Vec<Ended>,
+    /// Rows of the per-packet tables.
+    pub samples: Samples,
+}
+
+impl Shards {
+    /// The shards of worker `worker` of `workers`.
+    pub fn new(options: Options, limits: Limits, worker: usize, workers: usize) -> Self {
+        let own = (0..SHARDS).filter(|shard| shard % workers == worker).count();
+        Self { tables: (0..own).map(|_| Table::new(limits)).collect(), meter: Meter::new(options), worker, workers }
+    }
+
+    /// Takes packets in order; those of other workers' shards are passed over.
+    pub fn on_batch(&mut self, batch: &Batch, epoch: u32) {
+        for packet in &batch.packets {
+            let shard = shard_of(packet.flow_hash);
+            if self.workers == 1 {
+                self.tables[shard].on_packet(packet, batch.options_of(packet), epoch, &mut self.meter);
+            } else if shard % self.workers == self.worker {
+                self.tables[shard / self.workers].on_packet(packet, batch.options_of(packet), epoch, &mut self.meter);
+            }
+        }
+    }
+
+    /// The capture is over.
+    pub fn finish(&mut self) {
+        for table in &mut self.tables {
+            table.finish(&mut self.meter);
+        }
+    }
+
+    /// Takes what came to be.
+    pub fn take(&mut self) -> Rows {
+        Rows {
+            ended: std::mem::take(&mut self.meter.ended),
+            samples: self.meter.samples.as_mut().map(std::mem::take).unwrap_or_default(),
+        }
+    }
+
+    /// What the tables did.
+    pub fn facts(&self) -> TableFacts {
+        self.tables.iter().map(Table::facts).fold(TableFacts::default(), |a, b| TableFacts { evicted: a.evicted + b.evicted, most: a.most + b.most })
+    }
+}
+
+impl Rows {
+    /// Joins the rows that several workers made of the same packets, and puts them in order.
+    pub fn join(parts: Vec<Self>) -> Self {
+        let mut all = Self::default();
+        for mut part in parts {
+            all.ended.append(&mut part.ended);
+            all.samples.rtt.append(&mut part.samples.rtt);
+            all.samples.spacing.append(&mut part.samples.spacing);
+            all.samples.segments.append(&mut part.samples.segments);
+        }
+        all.ended.sort_by_key(|e| (e.at_index, e.connection.connection));
+        all.samples.rtt.sort_by_key(|r| (r.index, r.transfer, r.kind as u8));
+        all.samples.spacing.sort_by_key(|r| r.index);
+        all.samples.segments.sort_by_key(|r| r.index);
+        all
+    }
+}

@@ -1,0 +1,36 @@
+//! From connection events to numbers: round trips, timers, spacing, windows, delivery rate, loss, limiting states, and where the
+//! capture was taken. Pure and streaming: time is the capture's, memory is bounded per transfer.
+
+mod achievable;
+mod delivery;
+mod distribution;
+mod elsewhere;
+mod engine;
+mod loss;
+mod meter;
+mod place;
+mod rto;
+mod samples;
+mod sender;
+mod series;
+mod stalls;
+mod summary;
+mod transfer;
+mod window;
+
+pub use achievable::{Path, window_bound};
+pub use delivery::{Delivery, Rates};
+pub use distribution::{Distribution, TimeWeighted};
+pub use elsewhere::{Elsewhere, SenderClock};
+pub use engine::{Rows, SHARDS, Shards, shard_of};
+pub use loss::{Losses, Silence, Silences};
+pub use meter::{Ended, Meter, Options};
+pub use place::{At, Location, Place, PlaceFrom};
+pub use rto::{Rto, RtoValues};
+pub use samples::{RttKind, RttRow, Samples, SegmentRow, SpacingRow, TransferId};
+pub use sender::{Category, Pause, SenderView, Sent, Turn};
+pub use series::{Point, Series, Thinned};
+pub use stalls::{HostStall, host_overlap, host_stalls};
+pub use summary::{Charts, ConnectionRow, Times, Trail, TransferRow};
+pub use transfer::{Refused, Transfer};
+pub use window::WindowTime;

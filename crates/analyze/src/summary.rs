@@ -1,0 +1,624 @@
+//! Rows: what a connection and a transfer amount to when they are over. All times are nanoseconds, all rates bytes per
+//! second; `None` is unknown, never zero. `trustbed-record` says what each column means.
+
+use trustbed_flow::{Connection, Counters, State};
+use trustbed_units::{Ns, Span};
+
+use crate::place::{At, Location, PlaceFrom};
+use crate::samples::TransferId;
+use crate::series::Series;
+use crate::transfer::USUAL;
+use crate::{Options, Pause, Path, Place, SenderView, Silence, Transfer};
+
+/// One connection.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "each field is a column, described in trustbed-record")]
+pub struct ConnectionRow {
+    pub connection: u64,
+    pub protocol: u8,
+    pub initiator: ([u8; 16], u16),
+    pub responder: ([u8; 16], u16),
+    pub ipv6: bool,
+    pub start: Ns,
+    pub last: Ns,
+    pub state: State,
+    pub evicted: bool,
+    pub midstream: bool,
+    pub from_initiator: Counters,
+    pub from_responder: Counters,
+    pub packets_after_close: u32,
+    pub location: Location,
+    pub handshake_rtt: Option<Span>,
+    pub acknowledged_unseen: u64,
+    pub one_sided: bool,
+    pub offloaded: bool,
+    pub flags: Vec<&'static str>,
+}
+
+impl ConnectionRow {
+    pub(crate) fn of<T>(connection: &Connection<T>, options: Options, evicted: bool) -> Self {
+        let first = connection.initiator_direction();
+        let (own, other) = (&connection.streams[first], &connection.streams[1 - first]);
+        let mut location = Location::of(connection);
+        if let Some(at) = options.at {
+            let larger_by_initiator = own.counters.unique >= other.counters.unique;
+            location.from = PlaceFrom::Given;
+            location.place = match (at, larger_by_initiator) {
+                (At::Sender, true) | (At::Receiver, false) => Place::Initiator,
+                (At::Sender, false) | (At::Receiver, true) => Place::Responder,
+                (At::Middle, _) => Place::Middle,
+                (At::Unknown, _) => Place::Unknown,
+            };
+        }
+        let handshake = &connection.handshake;
+        let handshake_rtt = handshake.to_responder().zip(handshake.to_initiator()).map(|(there, back)| there + back);
+        Self {
+            connection: connection.first_index,
+            protocol: connection.key.protocol,
+            initiator: connection.key.source(first),
+            responder: connection.key.source(1 - first),
+            ipv6: connection.ipv6,
+            start: connection.start,
+            last: connection.last,
+            state: connection.state,
+            evicted,
+            midstream: connection.flags.midstream,
+            from_initiator: own.counters,
+            from_responder: other.counters,
+            packets_after_close: connection.packets_after_close,
+            location,
+            handshake_rtt,
+            acknowledged_unseen: own.acknowledged_unseen() + other.acknowledged_unseen(),
+            one_sided: connection.key.protocol == 6 && (own.counters.packets == 0 || other.counters.packets == 0),
+            offloaded: own.seen.offloaded || other.seen.offloaded,
+            flags: flags_of(connection),
+        }
+    }
+}
+
+fn flags_of<T>(connection: &Connection<T>) -> Vec<&'static str> {
+    let [low, high] = &connection.streams;
+    let flags = connection.flags;
+    let either = |test: fn(&trustbed_flow::Seen) -> bool| test(&low.seen) || test(&high.seen);
+    let all = [
+        (flags.midstream, "midstream"),
+        (flags.simultaneous_open, "simultaneous_open"),
+        (flags.stray_syn, "stray_syn"),
+        (flags.stray_reset, "stray_rst"),
+        (flags.clock_step, "clock_step"),
+        (flags.inner, "inner"),
+        (flags.snapped, "snapped"),
+        (flags.congestion_experienced, "congestion_experienced"),
+        (either(|s| s.offloaded), "offloaded"),
+        (either(|s| s.data_after_fin), "data_after_fin"),
+        (either(|s| s.fragmented), "fragmented"),
+        (either(|s| s.wild), "wild_seq"),
+    ];
+    all.into_iter().filter_map(|(set, name)| set.then_some(name)).collect()
+}
+
+/// One direction of a connection that carried payload.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "each field is a column, described in trustbed-record")]
+pub struct TransferRow {
+    pub id: TransferId,
+    pub source: ([u8; 16], u16),
+    pub destination: ([u8; 16], u16),
+    pub ipv6: bool,
+    pub at: At,
+    pub at_from: PlaceFrom,
+    pub start: Ns,
+    pub duration: Option<Span>,
+    pub counters: Counters,
+    pub segments_wire: u64,
+    pub zero_window_events: u32,
+    pub zero_window: Span,
+    pub acked_unseen: u64,
+    pub mss: u32,
+    pub packet_bytes: u32,
+    pub window_scale: Option<u8>,
+    pub window_estimated: bool,
+    pub timestamps: bool,
+    pub sack: bool,
+    pub offloaded: bool,
+    pub one_sided: bool,
+    pub midstream: bool,
+    pub clock_step: bool,
+    pub outstanding_max: Option<f64>,
+    pub outstanding_mean: Option<f64>,
+    pub window_min: Option<u32>,
+    pub window_max: Option<u32>,
+    pub rtt: Times,
+    pub rtt_base: Option<f64>,
+    pub rtt_mean: Option<f64>,
+    pub rtt_source: &'static str,
+    pub refused: crate::Refused,
+    pub delack_suspects: u32,
+    pub rtt_timestamp: Option<(u64, f64, f64)>,
+    pub echo: Times,
+    pub rto: Option<crate::RtoValues>,
+    pub rto_margin: Option<f64>,
+    pub spacing: Times,
+    pub spacing_estimated: bool,
+    pub oversize: Option<(f64, f64)>,
+    pub oversize_fraction: Option<f64>,
+    pub large: Option<f64>,
+    pub withheld: Option<(f64, f64)>,
+    pub withheld_fraction: Option<f64>,
+    pub withheld_threshold: Option<f64>,
+    pub window_wait: Option<(u64, i64)>,
+    pub recovery_wait: Option<(u64, i64)>,
+    pub held_by_network: Option<(u64, i64)>,
+    pub packet_period: Option<f64>,
+    pub trains: Option<(u64, u64, u32)>,
+    pub train_gaps: Option<(u64, i64)>,
+    pub deficit: Option<f64>,
+    pub deficit_explained: Option<f64>,
+    pub host_overlap: Option<f64>,
+    pub window_saturated: Option<f64>,
+    pub window_closed: Option<f64>,
+    pub rwnd_limited: Option<f64>,
+    pub throughput: Option<f64>,
+    pub bounds: [Option<f64>; 4],
+    pub rates: Option<crate::Rates>,
+    pub steadiness: Option<f64>,
+    pub pipe_full: Option<f64>,
+    pub capacity: Option<f64>,
+    pub capacity_source: Option<&'static str>,
+    pub loss_rate: Option<f64>,
+    pub loss_rate_genuine: Option<f64>,
+    pub loss_bytes: Option<f64>,
+    pub loss_events: u32,
+    pub loss_event_rate: Option<f64>,
+    pub loss_upstream: Option<f64>,
+    pub loss_downstream: Option<f64>,
+    pub loss_receiver: Option<f64>,
+    pub loss_persistence: Option<f64>,
+    pub app_limited_fraction: Option<f64>,
+    pub shares: Option<[f64; 5]>,
+    pub slow_start: Option<bool>,
+    pub too_short: bool,
+    pub outage: Span,
+    pub stall_gaps: Vec<Span>,
+    pub flags: Vec<&'static str>,
+    pub charts: Option<Box<Charts>>,
+}
+
+/// What a page draws of one transfer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Charts {
+    /// Points over time.
+    pub series: Series,
+    /// Cumulative distributions in nanoseconds: RTT, spacing, response.
+    pub rtt: Vec<(f64, f64)>,
+    /// Of spacing.
+    pub spacing: Vec<(f64, f64)>,
+    /// Of response times.
+    pub response: Vec<(f64, f64)>,
+}
+
+/// A distribution of durations in nanoseconds, summarised.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[expect(missing_docs, reason = "the field's standard statistics")]
+pub struct Times {
+    pub count: u64,
+    pub min: Option<i64>,
+    pub mean: Option<f64>,
+    pub deviation: Option<f64>,
+    pub p50: Option<f64>,
+    pub p90: Option<f64>,
+    pub p99: Option<f64>,
+    pub max: Option<i64>,
+}
+
+impl Times {
+    fn of(d: &crate::Distribution) -> Self {
+        Self {
+            count: d.count(),
+            min: d.min(),
+            mean: d.mean(),
+            deviation: d.deviation(),
+            p50: d.quantile(0.5),
+            p90: d.quantile(0.9),
+            p99: d.quantile(0.99),
+            max: d.max(),
+        }
+    }
+}
+
+/// When a sender was active and silent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trail {
+    /// The sending host.
+    pub host: [u8; 16],
+    /// Whose data.
+    pub transfer: TransferId,
+    /// First data.
+    pub first: Ns,
+    /// Last new data.
+    pub last: Ns,
+    /// Silences of at least two seconds.
+    pub silences: Vec<Silence>,
+    /// Silences longer than the round-trip time, the longest ones.
+    pub pauses: Vec<Pause>,
+    /// Base round-trip time: pauses above it are oversize.
+    pub rtt_base: Option<Span>,
+}
+
+/// A transfer of less than this many bytes is not judged.
+const LEAST_BYTES: u64 = 64_000;
+/// A transfer of fewer round trips is not judged.
+const LEAST_ROUND_TRIPS: f64 = 10.0;
+/// Segments of the initial congestion window (RFC 6928).
+const INITIAL_WINDOW: f64 = 10.0;
+/// A response is withheld time above this multiple of the packet period, and of the packet time at the measured rate.
+const WITHHELD_PERIODS: f64 = 4.0;
+/// … and above this many nanoseconds.
+const WITHHELD_LEAST: f64 = 1e6;
+/// Capacity is read from the delivery rate when P10/P90 is at least this …
+const STEADY: f64 = 0.9;
+/// … and the pipe was full for at least this share …
+const FULL: f64 = 0.8;
+/// … and the window did not bind: X below this share of X₁.
+const NOT_WINDOW_BOUND: f64 = 0.8;
+
+impl TransferRow {
+    /// Sums a transfer up.
+    pub(crate) fn of(
+        connection: &Connection<Transfer>,
+        direction: usize,
+        mut transfer: Transfer,
+        location: &Location,
+        options: Options,
+    ) -> (Self, Option<Trail>) {
+        let stream = &connection.streams[direction];
+        let by_initiator = direction == connection.initiator_direction();
+        let at = location.at(by_initiator);
+        transfer.silences.on_end(connection.last, stream.outstanding() > 0);
+        let mut row = Self::counted(connection, direction, &transfer);
+        (row.at, row.at_from) = (at, location.from);
+        let duration = row.duration.filter(|d| *d > Span::ZERO);
+        row.timed(&transfer, at);
+        row.lost(&transfer, at, duration);
+        if let Some(duration) = duration {
+            row.windows(&transfer, duration);
+            row.bound(&transfer, duration, at, options.capacity);
+            let view = match at {
+                At::Sender | At::Unknown => Some(&transfer.near),
+                At::Receiver | At::Middle => transfer.far.as_deref().filter(|_| row.rtt_base.is_some()).map(|f| &f.view),
+            };
+            row.spacing_estimated = !matches!(at, At::Sender | At::Unknown);
+            if let Some(view) = view {
+                row.seen_by_sender(view, duration);
+            }
+            row.judgeable(duration);
+        } else {
+            row.too_short = true;
+        }
+        let trail = row.trail(&transfer);
+        row.charts = transfer.series.take().map(|series| Box::new(charts(*series, &transfer)));
+        (row, trail)
+    }
+
+    /// Everything that was only counted.
+    fn counted(connection: &Connection<Transfer>, direction: usize, transfer: &Transfer) -> Self {
+        let (stream, peer) = (&connection.streams[direction], &connection.streams[1 - direction]);
+        let mss = if stream.seen.mss_known { stream.mss() } else { transfer.usual_size().max(1) };
+        let end = transfer.last_ack.map(|(t, _)| t);
+        Self {
+            id: transfer.id,
+            source: connection.key.source(direction),
+            destination: connection.key.source(1 - direction),
+            ipv6: connection.ipv6,
+            at: At::Unknown,
+            at_from: PlaceFrom::Nothing,
+            start: transfer.start,
+            duration: end.map(|end| end - transfer.start),
+            counters: stream.counters,
+            segments_wire: transfer.segments_wire,
+            zero_window_events: transfer.window.zero().1,
+            zero_window: transfer.window.zero().0,
+            acked_unseen: stream.acknowledged_unseen(),
+            mss,
+            packet_bytes: mss + u32::from(transfer.headers),
+            window_scale: peer.seen.window.then_some(peer.shift),
+            window_estimated: !peer.seen.scale_known && peer.shift > 0,
+            timestamps: stream.seen.timestamps,
+            sack: stream.seen.sack && peer.seen.sack,
+            offloaded: stream.seen.offloaded,
+            one_sided: peer.counters.packets == 0,
+            midstream: connection.flags.midstream,
+            clock_step: connection.flags.clock_step,
+            window_min: (peer.window_min != u32::MAX).then_some(peer.window_min),
+            window_max: peer.seen.window.then_some(peer.window_max),
+            refused: transfer.refused,
+            delack_suspects: transfer.delack_suspects,
+            loss_events: transfer.losses.events,
+            outage: Span(transfer.silences.outage),
+            flags: transfer_flags(connection, direction),
+            ..Self::empty(transfer)
+        }
+    }
+
+    fn empty(transfer: &Transfer) -> Self {
+        Self {
+            id: transfer.id,
+            source: ([0; 16], 0),
+            destination: ([0; 16], 0),
+            ipv6: false,
+            at: At::Unknown,
+            at_from: PlaceFrom::Nothing,
+            start: transfer.start,
+            duration: None,
+            counters: Counters::default(),
+            segments_wire: 0,
+            zero_window_events: 0,
+            zero_window: Span::ZERO,
+            acked_unseen: 0,
+            mss: USUAL,
+            packet_bytes: USUAL,
+            window_scale: None,
+            window_estimated: false,
+            timestamps: false,
+            sack: false,
+            offloaded: false,
+            one_sided: false,
+            midstream: false,
+            clock_step: false,
+            outstanding_max: None,
+            outstanding_mean: None,
+            window_min: None,
+            window_max: None,
+            rtt: Times::default(),
+            rtt_base: None,
+            rtt_mean: None,
+            rtt_source: "none",
+            refused: crate::Refused::default(),
+            delack_suspects: 0,
+            rtt_timestamp: None,
+            echo: Times::default(),
+            rto: None,
+            rto_margin: None,
+            spacing: Times::default(),
+            spacing_estimated: false,
+            oversize: None,
+            oversize_fraction: None,
+            large: None,
+            withheld: None,
+            withheld_fraction: None,
+            withheld_threshold: None,
+            window_wait: None,
+            recovery_wait: None,
+            held_by_network: None,
+            packet_period: None,
+            trains: None,
+            train_gaps: None,
+            deficit: None,
+            deficit_explained: None,
+            host_overlap: None,
+            window_saturated: None,
+            window_closed: None,
+            rwnd_limited: None,
+            throughput: None,
+            bounds: [None; 4],
+            rates: None,
+            steadiness: None,
+            pipe_full: None,
+            capacity: None,
+            capacity_source: None,
+            loss_rate: None,
+            loss_rate_genuine: None,
+            loss_bytes: None,
+            loss_events: 0,
+            loss_event_rate: None,
+            loss_upstream: None,
+            loss_downstream: None,
+            loss_receiver: None,
+            loss_persistence: None,
+            app_limited_fraction: None,
+            shares: None,
+            slow_start: None,
+            too_short: false,
+            outage: Span::ZERO,
+            stall_gaps: Vec::new(),
+            flags: Vec::new(),
+            charts: None,
+        }
+    }
+
+    /// Round-trip times, by what the place of the capture allows.
+    #[expect(clippy::cast_precision_loss, reason = "nanoseconds of round trips")]
+    fn timed(&mut self, transfer: &Transfer, at: At) {
+        self.rtt = Times::of(&transfer.rtt);
+        self.echo = Times::of(&transfer.echo);
+        let (n, sum, least) = transfer.rtt_timestamp;
+        self.rtt_timestamp = (n > 0).then(|| (n, least as f64, sum as f64 / n as f64));
+        let here = (self.rtt.min.map(|m| m as f64), self.rtt.mean);
+        // The way to the sender: its smallest time is the path's; a mean would hold the sender's own pauses.
+        let there = (self.echo.min.map(|m| m as f64), self.echo.p50);
+        (self.rtt_base, self.rtt_mean, self.rtt_source) = match at {
+            At::Sender | At::Unknown => (here.0, here.1, "acknowledgements"),
+            At::Receiver => (there.0, there.1, "timestamp_echo"),
+            At::Middle => (plus(here.0, there.0), plus(here.1, there.1), "both_halves"),
+        };
+        if self.rtt_base.is_none() {
+            self.rtt_source = "none";
+        }
+        if self.rtt.count > 0 && matches!(at, At::Sender | At::Unknown) {
+            self.rto = Some(transfer.rto.values());
+            self.rto_margin = transfer.rto.margin();
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "shares of counts")]
+    fn lost(&mut self, transfer: &Transfer, at: At, duration: Option<Span>) {
+        let counters = &self.counters;
+        let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+        let sent = transfer.segments_wire;
+        self.loss_rate = share(transfer.retransmitted_wire, sent);
+        self.loss_rate_genuine = share(transfer.retransmitted_wire.saturating_sub(transfer.spurious_wire), sent);
+        self.loss_bytes = share(counters.retransmitted_bytes, counters.payload);
+        self.loss_event_rate = share(u64::from(self.loss_events), sent);
+        let upstream = u64::from(counters.lost_upstream);
+        let seen = u64::from(counters.data_packets);
+        match at {
+            At::Middle => {
+                self.loss_upstream = share(upstream, seen + upstream);
+                self.loss_downstream = share(u64::from(counters.retransmitted), seen);
+            }
+            At::Receiver => self.loss_receiver = share(upstream, seen + upstream),
+            At::Sender | At::Unknown => {}
+        }
+        self.loss_persistence = duration.map(|d| transfer.losses.persistence(d));
+    }
+
+    fn windows(&mut self, transfer: &Transfer, duration: Span) {
+        if self.window_max.is_some() {
+            self.window_saturated = Some(transfer.window.saturated(duration).min(1.0));
+            self.window_closed = Some(transfer.window.closed(duration).min(1.0));
+        }
+    }
+
+    /// Throughput, the bounds it is held against, and the delivery rate.
+    #[expect(clippy::cast_precision_loss, reason = "bytes and nanoseconds as floats")]
+    fn bound(&mut self, transfer: &Transfer, duration: Span, at: At, capacity: Option<f64>) {
+        let acknowledged = transfer.last_ack.map_or(0, |(_, una)| una - transfer.start_offset);
+        self.throughput = Some(acknowledged as f64 / duration.as_secs_f64());
+        if at == At::Receiver {
+            let arriving = transfer.last_new - transfer.start;
+            if arriving > Span::ZERO {
+                self.throughput = Some(self.counters.unique as f64 / arriving.as_secs_f64());
+            }
+        }
+        self.rates = transfer.delivery.rates(duration);
+        self.steadiness = self.rates.and_then(|r| (r.p90 > 0.0).then(|| r.p10 / r.p90));
+        let mut path = Path {
+            window: self.window_max.map(f64::from),
+            payload: f64::from(self.mss),
+            packet: f64::from(self.packet_bytes),
+            rtt_base: self.rtt_base.map(|r| r / 1e9),
+            rtt: self.rtt_mean.map(|r| r / 1e9),
+            loss: self.loss_rate_genuine,
+            capacity,
+        };
+        if let (Some(rates), Some(base)) = (self.rates, self.rtt_base) {
+            let view = if matches!(at, At::Sender | At::Unknown) { Some(&transfer.near) } else { transfer.far.as_deref().map(|f| &f.view) };
+            let enough = 0.9 * rates.p90 * base / 1e9;
+            self.pipe_full = view.map(|v| (v.outstanding.at_least(enough) / duration.as_f64()).min(1.0));
+        }
+        if capacity.is_some() {
+            self.capacity_source = Some("given");
+        } else if let (Some(rates), Some(steadiness), Some(full), Some(x), Some(x1)) =
+            (self.rates, self.steadiness, self.pipe_full, self.throughput, path.x1())
+            && steadiness >= STEADY
+            && full >= FULL
+            && x < NOT_WINDOW_BOUND * x1
+        {
+            path.capacity = Some(rates.p90 * path.packet / path.payload);
+            self.capacity_source = Some("delivery_rate");
+        }
+        self.capacity = path.capacity;
+        self.packet_period = path.packet_period().map(|s| s * 1e9);
+        self.bounds = [path.x0(), path.x1(), path.x2(), path.x3()];
+        if let (Some(x1), true) = (path.x1(), acknowledged > 0) {
+            self.deficit = Some(duration.as_f64() - acknowledged as f64 / x1 * 1e9);
+        }
+    }
+
+    /// Spacing, withheld time and limiting states, from the sender's view.
+    #[expect(clippy::cast_precision_loss, reason = "nanoseconds as floats")]
+    fn seen_by_sender(&mut self, view: &SenderView, duration: Span) {
+        let whole = duration.as_f64();
+        let share = |part: f64| (part / whole).clamp(0.0, 1.0);
+        self.spacing = Times::of(&view.spacing);
+        self.window_wait = Some(view.window_wait);
+        self.recovery_wait = Some(view.recovery_wait);
+        self.held_by_network = Some(view.held_by_network);
+        self.trains = Some(view.trains);
+        self.train_gaps = Some(view.train_gaps);
+        self.outstanding_mean = view.outstanding.mean();
+        self.outstanding_max = Some(view.outstanding_most() as f64);
+        self.rwnd_limited = Some(share(view.window_limited as f64));
+        self.large = self.packet_period.map(|t| view.spacing.above(t).0);
+        let Some(base) = self.rtt_base else { return };
+        let oversize = view.spacing.above(base);
+        self.oversize = Some(oversize);
+        self.oversize_fraction = Some(share(oversize.1));
+        self.deficit_explained =
+            self.deficit.filter(|d| *d > 0.05 * whole).map(|deficit| (oversize.1 / deficit).clamp(0.0, 1.0));
+        let idle = view.idle.above(base).1;
+        self.app_limited_fraction = Some(share(idle));
+        let (Some(period), Some(x)) = (self.packet_period, self.throughput.filter(|x| *x > 0.0)) else { return };
+        let threshold = (WITHHELD_PERIODS * period).max(WITHHELD_PERIODS * f64::from(self.mss) / x * 1e9).max(WITHHELD_LEAST);
+        let withheld = view.response.above(threshold);
+        self.withheld_threshold = Some(threshold);
+        self.withheld = Some(withheld);
+        self.withheld_fraction = Some(share(withheld.1));
+        let application = view.response_idle.above(base).1;
+        let host = (withheld.1 - view.response_idle.above(base.max(threshold)).1).max(0.0);
+        self.shares = Some(partition(&[application, view.blocked as f64, view.recovering as f64, host], whole));
+    }
+
+    fn judgeable(&mut self, duration: Span) {
+        let round_trips = self.rtt_mean.filter(|r| *r > 0.0).map(|r| duration.as_f64() / r);
+        self.too_short = self.counters.unique < LEAST_BYTES || round_trips.is_some_and(|n| n < LEAST_ROUND_TRIPS);
+        let window = self.window_max.map(f64::from);
+        if let (Some(n), Some(window), Some(rtt)) = (round_trips, window, self.rtt_mean) {
+            let pipe = self.bounds[3].map_or(window, |x3| window.min(x3 * rtt / 1e9));
+            let needed = (pipe / (INITIAL_WINDOW * f64::from(self.mss))).max(1.0).log2() + 3.0;
+            self.slow_start = Some(self.counters.retransmitted == 0 && n < needed);
+        }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "nanoseconds of a round trip")]
+    fn trail(&self, transfer: &Transfer) -> Option<Trail> {
+        (!self.too_short).then(|| Trail {
+            host: self.source.0,
+            transfer: self.id,
+            first: transfer.start,
+            last: transfer.silences.last().unwrap_or(transfer.last_data),
+            silences: transfer.silences.gaps.clone(),
+            pauses: transfer.near.pauses.clone(),
+            rtt_base: self.rtt_base.map(|r| Span(r as i64)),
+        })
+    }
+}
+
+/// Application, receiver window, loss recovery and host as shares of `whole`; the rest is the path's. The shares sum to 1.
+fn partition(parts: &[f64; 4], whole: f64) -> [f64; 5] {
+    let sum: f64 = parts.iter().sum();
+    let whole = whole.max(sum);
+    let [application, window, recovery, host] = parts.map(|p| p / whole);
+    [application, window, recovery, host, (1.0 - application - window - recovery - host).max(0.0)]
+}
+
+fn plus(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    Some(a? + b?)
+}
+
+fn transfer_flags(connection: &Connection<Transfer>, direction: usize) -> Vec<&'static str> {
+    let stream = &connection.streams[direction];
+    let peer = &connection.streams[1 - direction];
+    let all = [
+        (connection.flags.midstream, "midstream"),
+        (connection.flags.clock_step, "clock_step"),
+        (stream.seen.offloaded, "offloaded"),
+        (stream.seen.data_after_fin, "data_after_fin"),
+        (stream.seen.fragmented, "fragmented"),
+        (stream.seen.wild || peer.seen.wild, "wild_seq"),
+        (peer.counters.packets == 0, "one_sided"),
+        (stream.records.forgotten > 0, "records_forgotten"),
+        (stream.acknowledged_unseen() > 0, "capture_loss"),
+    ];
+    all.into_iter().filter_map(|(set, name)| set.then_some(name)).collect()
+}
+
+fn charts(series: Series, transfer: &Transfer) -> Charts {
+    const POINTS: usize = 200;
+    Charts {
+        series,
+        rtt: transfer.rtt.cumulative(POINTS),
+        spacing: transfer.near.spacing.cumulative(POINTS),
+        response: transfer.near.response.cumulative(POINTS),
+    }
+}

@@ -1,0 +1,394 @@
+//! One transfer under measurement: everything that is kept between its first data packet and its end.
+
+use trustbed_flow::{Ack, Cause, Class, RttOutcome, Segment, Sight};
+use trustbed_units::{Ns, Span};
+
+use crate::elsewhere::held_by_network;
+use crate::loss::{Losses, Silences};
+use crate::samples::{RttKind, RttRow, Samples, SegmentRow, SpacingRow, TransferId};
+use crate::series::{Series, since};
+use crate::window::WindowTime;
+use crate::{Delivery, Distribution, Elsewhere, Rto, SenderClock, SenderView, Sent, Turn};
+
+/// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows 500 ms; 40 ms is common).
+const DELAYED_ACK: Span = Span::from_millis(35);
+/// Distinct segment sizes counted where the handshake did not tell the MSS.
+const SIZES: usize = 16;
+/// The largest payload that is taken for one wire segment where the handshake did not tell.
+const LARGEST_PLAIN: u32 = 1460;
+/// The segment size taken where nothing tells it.
+pub(crate) const USUAL: u32 = 1448;
+
+/// Samples of one transfer that were refused, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// Something in the range was sent more than once (Karn).
+    pub ambiguous: u32,
+    /// The acknowledged bytes were not all captured.
+    pub unseen: u32,
+    /// The acknowledgement ended inside a wire segment.
+    pub inside: u32,
+    /// Not positive: a clock fault.
+    pub not_positive: u32,
+}
+
+/// What is measured of one transfer.
+#[derive(Debug)]
+pub struct Transfer {
+    pub(crate) id: TransferId,
+    pub(crate) start: Ns,
+    pub(crate) start_offset: i64,
+    pub(crate) last_ack: Option<(Ns, i64)>,
+    pub(crate) last_data: Ns,
+    pub(crate) last_new: Ns,
+    pub(crate) headers: u16,
+    pub(crate) near: SenderView,
+    pub(crate) delivery: Delivery,
+    pub(crate) rtt: Distribution,
+    pub(crate) rto: Rto,
+    pub(crate) window: WindowTime,
+    pub(crate) losses: Losses,
+    pub(crate) silences: Silences,
+    pub(crate) clock: SenderClock,
+    pub(crate) far: Option<Box<Elsewhere>>,
+    pub(crate) echo: Distribution,
+    pub(crate) rtt_timestamp: (u64, i64, i64),
+    pub(crate) refused: Refused,
+    pub(crate) delack_suspects: u32,
+    pub(crate) segments_wire: u64,
+    pub(crate) retransmitted_wire: u64,
+    pub(crate) spurious_wire: u64,
+    sizes: Vec<(u32, u32)>,
+    last_length: u32,
+    pub(crate) series: Option<Box<Series>>,
+}
+
+/// Where a packet's rows go, if anywhere.
+pub(crate) type Rows<'a> = Option<&'a mut Samples>;
+
+impl Transfer {
+    /// A transfer that begins with `segment`.
+    pub(crate) fn begin(sight: &Sight<'_>, segment: &Segment, series: bool, rows: Rows<'_>) -> Self {
+        let (stream, peer) = (sight.stream, sight.peer);
+        let mut transfer = Self {
+            id: TransferId { connection: sight.connection, by_responder: sight.direction != sight.initiator },
+            start: segment.now,
+            start_offset: segment.start,
+            last_ack: None,
+            last_data: segment.now,
+            last_new: segment.now,
+            headers: segment.headers,
+            near: SenderView::new(stream.una, peer.window, segment.start),
+            delivery: Delivery::default(),
+            rtt: Distribution::default(),
+            rto: Rto::default(),
+            window: WindowTime::begin(segment.now, peer.window),
+            losses: Losses::default(),
+            silences: Silences::default(),
+            clock: SenderClock::default(),
+            far: None,
+            echo: Distribution::default(),
+            rtt_timestamp: (0, 0, i64::MAX),
+            refused: Refused::default(),
+            delack_suspects: 0,
+            segments_wire: 0,
+            retransmitted_wire: 0,
+            spurious_wire: 0,
+            sizes: Vec::new(),
+            last_length: 0,
+            series: series.then(Box::default),
+        };
+        transfer.take_handshake(sight, rows);
+        transfer
+    }
+
+    /// The handshake's round trip is the first sample.
+    fn take_handshake(&mut self, sight: &Sight<'_>, rows: Rows<'_>) {
+        let by_initiator = sight.direction == sight.initiator;
+        let handshake = sight.handshake;
+        let (rtt, at) = if by_initiator { (handshake.to_responder(), handshake.syn_ack) } else { (handshake.to_initiator(), handshake.ack) };
+        if let (Some(rtt), Some(at)) = (rtt, at)
+            && rtt > Span::ZERO
+        {
+            self.rtt.add(rtt.0);
+            self.rto.on_sample(rtt);
+            if let Some(rows) = rows {
+                let rto = Some(self.rto.values());
+                rows.rtt.push(RttRow { index: self.id.connection, transfer: self.id, ts: at, rtt, kind: RttKind::Syn, delack_suspect: false, rto });
+            }
+        }
+    }
+
+    /// Smallest round-trip time so far.
+    #[inline]
+    pub(crate) fn rtt_base(&self) -> Option<Span> {
+        self.rtt.min().map(Span)
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "nanoseconds of a round trip")]
+    fn rtt_mean(&self) -> Option<Span> {
+        self.rtt.mean().map(|m| Span(m as i64))
+    }
+
+    /// A data packet was seen.
+    #[inline]
+    pub(crate) fn on_data(&mut self, sight: &Sight<'_>, segment: &Segment, echoed: Option<Span>, mut rows: Rows<'_>) {
+        let stream = sight.stream;
+        let mss = stream.mss();
+        let now = segment.now;
+        let fresh = i64::from(segment.length - segment.overlap);
+        let outstanding_before = segment.outstanding > fresh;
+        self.count(segment, mss, stream.seen.mss_known);
+        if let Some(echoed) = echoed {
+            self.on_echo(segment, echoed, rows.as_deref_mut());
+        }
+        if !outstanding_before {
+            self.window.settle(now, mss);
+        }
+        let repeats = segment.class == Class::Retransmission || segment.cause == Cause::LostUpstream;
+        if segment.class == Class::Retransmission {
+            let genuine = segment.cause != Cause::Spurious;
+            self.losses.on_retransmission(segment.start, stream.snd_max, stream.una, since(self.start, now), genuine);
+            if segment.cause == Cause::Timeout {
+                self.rto.on_timeout();
+            }
+        } else {
+            let pending = outstanding_before || self.last_length >= mss;
+            self.silences.on_new(now, pending, outstanding_before);
+            self.last_new = now;
+        }
+        let sent = Sent {
+            now,
+            end: segment.end(),
+            length: segment.length,
+            repeats,
+            mss,
+            rtt_base: self.rtt_base(),
+            held_by_network: false,
+        };
+        let in_recovery = self.losses.in_recovery(stream.una);
+        let turn = self.near.on_send(&sent, in_recovery);
+        if self.far.is_some() || far_is_needed(sight) {
+            self.on_data_far(sight, sent, segment, in_recovery);
+        }
+        if let Some(tsval) = segment.tsval {
+            self.clock.on_data(tsval, now);
+        }
+        self.last_data = now;
+        self.last_length = segment.length;
+        if rows.is_some() || self.series.is_some() {
+            self.draw_data(sight, segment, turn, rows);
+        }
+    }
+
+    /// Counts wire segments (a super-packet is several) and, where the MSS is not known, sizes.
+    #[inline]
+    fn count(&mut self, segment: &Segment, mss: u32, mss_known: bool) {
+        self.headers = segment.headers;
+        let wire = if segment.length <= mss { 1 } else { u64::from(segment.length.div_ceil(mss.max(1))) };
+        self.segments_wire += wire;
+        if segment.class == Class::Retransmission {
+            self.retransmitted_wire += wire;
+            if segment.cause == Cause::Spurious {
+                self.spurious_wire += wire;
+            }
+        }
+        if !mss_known && segment.length <= LARGEST_PLAIN {
+            if let Some(size) = self.sizes.iter_mut().find(|s| s.0 == segment.length) {
+                size.1 += 1;
+            } else if self.sizes.len() < SIZES {
+                self.sizes.push((segment.length, 1));
+            }
+        }
+    }
+
+    /// The most frequent payload of at most 1460 bytes; the larger one on a tie.
+    pub(crate) fn usual_size(&self) -> u32 {
+        self.sizes.iter().max_by_key(|&&(size, count)| (count, size)).map_or(USUAL, |s| s.0)
+    }
+
+    fn on_echo(&mut self, segment: &Segment, echoed: Span, rows: Rows<'_>) {
+        self.echo.add(echoed.0);
+        if let Some(rows) = rows {
+            rows.rtt.push(RttRow {
+                index: segment.index,
+                transfer: self.id,
+                ts: segment.now,
+                rtt: echoed,
+                kind: RttKind::Timestamp,
+                delack_suspect: false,
+                rto: None,
+            });
+        }
+    }
+
+    /// The same through the eyes of a sender that is elsewhere.
+    fn on_data_far(&mut self, sight: &Sight<'_>, mut sent: Sent, segment: &Segment, in_recovery: bool) {
+        let Some(way) = way_to_sender(sight) else { return };
+        if let (Some(tsval), Some((last, then)), Some(tick)) = (segment.tsval, self.clock.last(), self.clock.tick()) {
+            sent.held_by_network = held_by_network(segment.now - then, tsval.wrapping_sub(last), tick);
+        }
+        let stream = sight.stream;
+        let start = segment.start;
+        let far = self.far.get_or_insert_with(|| Box::new(Elsewhere::new(stream.una, sight.peer.window, start)));
+        sent.rtt_base = self.echo.min().map(Span);
+        far.on_data(&sent, way, in_recovery);
+    }
+
+    /// A packet of the receiver was seen.
+    #[inline]
+    pub(crate) fn on_ack(&mut self, sight: &Sight<'_>, ack: &Ack, mut rows: Rows<'_>) {
+        let stream = sight.stream;
+        let mss = stream.mss();
+        self.on_rtt(ack, rows.as_deref_mut());
+        if let Some(retransmission) = ack.disproved {
+            self.losses.on_disproved(since(self.start, retransmission.sent));
+            let length = u64::try_from(retransmission.end - retransmission.start).unwrap_or(0);
+            self.spurious_wire += length.div_ceil(u64::from(mss.max(1)));
+        }
+        let in_recovery = self.losses.in_recovery(stream.una);
+        let idle = ack.advanced == 0 && stream.una >= stream.snd_max;
+        if ack.advanced > 0 {
+            self.silences.on_progress(ack.now, true);
+            if ack.una > self.start_offset {
+                self.last_ack = Some((ack.now, ack.una));
+                let mean = self.rtt_mean();
+                self.delivery.on_ack(ack.now, ack.una, since(self.start, ack.now), mean);
+            }
+        }
+        self.near.on_receive(ack.now, ack.una, ack.window, mss, in_recovery);
+        if let Some(far) = &mut self.far {
+            far.on_ack(ack.now, ack.una, ack.window, in_recovery);
+        }
+        self.window.on_window(ack.now, ack.window, mss, idle);
+        if let Some(series) = &mut self.series {
+            #[expect(clippy::cast_precision_loss, reason = "offsets for a chart")]
+            let offset = (ack.una - self.start_offset) as f64;
+            series.acks.add(since(self.start, ack.now), offset, 0.0);
+        }
+    }
+
+    #[inline]
+    fn on_rtt(&mut self, ack: &Ack, rows: Rows<'_>) {
+        let suspect = match ack.rtt {
+            RttOutcome::None => false,
+            RttOutcome::Sample { rtt, lone } => {
+                let suspect = lone && self.rtt_base().is_some_and(|base| rtt - base >= DELAYED_ACK);
+                self.delack_suspects += u32::from(suspect);
+                self.rtt.add(rtt.0);
+                self.rto.on_sample(rtt);
+                suspect
+            }
+            RttOutcome::Ambiguous => bump(&mut self.refused.ambiguous),
+            RttOutcome::Unseen => bump(&mut self.refused.unseen),
+            RttOutcome::Inside => bump(&mut self.refused.inside),
+            RttOutcome::NotPositive => bump(&mut self.refused.not_positive),
+        };
+        if let Some(rtt) = ack.rtt_timestamp {
+            self.rtt_timestamp.0 += 1;
+            self.rtt_timestamp.1 += rtt.0;
+            self.rtt_timestamp.2 = self.rtt_timestamp.2.min(rtt.0);
+        }
+        if rows.is_some() || self.series.is_some() {
+            self.draw_rtt(ack, suspect, rows);
+        }
+    }
+
+    fn draw_rtt(&mut self, ack: &Ack, delack_suspect: bool, rows: Rows<'_>) {
+        let values = self.rto.values();
+        let RttOutcome::Sample { rtt, .. } = ack.rtt else { return };
+        if let Some(series) = &mut self.series {
+            let at = since(self.start, ack.now);
+            series.rtt.add(at, rtt.as_secs_f64(), 0.0);
+            series.rto.add(at, values.raw / 1e9, values.linux / 1e9);
+        }
+        if let Some(rows) = rows {
+            let (index, transfer, ts) = (ack.index, self.id, ack.now);
+            rows.rtt.push(RttRow { index, transfer, ts, rtt, kind: RttKind::Ack, delack_suspect, rto: Some(values) });
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "offsets for a chart")]
+    fn draw_data(&mut self, sight: &Sight<'_>, segment: &Segment, turn: Option<Turn>, rows: Rows<'_>) {
+        let window = sight.peer.window;
+        let (index, transfer, ts) = (segment.index, self.id, segment.now);
+        if let Some(series) = &mut self.series {
+            let at = since(self.start, ts);
+            let low = (segment.start - self.start_offset) as f64;
+            let high = (segment.end() - self.start_offset) as f64;
+            match segment.class {
+                Class::Retransmission => series.retransmissions.add(at, low, high),
+                Class::Fill => series.fills.add(at, low, high),
+                _ => series.new.add(at, high, low),
+            }
+            series.outstanding.add(at, segment.outstanding as f64, f64::from(window));
+            if let Some(turn) = turn {
+                let category = Series::category(turn.category);
+                if let Some(spacing) = turn.spacing {
+                    series.spacing.add(at, spacing.as_secs_f64(), category);
+                }
+                if let Some(response) = turn.response {
+                    series.response.add(at, response.as_secs_f64(), category);
+                }
+            }
+        }
+        let Some(rows) = rows else { return };
+        rows.segments.push(SegmentRow {
+            index,
+            transfer,
+            ts,
+            offset: segment.start,
+            length: segment.length,
+            overlap: segment.overlap,
+            class: segment.class,
+            cause: segment.cause,
+            outstanding: segment.outstanding,
+            window,
+        });
+        let (spacing, response, category, empty) =
+            turn.map_or((None, None, None, false), |t| (t.spacing, t.response, Some(t.category), t.empty));
+        rows.spacing.push(SpacingRow { index, transfer, ts, spacing, response, category, empty });
+    }
+
+    pub(crate) fn srtt(&self) -> Option<Span> {
+        self.rto.srtt()
+    }
+
+    pub(crate) fn on_clock_step(&mut self) {
+        self.near.on_clock_step();
+        if let Some(far) = &mut self.far {
+            far.on_clock_step();
+        }
+        self.delivery.on_clock_step();
+        self.window.on_clock_step();
+        self.silences.on_clock_step();
+    }
+}
+
+fn bump(counter: &mut u32) -> bool {
+    *counter = counter.saturating_add(1);
+    false
+}
+
+/// The smallest time from the capture point to the sender of the data and back.
+fn way_to_sender(sight: &Sight<'_>) -> Option<Span> {
+    let handshake = if sight.direction == sight.initiator { sight.handshake.to_initiator() } else { sight.handshake.to_responder() };
+    [Some(sight.stream.nearest_echo), Some(sight.peer.nearest_answer), handshake.filter(|t| *t > Span::ZERO)]
+        .into_iter()
+        .flatten()
+        .filter(|t| *t != Span::MAX)
+        .min()
+}
+
+/// Whether the capture is so far from the sender that the sender's view must be reconstructed.
+fn far_is_needed(sight: &Sight<'_>) -> bool {
+    let Some(way) = way_to_sender(sight) else { return false };
+    let handshake = if sight.direction == sight.initiator { sight.handshake.to_responder() } else { sight.handshake.to_initiator() };
+    let onward = [Some(sight.stream.nearest_answer), handshake].into_iter().flatten().filter(|t| *t != Span::MAX && *t > Span::ZERO).min();
+    let Some(onward) = onward else { return false };
+    way.0 > FAR_FLOOR.0 && way.0.saturating_mul(4) > onward.0
+}
+
+/// A sender that answers faster than this is beside the capture.
+const FAR_FLOOR: Span = Span::from_micros(300);

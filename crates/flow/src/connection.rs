@@ -1,0 +1,431 @@
+//! One connection instance: handshake, state, both directions.
+
+use trustbed_units::{Ns, Span};
+use trustbed_wire::{Bits, Options, Packet, TcpFlags};
+
+use crate::stream::Acknowledged;
+use crate::table::Observer;
+use crate::{Ack, FlowKey, Stream};
+
+/// Where a connection is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum State {
+    /// Only a SYN was seen.
+    Syn,
+    /// SYN and SYN-ACK were seen.
+    SynAck,
+    /// The handshake is complete.
+    Established,
+    /// It was already running when the capture began.
+    Midstream,
+    /// One side has sent its FIN.
+    HalfClosed,
+    /// Both sides have.
+    Closed,
+    /// A RST ended it.
+    Reset,
+    /// Not TCP: a flow of datagrams.
+    Datagrams,
+}
+
+impl State {
+    /// Name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Syn => "syn",
+            Self::SynAck => "syn_ack",
+            Self::Established => "established",
+            Self::Midstream => "midstream",
+            Self::HalfClosed => "half_closed",
+            Self::Closed => "closed",
+            Self::Reset => "reset",
+            Self::Datagrams => "datagrams",
+        }
+    }
+}
+
+/// When the three packets of the handshake were seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Handshake {
+    /// First SYN.
+    pub syn: Option<Ns>,
+    /// First SYN-ACK.
+    pub syn_ack: Option<Ns>,
+    /// First packet of the initiator after the SYN-ACK.
+    pub ack: Option<Ns>,
+    /// The SYN was sent more than once: SYN → SYN-ACK is no round trip.
+    pub syn_repeated: bool,
+    /// The SYN-ACK was sent more than once.
+    pub syn_ack_repeated: bool,
+}
+
+impl Handshake {
+    /// From SYN to SYN-ACK: capture point to responder and back.
+    pub fn to_responder(&self) -> Option<Span> {
+        if self.syn_repeated { None } else { Some(self.syn_ack? - self.syn?) }
+    }
+
+    /// From SYN-ACK to the initiator's answer.
+    pub fn to_initiator(&self) -> Option<Span> {
+        if self.syn_ack_repeated { None } else { Some(self.ack? - self.syn_ack?) }
+    }
+}
+
+/// One-bit facts about a connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each named")]
+pub struct Flags {
+    /// No SYN was seen.
+    pub midstream: bool,
+    /// A SYN with another initial sequence number that does not start a new instance.
+    pub stray_syn: bool,
+    /// A RST outside the window.
+    pub stray_reset: bool,
+    /// Both sides sent a SYN.
+    pub simultaneous_open: bool,
+    /// The capture clock stepped back during its life.
+    pub clock_step: bool,
+    /// A packet was taken out of a tunnel.
+    pub inner: bool,
+    /// A packet was cut by the snap length.
+    pub snapped: bool,
+    /// A router marked congestion (ECN).
+    pub congestion_experienced: bool,
+}
+
+/// One instance of a connection. `T` is what an [`Observer`] keeps per transfer.
+#[derive(Debug)]
+pub struct Connection<T> {
+    /// Protocol and endpoints.
+    pub key: FlowKey,
+    /// Index of its first packet: its name.
+    pub first_index: u64,
+    /// Time of its first packet.
+    pub start: Ns,
+    /// Time of its last packet.
+    pub last: Ns,
+    /// Times of the handshake.
+    pub handshake: Handshake,
+    /// Both directions; 0 is sent by the lower endpoint.
+    pub streams: [Stream; 2],
+    /// What was measured of each direction's data.
+    pub transfers: [Option<Box<T>>; 2],
+    /// Packets after a RST, counted and not analysed.
+    pub packets_after_close: u32,
+    pub(crate) hash: u64,
+    pub(crate) epoch: u32,
+    /// Where it is in its life.
+    pub state: State,
+    /// Direction of the initiator's packets.
+    pub initiator: u8,
+    /// Addresses are IPv6.
+    pub ipv6: bool,
+    /// What happened to it.
+    pub flags: Flags,
+}
+
+/// Everything an observer may look at beside its own transfer.
+#[derive(Debug)]
+pub struct Sight<'a> {
+    /// Index of the connection's first packet.
+    pub connection: u64,
+    /// Direction of the data: 0 when the lower endpoint sends it.
+    pub direction: usize,
+    /// Direction of the initiator's packets.
+    pub initiator: usize,
+    /// Times of the handshake.
+    pub handshake: &'a Handshake,
+    /// The direction of the data.
+    pub stream: &'a Stream,
+    /// The direction of the acknowledgements.
+    pub peer: &'a Stream,
+}
+
+/// The parts of a [`Sight`] that do not depend on the direction.
+struct About<'a> {
+    connection: u64,
+    initiator: usize,
+    handshake: &'a Handshake,
+}
+
+impl<'a> About<'a> {
+    fn sight(&self, stream: &'a Stream, peer: &'a Stream, direction: usize) -> Sight<'a> {
+        Sight { connection: self.connection, direction, initiator: self.initiator, handshake: self.handshake, stream, peer }
+    }
+}
+
+impl<T> Connection<T> {
+    pub(crate) fn new(packet: &Packet, key: FlowKey, direction: usize, epoch: u32) -> Self {
+        let mut connection = Self {
+            key,
+            first_index: packet.index,
+            start: packet.ts,
+            last: packet.ts,
+            handshake: Handshake::default(),
+            streams: [Stream::default(), Stream::default()],
+            transfers: [None, None],
+            packets_after_close: 0,
+            hash: packet.flow_hash,
+            epoch,
+            state: State::Datagrams,
+            initiator: u8::from(direction == 1),
+            ipv6: packet.bits.any(Bits::IPV6),
+            flags: Flags::default(),
+        };
+        if key.protocol == 6 && !packet.flags.any(TcpFlags::SYN) {
+            connection.state = State::Midstream;
+            connection.flags.midstream = true;
+            // The higher port is taken for the client's; on equal ports the first sender is.
+            match key.high_port.cmp(&key.low_port) {
+                std::cmp::Ordering::Greater => connection.initiator = 1,
+                std::cmp::Ordering::Less => connection.initiator = 0,
+                std::cmp::Ordering::Equal => {}
+            }
+        } else if key.protocol == 6 {
+            connection.state = State::Syn;
+            if packet.flags.any(TcpFlags::ACK) {
+                connection.initiator = u8::from(direction == 0);
+            }
+        }
+        connection
+    }
+
+    /// Direction of the initiator's packets.
+    pub fn initiator_direction(&self) -> usize {
+        usize::from(self.initiator)
+    }
+
+    /// Whether the connection is over: reset, or both FINs seen.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, State::Closed | State::Reset)
+    }
+
+    /// Whether a SYN (or a SYN-ACK after the end) on this key starts a new instance.
+    pub(crate) fn is_succeeded_by(&self, packet: &Packet, direction: usize, silence: Span) -> bool {
+        let stream = &self.streams[direction];
+        if !packet.flags.any(TcpFlags::SYN) || stream.is_initial(packet.seq) {
+            return false;
+        }
+        if packet.flags.any(TcpFlags::ACK) {
+            return self.is_over();
+        }
+        self.is_over() || silence >= SILENT || (self.handshake.syn_ack.is_none() && !self.is_unanswered_simultaneous(direction))
+    }
+
+    /// The first SYN of the other side while only one SYN was seen: a simultaneous open, not a successor.
+    fn is_unanswered_simultaneous(&self, direction: usize) -> bool {
+        self.state == State::Syn && direction != self.initiator_direction() && !self.streams[direction].seen.syn
+    }
+
+    pub(crate) fn on_datagram(&mut self, packet: &Packet, direction: usize) {
+        let counters = &mut self.streams[direction].counters;
+        counters.packets += 1;
+        counters.payload += u64::from(packet.payload);
+        self.last = packet.ts;
+    }
+
+    /// Takes a TCP packet of this connection. `removes_duplicates`: packets captured twice are dropped here.
+    #[inline]
+    pub(crate) fn on_segment<O: Observer<Transfer = T>>(
+        &mut self,
+        packet: &Packet,
+        options: Option<&Options>,
+        direction: usize,
+        observer: &mut O,
+    ) {
+        self.last = packet.ts;
+        let duplicate = self.streams[direction].is_duplicate(packet);
+        if duplicate {
+            self.streams[direction].counters.capture_duplicates += 1;
+            if observer.removes_duplicates() {
+                return;
+            }
+        }
+        self.streams[direction].counters.packets += 1;
+        self.note(packet);
+        if self.state == State::Reset {
+            self.packets_after_close += 1;
+            return;
+        }
+        if packet.flags.any(TcpFlags::SYN) {
+            self.on_syn(packet, options, direction);
+        } else {
+            if self.handshake.ack.is_none() && self.handshake.syn_ack.is_some() && direction == self.initiator_direction() {
+                self.handshake.ack = Some(packet.ts);
+                self.state = State::Established;
+            }
+            self.streams[direction].start_at(packet.seq);
+        }
+        self.on_numbers(packet, options, direction, observer);
+        if packet.flags.any(TcpFlags::FIN | TcpFlags::RST) {
+            self.on_close(packet, direction);
+        }
+    }
+
+    #[inline]
+    fn note(&mut self, packet: &Packet) {
+        const RARE: u16 = Bits::INNER | Bits::SNAPPED | Bits::CONGESTION_EXPERIENCED | Bits::FRAGMENT_FIRST | Bits::FRAGMENT_LATER;
+        if packet.bits.any(RARE) {
+            self.flags.inner |= packet.bits.any(Bits::INNER);
+            self.flags.snapped |= packet.bits.any(Bits::SNAPPED);
+            self.flags.congestion_experienced |= packet.bits.any(Bits::CONGESTION_EXPERIENCED);
+        }
+    }
+
+    fn on_syn(&mut self, packet: &Packet, options: Option<&Options>, direction: usize) {
+        let stream = &mut self.streams[direction];
+        if stream.seen.syn {
+            if stream.is_initial(packet.seq) {
+                stream.counters.syn_retransmissions += 1;
+                if packet.flags.any(TcpFlags::ACK) {
+                    self.handshake.syn_ack_repeated = true;
+                } else {
+                    self.handshake.syn_repeated = true;
+                }
+            } else {
+                self.flags.stray_syn = true;
+            }
+            return;
+        }
+        if self.flags.midstream {
+            self.flags.stray_syn = true;
+            return;
+        }
+        stream.open(packet, options);
+        if packet.flags.any(TcpFlags::ACK) {
+            self.handshake.syn_ack = Some(packet.ts);
+            self.state = State::SynAck;
+        } else if self.handshake.syn.is_none() {
+            self.handshake.syn = Some(packet.ts);
+        } else {
+            self.flags.simultaneous_open = true;
+            self.initiator = 0;
+        }
+        let [low, high] = &mut self.streams;
+        if low.seen.syn && high.seen.syn {
+            let both = low.seen.scale_offered && high.seen.scale_offered;
+            let (low_mss, high_mss) = (low.mss_option, high.mss_option);
+            low.agree(high_mss, both);
+            high.agree(low_mss, both);
+        }
+    }
+
+    /// Sequence, acknowledgement, window and timestamps of a packet.
+    #[inline]
+    fn on_numbers<O: Observer<Transfer = T>>(&mut self, packet: &Packet, options: Option<&Options>, direction: usize, observer: &mut O) {
+        let [low, high] = &mut self.streams;
+        let (stream, peer) = if direction == 0 { (low, high) } else { (high, low) };
+        let [low, high] = &mut self.transfers;
+        let (own, other) = if direction == 0 { (low, high) } else { (high, low) };
+        let syn = packet.flags.any(TcpFlags::SYN);
+        let fragment = packet.bits.any(Bits::FRAGMENT_FIRST | Bits::FRAGMENT_LATER);
+        stream.seen.fragmented |= fragment;
+        if packet.bits.any(Bits::FRAGMENT_LATER) {
+            stream.counters.payload += u64::from(packet.payload);
+            return;
+        }
+        let mut acknowledged = None;
+        let mut answered = None;
+        if packet.flags.any(TcpFlags::ACK) && !packet.flags.any(TcpFlags::RST) {
+            let changed = u32::from(packet.window) << stream.shift != stream.window;
+            acknowledged = peer.on_acknowledgement(packet, options, changed);
+            if !syn {
+                stream.advertise(packet.window, peer.outstanding());
+            }
+        }
+        let mut echoed = None;
+        if packet.bits.any(Bits::TIMESTAMP) {
+            stream.seen.timestamps = true;
+            (answered, echoed) = echo(stream, peer, packet, acknowledged.is_some_and(|a| a.advanced > 0));
+        }
+        let about = About { connection: self.first_index, initiator: usize::from(self.initiator), handshake: &self.handshake };
+        if let (Some(acknowledged), false, Some(transfer)) = (acknowledged, syn, other.as_deref_mut()) {
+            let ack = ack_event(packet, peer, stream, &acknowledged, answered, fragment);
+            observer.on_ack(transfer, &about.sight(peer, stream, 1 - direction), &ack);
+        }
+        if packet.payload > 0 {
+            let srtt = own.as_deref().and_then(O::srtt);
+            let window = peer.seen.window.then_some(peer.window);
+            if let Some(segment) = stream.on_payload(packet, window, srtt) {
+                if !peer.seen.scale_known && peer.seen.window {
+                    peer.widen(stream.outstanding());
+                }
+                let sight = about.sight(stream, peer, direction);
+                let transfer = own.get_or_insert_with(|| Box::new(observer.begin(&sight, &segment)));
+                observer.on_data(transfer, &sight, &segment, echoed);
+            }
+        } else if !packet.flags.any(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST) && !stream.is_empty_keep_alive(packet) {
+            stream.counters.pure_acks += 1;
+        }
+    }
+
+    fn on_close(&mut self, packet: &Packet, direction: usize) {
+        if packet.flags.any(TcpFlags::RST) {
+            let window = self.streams[1 - direction].window;
+            if self.streams[direction].accepts_reset(packet, window) {
+                self.state = State::Reset;
+            } else {
+                self.flags.stray_reset = true;
+            }
+            return;
+        }
+        self.streams[direction].on_fin(packet);
+        let both = self.streams[0].finished() && self.streams[1].finished();
+        self.state = if both { State::Closed } else { State::HalfClosed };
+    }
+
+    /// The capture clock stepped back since the last packet of this connection.
+    pub(crate) fn on_clock_step<O: Observer<Transfer = T>>(&mut self, epoch: u32, observer: &mut O) {
+        self.epoch = epoch;
+        self.flags.clock_step = true;
+        self.handshake = Handshake { syn_ack: None, ack: None, ..self.handshake };
+        for stream in &mut self.streams {
+            stream.on_clock_step();
+        }
+        for transfer in self.transfers.iter_mut().flatten() {
+            observer.on_clock_step(transfer);
+        }
+    }
+}
+
+/// Silence after which a SYN on the same key is a new connection whatever the state.
+const SILENT: Span = Span::from_secs(120);
+
+/// Runs both stopwatches of the timestamp option: (data → echo, the peer's pure ACK → this data).
+#[inline]
+fn echo(stream: &mut Stream, peer: &mut Stream, packet: &Packet, advanced: bool) -> (Option<Span>, Option<Span>) {
+    let own = stream.echo.get_or_insert_default();
+    let data = packet.payload > 0 || packet.flags.any(TcpFlags::SYN);
+    own[usize::from(!data)].sent(packet.tsval, packet.ts);
+    let Some(theirs) = peer.echo.as_deref_mut() else { return (None, None) };
+    let answered = if advanced { theirs[0].echoed(packet.tsecr, packet.ts) } else { None };
+    let echoed = if packet.payload > 0 { theirs[1].echoed(packet.tsecr, packet.ts) } else { None };
+    if let Some(echoed) = echoed {
+        stream.nearest_echo = stream.nearest_echo.min(echoed);
+    }
+    (answered, echoed)
+}
+
+#[inline]
+fn ack_event(packet: &Packet, data: &Stream, receiver: &Stream, acknowledged: &Acknowledged, answered: Option<Span>, fragment: bool) -> Ack {
+    Ack {
+        now: packet.ts,
+        index: packet.index,
+        una: data.una,
+        advanced: acknowledged.advanced,
+        window: receiver.window,
+        duplicate: acknowledged.duplicate,
+        rtt: if fragment { crate::RttOutcome::None } else { acknowledged.rtt },
+        rtt_timestamp: answered,
+        disproved: acknowledged.disproved,
+    }
+}
+
+#[cfg(test)]
+mod size {
+    #[test]
+    fn print() {
+        println!("conn {} stream {} counters {}", std::mem::size_of::<super::Connection<()>>(), std::mem::size_of::<super::Stream>(), std::mem::size_of::<crate::Counters>());
+        assert!(std::mem::size_of::<super::Connection<()>>() <= 720);
+    }
+}

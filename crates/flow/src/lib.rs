@@ -1,0 +1,25 @@
+//! From packets to connections: who talks to whom, which instance of a connection a packet belongs to, what each
+//! segment is (new, retransmission, fill, probe …) and which acknowledgement allows a round-trip sample.
+//!
+//! A [`Table`] takes packets in capture order and drives an [`Observer`], which measures. The table itself measures
+//! nothing over time beyond what classification needs; its bias: what the capture did not hold is never guessed.
+
+mod connection;
+mod echo;
+mod key;
+mod order;
+mod ranges;
+mod recovery;
+mod records;
+mod stream;
+mod table;
+
+pub use connection::{Connection, Flags, Handshake, Sight, State};
+pub use echo::Echo;
+pub use key::FlowKey;
+pub use order::{Order, OrderFacts, Reordered};
+pub use ranges::RangeSet;
+pub use recovery::{Recovery, Retransmission};
+pub use records::{Record, Records};
+pub use stream::{Ack, Cause, Class, Counters, RttOutcome, Seen, Segment, Stream};
+pub use table::{Limits, Observer, Table, TableFacts};

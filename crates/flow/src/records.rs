@@ -1,0 +1,157 @@
+//! What is outstanding: one record per segment that was sent and not yet acknowledged, 32 bytes each.
+
+use std::collections::VecDeque;
+
+use trustbed_units::Ns;
+
+/// A sent, not yet acknowledged segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// Low 32 bits of the first byte's offset; see [`Records::offset`].
+    start: u32,
+    /// Length in bytes.
+    pub length: u32,
+    /// When it was sent first.
+    pub first_sent: Ns,
+    /// When it was sent last.
+    pub last_sent: Ns,
+    /// How often it was sent.
+    pub sent: u16,
+    /// The receiver has reported it by SACK.
+    pub sacked: bool,
+    /// No round-trip time may be taken from it (the clock stepped while it was outstanding).
+    pub untimed: bool,
+}
+
+/// The outstanding segments of one direction, ascending by offset.
+#[derive(Debug, Clone, Default)]
+pub struct Records {
+    queue: VecDeque<Record>,
+    /// Records dropped because the receiver's side was never heard or the table was full.
+    pub forgotten: u32,
+}
+
+/// More outstanding segments than this are not kept: a gigabyte in flight, or a capture that never sees an ACK.
+const MOST: usize = 1 << 16;
+
+impl Records {
+    /// How many segments are outstanding.
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether nothing is outstanding.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// The 64-bit offset of a record's first byte, given any offset within 2³¹ of it.
+    #[inline]
+    pub fn offset(record: &Record, near: i64) -> i64 {
+        trustbed_units::Seq(record.start).unwrap_near(near)
+    }
+
+    /// Appends a segment that lies above all others.
+    #[inline]
+    pub fn push(&mut self, start: i64, length: u32, now: Ns, most: usize) {
+        if self.queue.len() >= most.min(MOST) {
+            self.queue.pop_front();
+            self.forgotten = self.forgotten.saturating_add(1);
+        }
+        self.queue.push_back(fresh(start, length, now));
+    }
+
+    /// Inserts a segment at its place below others (a hole that was filled).
+    pub fn insert(&mut self, start: i64, length: u32, now: Ns) {
+        if self.queue.len() >= MOST {
+            self.forgotten = self.forgotten.saturating_add(1);
+            return;
+        }
+        let at = self.queue.partition_point(|r| Self::offset(r, start) < start);
+        self.queue.insert(at, fresh(start, length, now));
+    }
+
+    /// The record that holds the byte at `offset`.
+    pub fn holding(&self, offset: i64) -> Option<&Record> {
+        let at = self.first_ending_above(offset);
+        self.queue.get(at).filter(|r| Self::offset(r, offset) <= offset)
+    }
+
+    /// Calls `visit` with every record that overlaps `[start, end)`, cutting records at both edges first.
+    pub fn for_range(&mut self, start: i64, end: i64, mut visit: impl FnMut(&mut Record)) {
+        self.cut_at(start);
+        self.cut_at(end);
+        let first = self.first_ending_above(start);
+        for record in self.queue.range_mut(first..) {
+            if Self::offset(record, start) >= end {
+                break;
+            }
+            visit(record);
+        }
+    }
+
+    /// Takes away what `acknowledged` covers, oldest first, calling `visit` with each record that overlaps `[.., acknowledged)`.
+    /// A record that is covered partly stays.
+    #[inline]
+    pub fn acknowledge(&mut self, acknowledged: i64, mut visit: impl FnMut(&Record, i64)) {
+        while let Some(record) = self.queue.front() {
+            let start = Self::offset(record, acknowledged);
+            if start >= acknowledged {
+                break;
+            }
+            visit(record, start);
+            if start + i64::from(record.length) > acknowledged {
+                break;
+            }
+            self.queue.pop_front();
+        }
+    }
+
+    /// Nothing outstanding may give a round-trip time any more.
+    pub fn forget_times(&mut self) {
+        for record in &mut self.queue {
+            record.untimed = true;
+        }
+    }
+
+    /// The outstanding segments, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Record> {
+        self.queue.iter()
+    }
+
+    /// Gives the memory back when nothing is outstanding.
+    pub fn release(&mut self) {
+        if self.queue.is_empty() {
+            self.queue = VecDeque::new();
+        }
+    }
+
+    fn first_ending_above(&self, offset: i64) -> usize {
+        self.queue.partition_point(|r| Self::offset(r, offset) + i64::from(r.length) <= offset)
+    }
+
+    fn cut_at(&mut self, offset: i64) {
+        let at = self.first_ending_above(offset);
+        let Some(record) = self.queue.get_mut(at) else { return };
+        let start = Self::offset(record, offset);
+        if start >= offset {
+            return;
+        }
+        let left = u32::try_from(offset - start).unwrap_or(record.length);
+        let mut tail = *record;
+        tail.start = low32(offset);
+        tail.length = record.length - left;
+        record.length = left;
+        self.queue.insert(at + 1, tail);
+    }
+}
+
+fn fresh(start: i64, length: u32, now: Ns) -> Record {
+    Record { start: low32(start), length, first_sent: now, last_sent: now, sent: 1, sacked: false, untimed: false }
+}
+
+#[inline]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the low 32 bits are what is kept")]
+fn low32(offset: i64) -> u32 {
+    offset as u32
+}

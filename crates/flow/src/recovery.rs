@@ -1,0 +1,109 @@
+//! What only a direction with trouble needs: holes in what was seen, SACKed ranges, and the retransmissions that a later
+//! DSACK may still declare unnecessary. Allocated when the first of them appears.
+
+use std::collections::VecDeque;
+
+use trustbed_units::Ns;
+
+use crate::{Cause, RangeSet};
+
+/// A retransmission that may still turn out to have been unnecessary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retransmission {
+    /// First byte.
+    pub start: i64,
+    /// One past the last byte.
+    pub end: i64,
+    /// When it was sent.
+    pub sent: Ns,
+    /// What it was taken for.
+    pub cause: Cause,
+}
+
+/// Bytes below the highest one seen that the capture has not held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hole {
+    pub(crate) start: i64,
+    pub(crate) end: i64,
+    /// When the hole appeared.
+    pub(crate) since: Ns,
+    /// TSval of the segment that opened it.
+    pub(crate) tsval: u32,
+}
+
+/// Trouble of one direction.
+#[derive(Debug, Clone, Default)]
+pub struct Recovery {
+    holes: Vec<Hole>,
+    /// Bytes of holes that were forgotten because there were too many.
+    pub forgotten_bytes: u64,
+    /// Ranges that the receiver reported above the cumulative acknowledgement.
+    pub sacked: RangeSet,
+    recent: VecDeque<Retransmission>,
+    /// When the lowest outstanding segment was retransmitted last, in duplicate ACKs counted until then.
+    pub(crate) duplicates_at_retransmission: u32,
+}
+
+/// Holes kept at most; a capture with more has lost so much that single holes say nothing.
+const MOST_HOLES: usize = 4096;
+/// Retransmissions remembered for a later DSACK.
+const MOST_RECENT: usize = 64;
+
+impl Recovery {
+    pub(crate) fn add_hole(&mut self, hole: Hole) {
+        if self.holes.len() >= MOST_HOLES {
+            let oldest = self.holes.remove(0);
+            self.forgotten_bytes += (oldest.end - oldest.start).unsigned_abs();
+        }
+        let at = self.holes.partition_point(|h| h.start < hole.start);
+        self.holes.insert(at, hole);
+    }
+
+    /// Takes `[start, end)` out of the holes and calls `filled` with each part that was one.
+    pub(crate) fn fill(&mut self, start: i64, end: i64, mut filled: impl FnMut(Hole)) {
+        let mut at = self.holes.partition_point(|h| h.end <= start);
+        while let Some(&hole) = self.holes.get(at) {
+            if hole.start >= end {
+                break;
+            }
+            let (left, right) = (hole.start.max(start), hole.end.min(end));
+            filled(Hole { start: left, end: right, ..hole });
+            self.holes.remove(at);
+            if right < hole.end {
+                self.holes.insert(at, Hole { start: right, ..hole });
+            }
+            if hole.start < left {
+                self.holes.insert(at, Hole { end: left, ..hole });
+                at += 1;
+            }
+            if right < hole.end {
+                break;
+            }
+        }
+    }
+
+    /// Bytes of `[start, end)` that lie in holes.
+    pub fn hole_bytes(&self, start: i64, end: i64) -> i64 {
+        let at = self.holes.partition_point(|h| h.end <= start);
+        self.holes.iter().skip(at).take_while(|h| h.start < end).map(|h| h.end.min(end) - h.start.max(start)).sum()
+    }
+
+    /// The first hole that overlaps `[start, end)`.
+    pub(crate) fn hole_at(&self, start: i64, end: i64) -> Option<&Hole> {
+        let at = self.holes.partition_point(|h| h.end <= start);
+        self.holes.get(at).filter(|h| h.start < end)
+    }
+
+    pub(crate) fn remember(&mut self, retransmission: Retransmission) {
+        if self.recent.len() >= MOST_RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(retransmission);
+    }
+
+    /// The oldest remembered genuine retransmission inside `[start, end)`, taken out of the memory.
+    pub(crate) fn disprove(&mut self, start: i64, end: i64) -> Option<Retransmission> {
+        let at = self.recent.iter().position(|r| r.start < end && start < r.end && r.cause != Cause::Spurious)?;
+        self.recent.remove(at)
+    }
+}

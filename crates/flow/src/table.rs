@@ -1,0 +1,303 @@
+//! The connection table: which instance a packet belongs to, when an instance ends, and what happens when there are too many.
+//!
+//! Ends: RST, both FINs, 600 s of silence (60 s for datagrams), a successor on the same key, the end of the capture, or
+//! eviction when the table is full. Every decision depends on the packets of this table alone, so that a capture cut
+//! into tables by flow hash gives the same result for any number of workers.
+
+use std::collections::VecDeque;
+
+use hashbrown::HashTable;
+use trustbed_units::{Ns, Span};
+use trustbed_wire::{Options, Packet};
+
+use crate::connection::Sight;
+use crate::{Ack, Connection, FlowKey, Segment, State};
+
+/// What measures transfers while a [`Table`] runs.
+///
+/// For each direction with payload: `begin` at the first data packet, then `on_data` for every data packet (the first
+/// included) and `on_ack` for every packet of the receiver (SYNs excepted), in capture order; at last `ended` with the connection.
+pub trait Observer {
+    /// State kept per transfer.
+    type Transfer;
+
+    /// A direction's first data packet.
+    fn begin(&mut self, sight: &Sight<'_>, segment: &Segment) -> Self::Transfer;
+    /// A data packet. `echoed`: time since the receiver's pure ACK that it echoes.
+    fn on_data(&mut self, transfer: &mut Self::Transfer, sight: &Sight<'_>, segment: &Segment, echoed: Option<Span>);
+    /// A packet from the receiver of the data.
+    fn on_ack(&mut self, transfer: &mut Self::Transfer, sight: &Sight<'_>, ack: &Ack);
+    /// The capture clock stepped back.
+    fn on_clock_step(&mut self, transfer: &mut Self::Transfer);
+    /// The smoothed round-trip time, for telling tail-loss probes from timeouts.
+    fn srtt(transfer: &Self::Transfer) -> Option<Span>;
+    /// Whether packets captured twice are dropped.
+    fn removes_duplicates(&self) -> bool;
+    /// A connection left the table. `at_index`: the packet at which it left (`u64::MAX` at the end of the capture).
+    fn ended(&mut self, connection: Connection<Self::Transfer>, evicted: bool, at_index: u64);
+}
+
+/// How long and how much a table remembers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Silence that ends a TCP connection.
+    pub idle: Span,
+    /// Silence that ends a flow of datagrams.
+    pub idle_datagrams: Span,
+    /// How long a closed connection stays to take late packets.
+    pub linger: Span,
+    /// Closed connections that stay at most.
+    pub lingering: usize,
+    /// Connections at most.
+    pub connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            idle: Span::from_secs(600),
+            idle_datagrams: Span::from_secs(60),
+            linger: Span::from_secs(10),
+            lingering: 128,
+            connections: 1 << 14,
+        }
+    }
+}
+
+/// What a table did besides measuring.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TableFacts {
+    /// Connections thrown out because the table was full.
+    pub evicted: u64,
+    /// Most connections held at once.
+    pub most: u64,
+}
+
+/// Connections by key.
+#[derive(Debug)]
+pub struct Table<O: Observer> {
+    limits: Limits,
+    by_key: HashTable<u32>,
+    chunks: Vec<Vec<Option<Connection<O::Transfer>>>>,
+    free: Vec<u32>,
+    lingering: VecDeque<(u32, u64, Ns)>,
+    swept: Ns,
+    hand: u32,
+    facts: TableFacts,
+}
+
+/// Connections per chunk of the slab: it grows without moving what it holds.
+const CHUNK: usize = 64;
+/// Capture time between two searches for silent connections.
+const SWEEP: Span = Span::from_secs(60);
+/// Connections looked at for a victim before the least recently active of them goes.
+const LOOKED_AT: usize = 64;
+
+impl<O: Observer> Table<O> {
+    /// An empty table.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            by_key: HashTable::new(),
+            chunks: Vec::new(),
+            free: Vec::new(),
+            lingering: VecDeque::new(),
+            swept: Ns::MIN,
+            hand: 0,
+            facts: TableFacts::default(),
+        }
+    }
+
+    /// What the table did.
+    pub fn facts(&self) -> TableFacts {
+        self.facts
+    }
+
+    /// Connections held now.
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Whether the table holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    /// Takes a packet. `epoch` counts the backward steps of the capture clock so far.
+    #[inline]
+    pub fn on_packet(&mut self, packet: &Packet, options: Option<&Options>, epoch: u32, observer: &mut O) {
+        if packet.ts - self.swept >= SWEEP || packet.ts < self.swept {
+            self.sweep(packet, observer);
+        }
+        while let Some(&(slot, first_index, over)) = self.lingering.front()
+            && packet.ts - over >= self.limits.linger
+        {
+            self.lingering.pop_front();
+            self.remove_if(slot, first_index, packet.index, observer);
+        }
+        let (key, direction) = FlowKey::of(packet);
+        let slot = match self.find(&key, packet.flow_hash) {
+            Some(slot) if self.is_old(slot, packet, direction) => {
+                self.replace(slot, packet, &key, direction, epoch, observer);
+                slot
+            }
+            Some(slot) => slot,
+            None => self.add(packet, &key, direction, epoch, observer),
+        };
+        let Some(connection) = self.chunks[slot as usize / CHUNK][slot as usize % CHUNK].as_mut() else { return };
+        if connection.epoch != epoch {
+            connection.on_clock_step(epoch, observer);
+        }
+        if key.protocol != 6 {
+            connection.on_datagram(packet, direction);
+            return;
+        }
+        let over = connection.is_over();
+        connection.on_segment(packet, options, direction, observer);
+        if !over && connection.is_over() {
+            let first_index = connection.first_index;
+            self.linger(slot, first_index, packet, observer);
+        }
+    }
+
+    /// Ends everything, in the order in which the connections began.
+    pub fn finish(&mut self, observer: &mut O) {
+        let mut rest: Vec<_> = self.chunks.drain(..).flatten().flatten().collect();
+        rest.sort_unstable_by_key(|c| c.first_index);
+        self.by_key.clear();
+        self.free.clear();
+        self.lingering.clear();
+        for connection in rest {
+            observer.ended(connection, false, u64::MAX);
+        }
+    }
+
+    #[inline]
+    fn find(&self, key: &FlowKey, hash: u64) -> Option<u32> {
+        self.by_key.find(hash, |&slot| self.get(slot).is_some_and(|c| c.key == *key)).copied()
+    }
+
+    #[inline]
+    fn get(&self, slot: u32) -> Option<&Connection<O::Transfer>> {
+        self.chunks[slot as usize / CHUNK][slot as usize % CHUNK].as_ref()
+    }
+
+    #[inline]
+    fn is_old(&self, slot: u32, packet: &Packet, direction: usize) -> bool {
+        self.get(slot).is_some_and(|connection| {
+            let silence = packet.ts - connection.last;
+            silence >= self.idle_limit(connection.state)
+                || (packet.protocol == 6 && connection.is_succeeded_by(packet, direction, silence))
+        })
+    }
+
+    fn idle_limit(&self, state: State) -> Span {
+        if state == State::Datagrams { self.limits.idle_datagrams } else { self.limits.idle }
+    }
+
+    fn add(&mut self, packet: &Packet, key: &FlowKey, direction: usize, epoch: u32, observer: &mut O) -> u32 {
+        if self.by_key.len() >= self.limits.connections {
+            self.evict(packet.index, observer);
+        }
+        let connection = Connection::new(packet, *key, direction, epoch);
+        let slot = self.free.pop().unwrap_or_else(|| self.grow());
+        self.chunks[slot as usize / CHUNK][slot as usize % CHUNK] = Some(connection);
+        let chunks = &self.chunks;
+        self.by_key.insert_unique(packet.flow_hash, slot, |&slot| hash_of(chunks, slot));
+        self.facts.most = self.facts.most.max(self.by_key.len() as u64);
+        slot
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the table is capped far below 2³² connections")]
+    fn grow(&mut self) -> u32 {
+        if self.chunks.last().is_none_or(|c| c.len() == CHUNK) {
+            self.chunks.push(Vec::with_capacity(CHUNK));
+        }
+        let chunk = self.chunks.len() - 1;
+        self.chunks[chunk].push(None);
+        (chunk * CHUNK + self.chunks[chunk].len() - 1) as u32
+    }
+
+    fn replace(&mut self, slot: u32, packet: &Packet, key: &FlowKey, direction: usize, epoch: u32, observer: &mut O) {
+        let place = &mut self.chunks[slot as usize / CHUNK][slot as usize % CHUNK];
+        if let Some(old) = place.replace(Connection::new(packet, *key, direction, epoch)) {
+            observer.ended(old, false, packet.index);
+        }
+    }
+
+    fn linger(&mut self, slot: u32, first_index: u64, packet: &Packet, observer: &mut O) {
+        self.lingering.push_back((slot, first_index, packet.ts));
+        if self.lingering.len() > self.limits.lingering
+            && let Some((slot, first_index, _)) = self.lingering.pop_front()
+        {
+            self.remove_if(slot, first_index, packet.index, observer);
+        }
+    }
+
+    /// Removes the connection in `slot` if it is still the instance that began with `first_index`.
+    fn remove_if(&mut self, slot: u32, first_index: u64, at_index: u64, observer: &mut O) {
+        if self.get(slot).is_some_and(|c| c.first_index == first_index) {
+            self.remove(slot, false, at_index, observer);
+        }
+    }
+
+    fn remove(&mut self, slot: u32, evicted: bool, at_index: u64, observer: &mut O) {
+        let hash = hash_of(&self.chunks, slot);
+        if let Ok(entry) = self.by_key.find_entry(hash, |&s| s == slot) {
+            entry.remove();
+        }
+        if let Some(connection) = self.chunks[slot as usize / CHUNK][slot as usize % CHUNK].take() {
+            self.free.push(slot);
+            observer.ended(connection, evicted, at_index);
+        }
+    }
+
+    fn sweep(&mut self, packet: &Packet, observer: &mut O) {
+        self.swept = packet.ts;
+        let mut silent = Vec::new();
+        for (n, place) in self.chunks.iter().flatten().enumerate() {
+            if let Some(connection) = place
+                && packet.ts - connection.last >= self.idle_limit(connection.state)
+            {
+                silent.push((connection.first_index, n));
+            }
+        }
+        silent.sort_unstable();
+        for (_, slot) in silent {
+            if let Ok(slot) = u32::try_from(slot) {
+                self.remove(slot, false, packet.index, observer);
+            }
+        }
+    }
+
+    /// Makes room: the first half-open connection that the hand meets goes, else the one of those met that was silent longest.
+    #[expect(clippy::cast_possible_truncation, reason = "the table is capped far below 2³² connections")]
+    fn evict(&mut self, at_index: u64, observer: &mut O) {
+        let slots = ((self.chunks.len() - 1) * CHUNK + self.chunks.last().map_or(0, Vec::len)) as u32;
+        let mut victim: Option<(Ns, u32)> = None;
+        let mut met = 0;
+        for _ in 0..slots {
+            self.hand = if self.hand + 1 >= slots { 0 } else { self.hand + 1 };
+            let Some(connection) = self.get(self.hand) else { continue };
+            met += 1;
+            if matches!(connection.state, State::Syn | State::SynAck) {
+                victim = Some((connection.last, self.hand));
+                break;
+            }
+            if victim.is_none_or(|(last, _)| connection.last < last) {
+                victim = Some((connection.last, self.hand));
+            }
+            if met >= LOOKED_AT {
+                break;
+            }
+        }
+        if let Some((_, slot)) = victim {
+            self.facts.evicted += 1;
+            self.remove(slot, true, at_index, observer);
+        }
+    }
+}
+
+fn hash_of<T>(chunks: &[Vec<Option<Connection<T>>>], slot: u32) -> u64 {
+    chunks[slot as usize / CHUNK][slot as usize % CHUNK].as_ref().map_or(0, |c| c.hash)
+}
