@@ -1,0 +1,83 @@
+//! The lists of options at the end of blocks.
+
+use super::order::Words;
+
+/// Texts longer than this are cut: they are for people, and a file may hold many.
+const TEXT_LENGTH: usize = 256;
+
+/// One option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BlockOption<'a> {
+    pub(super) code: u16,
+    pub(super) value: &'a [u8],
+}
+
+impl BlockOption<'_> {
+    /// The value as a text for people: without what follows a zero byte, with replacements for what is no UTF-8.
+    pub(super) fn text(&self) -> Option<String> {
+        let value = self.value.split(|byte| *byte == 0).next().unwrap_or_default();
+        let text = String::from_utf8_lossy(&value[..value.len().min(TEXT_LENGTH)]).into_owned();
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+/// The options in the tail of a block's body.
+#[derive(Debug)]
+pub(super) struct Options<'a, const BIG: bool> {
+    rest: &'a [u8],
+    overrun: bool,
+}
+
+impl<'a, const BIG: bool> Options<'a, BIG> {
+    pub(super) fn new(tail: &'a [u8]) -> Self {
+        Self { rest: tail, overrun: false }
+    }
+
+    /// Whether an option claimed more bytes than the block has.
+    pub(super) fn overrun(&self) -> bool {
+        self.overrun
+    }
+}
+
+impl<'a, const BIG: bool> Iterator for Options<'a, BIG> {
+    type Item = BlockOption<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let code = Words::<BIG>::half(self.rest, 0)?;
+        let length = usize::from(Words::<BIG>::half(self.rest, 2)?);
+        if code == 0 {
+            self.rest = &[];
+            return None;
+        }
+        let Some(value) = self.rest.get(4..4 + length) else {
+            self.rest = &[];
+            self.overrun = true;
+            return None;
+        };
+        self.rest = self.rest.get(4 + length.next_multiple_of(4)..).unwrap_or_default();
+        Some(BlockOption { code, value })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_end_where_they_say_or_where_the_block_does() {
+        let bytes = [1, 0, 3, 0, b'a', b'b', b'c', 0, 2, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0];
+        let found: Vec<_> = Options::<false>::new(&bytes).collect();
+        assert_eq!(found, [BlockOption { code: 1, value: b"abc" }, BlockOption { code: 2, value: &[9] }]);
+
+        let mut options = Options::<false>::new(&[1, 0, 200, 0, 1, 2]);
+        assert_eq!(options.next(), None);
+        assert!(options.overrun());
+    }
+
+    #[test]
+    fn texts_are_for_people() {
+        assert_eq!(BlockOption { code: 2, value: b"eth0\0\0" }.text().as_deref(), Some("eth0"));
+        assert_eq!(BlockOption { code: 2, value: b"" }.text(), None);
+        assert_eq!(BlockOption { code: 2, value: &[0xff, b'x'] }.text().as_deref(), Some("\u{fffd}x"));
+    }
+}
