@@ -1,0 +1,73 @@
+"""Writes the pages of docs/ that follow from the code: tables, findings, diagnosis.
+
+Everything on them is said once, where it is decided: columns with their units and meanings in the schemas of the tables, findings and
+rules in `trustbed.diagnose`. A test compares the pages with what this makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+import pyarrow as pa
+
+from trustbed import _core
+from trustbed.diagnose.pages import diagnosis_page, findings_page
+from trustbed.report import schemas
+from trustbed.report.columns import text_names
+
+ROOT = Path(__file__).resolve().parent.parent
+MADE = "<!-- Made by `make docs` from the schemas of the tables. Do not edit. -->"
+_SMALLEST = ROOT / "recordings" / "application-limited.sender.pcap.gz"
+
+_INTRODUCTION = """\
+`trustbed analyze CAPTURE --out DIR` writes these tables as Parquet (and, with `--csv`, as CSV beside it);
+`trustbed.analyze(CAPTURE)` gives the same ones as Arrow tables. Unit and meaning of a column also stand in the metadata of its schema.
+
+Unknown is null, never 0. Parquet and Arrow hold times as integer nanoseconds in columns that end in `_ns`; JSON and CSV hold them as
+seconds under the name given in brackets. Shares are 0…1."""
+
+
+@cache
+def engine_tables() -> Mapping[str, pa.Schema]:
+    """The schemas of the tables that the engine fills, by name."""
+    analysis = _core.analyze([str(_SMALLEST)], samples=True)
+    names = ("connections", "transfers", "rtt", "spacing", "segments")
+    return {name: pa.RecordBatchReader.from_stream(getattr(analysis, name)).schema for name in names}
+
+
+def tables_page() -> str:
+    """The page on every table and column."""
+    engine = dict(engine_tables())
+    engine["transfers"] = pa.schema([*engine["transfers"], *schemas.VERDICT_FIELDS])
+    every = {**engine, "findings": schemas.FINDINGS, "skips": schemas.SKIPS}
+    parts = [f"{MADE}\n\n# Tables", _INTRODUCTION]
+    for name, about in schemas.ABOUT.items():
+        parts += [f"## {name}", about, _table(every[name])]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(schema: pa.Schema) -> str:
+    lines = ["| column | type | unit | meaning |", "| --- | --- | --- | --- |"]
+    for field in schema:
+        metadata = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
+        in_text = ", ".join(f"`{name}`" for name in text_names(field) if name != field.name)
+        shown = f"`{field.name}`" + (f" [{in_text}]" if in_text else "")
+        cells = (shown, str(field.type), metadata["unit"], metadata["meaning"])
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+PAGES: Mapping[str, Callable[[], str]] = {"diagnosis.md": diagnosis_page, "findings.md": findings_page, "tables.md": tables_page}
+"""File name → what makes its text."""
+
+
+def main() -> None:
+    """Writes every page."""
+    for name, page in PAGES.items():
+        (ROOT / "docs" / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
