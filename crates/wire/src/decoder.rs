@@ -10,7 +10,28 @@ pub struct DecodeOptions {
     pub inner: bool,
 }
 
-/// Turns records into packets.
+/// Turns records into packets, in the order of the capture.
+///
+/// It remembers one thing from record to record: which flow the later fragments of a datagram belong to, for 30 seconds of capture time in a
+/// table of 4096 datagrams. Time is the records' own.
+///
+/// ```
+/// use trustbed_units::Ns;
+/// use trustbed_wire::{Batch, DecodeOptions, Decoder, LinkType, Record, Skip};
+///
+/// let ip = [0x45, 0, 0, 33, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]; // 33 bytes, UDP, 10.0.0.1 to 10.0.0.2
+/// let udp = [0, 53, 0x80, 0, 0, 13, 0, 0]; // port 53 to port 32768, 13 bytes
+/// let bytes = [&ip[..], &udp, b"hello"].concat();
+///
+/// let mut decoder = Decoder::new(DecodeOptions::default());
+/// let mut batch = Batch::default();
+/// let mut record = Record { ts: Ns(0), index: 1, link: LinkType::Raw, interface: 0, original_length: 33, bytes: &bytes };
+/// assert_eq!(decoder.decode(&record, &mut batch), Ok(()));
+/// assert_eq!((batch.packets[0].source_port, batch.packets[0].payload), (53, 5));
+///
+/// record.bytes = &bytes[..24]; // a snap length that cuts the UDP header
+/// assert_eq!(decoder.decode(&record, &mut batch), Err(Skip::Truncated));
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Decoder {
     options: DecodeOptions,
@@ -36,12 +57,12 @@ impl Decoder {
         self.decode_slowly(record, batch)
     }
 
-    /// The slow path, which decides everything by itself. [`Decoder::decode`] must equal it; the property tests call it for that.
+    /// The same by the slow path alone, which decides everything. [`Decoder::decode`] asks it for what the fast path leaves, and must
+    /// equal it always: property tests and fuzzing compare the two.
     ///
     /// # Errors
     ///
     /// As [`Decoder::decode`].
-    #[doc(hidden)]
     #[cold]
     pub fn decode_slowly(&mut self, record: &Record<'_>, batch: &mut Batch) -> Result<(), Skip> {
         let (packet, options) = slow::decode(record, self.options, &mut self.fragments)?;

@@ -129,11 +129,8 @@ fn pppoe(frame: Frame<'_>) -> Result<Located<'_>, Skip> {
     let frame = frame.after_checked(6)?;
     let [first] = *frame.chunk::<1>()?;
     // An odd first byte is a whole protocol number (RFC 1661, protocol field compression).
-    let (protocol, rest) = if first & 1 == 1 {
-        (u16::from(first), frame.after(1))
-    } else {
-        (u16::from_be_bytes(*frame.chunk::<2>()?), frame.after(2))
-    };
+    let (protocol, rest) =
+        if first & 1 == 1 { (u16::from(first), frame.after(1)) } else { (u16::from_be_bytes(*frame.chunk::<2>()?), frame.after(2)) };
     match protocol {
         PPP_IPV4 => Ok(located(rest, Announced::Ipv4)),
         PPP_IPV6 => Ok(located(rest, Announced::Ipv6)),

@@ -39,8 +39,8 @@ pub(crate) fn read(network: &Network<'_>) -> Result<Transport, Skip> {
 }
 
 fn udp(network: &Network<'_>) -> Result<Transport, Skip> {
-    let header = UdpHeaderSlice::from_slice(network.payload.bytes)
-        .map_err(|LenError { required_len, .. }| network.payload.missing(required_len))?;
+    let header =
+        UdpHeaderSlice::from_slice(network.payload.bytes).map_err(|LenError { required_len, .. }| network.payload.missing(required_len))?;
     let header_length = header.slice().len();
     // Zero is legal in a jumbogram (RFC 2675, section 4); the first fragment states the length of the whole datagram.
     match usize::from(header.length()) {

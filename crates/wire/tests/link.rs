@@ -138,13 +138,8 @@ fn link_numbers_are_those_of_the_registry() {
 fn a_marked_packet_and_its_timestamps_come_through_every_layer() {
     let mut bytes = ethernet(0x0800, &ipv4(TCP, &tcp(&TIMESTAMP, b"hello")));
     bytes[15] |= 3;
-    let wanted = Packet {
-        header_length: 52,
-        tsval: 77,
-        tsecr: 55,
-        bits: Bits(Bits::TIMESTAMP | Bits::CONGESTION_EXPERIENCED),
-        ..tcp_packet(5, 71)
-    };
+    let wanted =
+        Packet { header_length: 52, tsval: 77, tsecr: 55, bits: Bits(Bits::TIMESTAMP | Bits::CONGESTION_EXPERIENCED), ..tcp_packet(5, 71) };
     assert_eq!(decode(LinkType::Ethernet, &bytes), Ok(wanted));
     bytes[15] &= !1;
     assert_eq!(decode(LinkType::Ethernet, &bytes), Ok(Packet { bits: Bits(Bits::TIMESTAMP), ..wanted }), "capable, not marked");

@@ -2,9 +2,7 @@
 
 mod frames;
 
-use frames::{
-    SOURCE, TCP, UDP, concat, decode, decode_record, ethernet, ipv4, ipv6, record, sixteen, tcp, tcp_packet, tcp_packet_6, udp,
-};
+use frames::{SOURCE, TCP, UDP, concat, decode, decode_record, ethernet, ipv4, ipv6, record, sixteen, tcp, tcp_packet, tcp_packet_6, udp};
 use proptest::prelude::*;
 use trustbed_wire::{Bits, LinkType, Packet, Record, Skip};
 

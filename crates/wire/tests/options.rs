@@ -9,6 +9,7 @@ const ACK: u8 = TcpFlags::ACK;
 const SYN: u8 = TcpFlags::SYN;
 
 /// The timestamps and other options of a segment with this option area, padded with end-of-options.
+#[expect(clippy::expect_used, reason = "a helper of tests, which may fail loudly")]
 fn read(flags: u8, area: &[u8]) -> (Option<(u32, u32)>, Option<Options>) {
     let mut area = area.to_vec();
     area.resize(area.len().next_multiple_of(4), 0);
@@ -18,12 +19,14 @@ fn read(flags: u8, area: &[u8]) -> (Option<(u32, u32)>, Option<Options>) {
     (packet.bits.any(Bits::TIMESTAMP).then_some((packet.tsval, packet.tsecr)), options)
 }
 
+#[expect(clippy::expect_used, reason = "a helper of tests, which may fail loudly")]
 fn blocks(blocks: &[(u32, u32)]) -> Vec<u8> {
     let length = u8::try_from(2 + 8 * blocks.len()).expect("short");
     let edges: Vec<u8> = blocks.iter().flat_map(|(left, right)| [left.to_be_bytes(), right.to_be_bytes()].concat()).collect();
     concat(&[&[5, length], &edges])
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is compared with options")]
 fn sacked(count: u8, edges: [(u32, u32); 4]) -> Option<Options> {
     Some(Options { sack: edges, sack_count: count, ..Options::default() })
 }

@@ -6,6 +6,7 @@ use frames::{TCP, TIMESTAMP, UDP, concat, decode_record, ethernet, ipv4, ipv6, r
 use trustbed_wire::{Bits, LinkType, Options, Record, Skip};
 
 /// Whether `kept` bytes are measured, and if not, why: cut by a snap length, and not cut.
+#[expect(clippy::expect_used, reason = "a helper of tests, which may fail loudly")]
 fn prefixes(link: LinkType, bytes: &[u8], headers: usize) {
     for kept in 1..bytes.len() {
         let cut = Record { bytes: &bytes[..kept], ..record(link, bytes) };
