@@ -1,0 +1,86 @@
+"""Causes that leave the same packets: the other reading of a diagnosis, what leans which way, and what would settle it.
+
+A bulk sender that is stopped and an application that pauses cannot be told apart by their packets alone. The rule names one of them; this
+module names the other one where it remains possible. It never changes cause, confidence or verdict.
+
+Bias: rather names an alternative too many than hides one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trustbed.diagnose.causes import Cause
+from trustbed.diagnose.conditions import Case, at_least, below
+from trustbed.diagnose.units import percent_words
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another cause that would leave these packets."""
+
+    cause: Cause
+    hint: str
+    settled_by: str
+
+
+_SETTLES_PAUSES = (
+    "the CPU share of the sending host during the transfer (below 0.9: the machine; 0.95 and more: the application), "
+    "or --workload bulk if the sender had data waiting all the time"
+)
+_SETTLES_QUEUE = "the load of the link by others during the transfer, or a repetition while nobody else uses it"
+_SETTLES_DECLARATION = "what the sender really ran: a generator that paces or waits is no bulk workload"
+
+
+def alternatives_of(cause: Cause, case: Case, flags: tuple[str, ...]) -> tuple[Alternative, ...]:
+    """The other readings of this case; empty where the packets leave none."""
+    if cause == "host_scheduling":
+        return _if_the_application_paused(case)
+    if cause == "sender_application_limited":
+        return _if_the_machine_stopped(case)
+    if cause == "bandwidth_limited" and "self_queueing" in flags:
+        hint = "the queue is the transfer's own if it was alone on the link"
+        return (Alternative("network_congestion", hint, _SETTLES_QUEUE),)
+    if cause == "network_congestion":
+        return _if_loss_came_first(case)
+    return ()
+
+
+def _if_loss_came_first(case: Case) -> tuple[Alternative, ...]:
+    evidence, numbers, thresholds = case.evidence, case.numbers, case.thresholds
+    if at_least(numbers.rtt_inflation, thresholds.inflation_thin) or not at_least(evidence.loss, thresholds.loss_decisive):
+        return ()
+    hint = f"the inflation is thin, and {percent_words(evidence.loss)} of the packets were lost"
+    return (Alternative("network_loss", hint, "the RTT just before losses against the RTT overall"),)
+
+
+def _if_the_application_paused(case: Case) -> tuple[Alternative, ...]:
+    evidence, thresholds = case.evidence, case.thresholds
+    if below(evidence.cpu_share, thresholds.cpu_starved):
+        return ()
+    if evidence.workload == "bulk":
+        if not at_least(evidence.app_limited_fraction, thresholds.app_limited):
+            return ()
+        return (Alternative("sender_application_limited", _lean(case), _SETTLES_DECLARATION),)
+    if below(evidence.app_limited_fraction, thresholds.app_hint) and not at_least(evidence.cpu_share, thresholds.cpu_free):
+        return ()
+    return (Alternative("sender_application_limited", _lean(case), _SETTLES_PAUSES),)
+
+
+def _if_the_machine_stopped(case: Case) -> tuple[Alternative, ...]:
+    if at_least(case.evidence.cpu_share, case.thresholds.cpu_free):
+        return ()
+    return (Alternative("host_scheduling", _lean(case), _SETTLES_PAUSES),)
+
+
+def _lean(case: Case) -> str:
+    """Which way the two tell-tale shares point: a stopped bulk sender fills the window whenever it runs, a pausing application does not."""
+    full, idle = case.evidence.rwnd_limited, case.evidence.app_limited_fraction
+    if full is None and idle is None:
+        return "nothing in the capture leans either way"
+    numbers = f"window full {percent_words(full)} of the time, nothing outstanding after a short packet {percent_words(idle)}"
+    if at_least(full, case.thresholds.rwnd_hint):
+        return f"{numbers}: it had more to send whenever it ran, which speaks for the machine"
+    if at_least(idle, case.thresholds.app_limited):
+        return f"{numbers}: it ran out of data, which speaks for the application"
+    return f"{numbers}: no clear lean"

@@ -1,0 +1,60 @@
+"""How sure a diagnosis is: a base per cause and additions for what supports or contradicts it.
+
+Counted in integer hundredths, so that the verdict's comparison never depends on rounding, and clamped to 5…99.
+
+Bias: the figures order the cases of the published measurements; they are no probabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from trustbed.diagnose import conditions as on
+from trustbed.diagnose.causes import Cause
+from trustbed.diagnose.conditions import Case, Condition
+
+LOWEST = 5
+HIGHEST = 99
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """Base in hundredths, and what is added when a condition holds (negative: subtracted)."""
+
+    base: int
+    additions: tuple[tuple[int, Condition], ...] = ()
+
+    def hundredths(self, case: Case) -> int:
+        """The sum for this case, clamped."""
+        total = self.base + sum(points for points, condition in self.additions if condition.holds(case))
+        return min(HIGHEST, max(LOWEST, total))
+
+
+CONFIDENCE: Mapping[Cause, Confidence] = MappingProxyType(
+    {
+        "insufficient": Confidence(99),
+        "driver_stall": Confidence(70, ((20, on.KERNEL_RESET), (10, on.NEAR_RESET_PERIOD))),
+        "host_stall": Confidence(60, ((20, on.CPU_STARVED),)),
+        "network_loss": Confidence(60, ((20, on.LOSS_HEAVY), (10, on.EXPLAINED), (10, on.NO_OVERSIZE))),
+        "network_congestion": Confidence(60, ((10, on.CLEARLY_INFLATED), (10, on.LOSS_PRESENT), (10, on.EXPLAINED), (10, on.NO_OVERSIZE))),
+        "bandwidth_limited": Confidence(80, ((10, on.NO_OVERSIZE),)),
+        "window_limited": Confidence(60, ((20, on.CONFIRMED), (10, on.NO_OVERSIZE), (10, on.WINDOW_SATURATED))),
+        "receiver_limited": Confidence(60, ((20, on.WINDOW_MOSTLY_CLOSED),)),
+        "host_scheduling": Confidence(
+            60,
+            (
+                (20, on.CPU_STARVED),
+                (-20, on.CPU_FREE),
+                (10, on.WINDOW_SATURATED),
+                (10, on.CLEARLY_WITHHELD),
+                (10, on.CLEAN_PATH),
+            ),
+        ),
+        "sender_application_limited": Confidence(60, ((20, on.APPLICATION_SEEN),)),
+        "slow_start": Confidence(70, ((10, on.NO_OVERSIZE),)),
+        "unexplained": Confidence(30),
+        "no_anomaly": Confidence(40),
+    }
+)

@@ -1,0 +1,152 @@
+"""One transfer's diagnosis: evidence in, cause, confidence, verdict, flags and words out.
+
+Joins the parts in their order: numbers, rule, confidence, verdict, flags, limits of the capture's quality, words. Pure: no file, no
+clock; the same evidence always gives the same diagnosis.
+
+Bias: none of its own; see the rules and the limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trustbed.diagnose.ambiguity import Alternative, alternatives_of
+from trustbed.diagnose.causes import Cause, Verdict
+from trustbed.diagnose.conditions import Case
+from trustbed.diagnose.confidence import CONFIDENCE
+from trustbed.diagnose.evidence import Evidence, Row
+from trustbed.diagnose.limits import AppliedLimit, capped, held, limits_of
+from trustbed.diagnose.numbers import Numbers
+from trustbed.diagnose.quality import UNTOUCHED, Quality
+from trustbed.diagnose.rules import Rule, first_match
+from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
+from trustbed.diagnose.verdicts import headline, verdict_of
+from trustbed.diagnose.wording import NEXT_STEP, reasons_of
+
+FLAGS: dict[str, str] = {
+    "failed": "the transfer did not complete",
+    "too_short": "shorter than 10 round trips, or less than 64 kB delivered",
+    "loss_model_refuted": "the loss model was left out: too few losses, or the transfer was faster than it allows",
+    "isolated_oversize_spacing": "one pause exceeded the base RTT, but pauses as a whole are not oversize",
+    "exceeds_window_bound": "faster than window and RTT allow: one of them is wrong, so trust becomes review",
+    "exceeds_capacity": "faster than the capacity given allows: it is wrong, so trust becomes review",
+    "self_queueing": "the transfer filled the link and inflated its own RTT",
+    "kernel_rwnd_limited": "the sender's kernel says that the receive window limited it for half of its busy time or more",
+    "sndbuf_limited": "the sender's kernel says that the send buffer limited it for half of its busy time or more",
+}
+"""Every flag that a diagnosis itself raises; the codes of applied limits come on top."""
+
+DOUBTFUL = frozenset({"exceeds_window_bound", "exceeds_capacity"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """Shares of the transfer's time in each limiting state, as the tables give them (sum 1)."""
+
+    application: float
+    receiver_window: float
+    loss_recovery: float
+    host: float
+    path: float
+
+    @classmethod
+    def from_transfer(cls, row: Row) -> Shares | None:
+        """From a row of the transfers table; ``None`` when any share is unknown."""
+        names = ("application", "receiver_window", "loss_recovery", "host", "path")
+        values = {name: row.get(f"share_{name}") for name in names}
+        return None if None in values.values() else cls(**values)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """Why a transfer ran at its speed and what may be done with the number.
+
+    ``confidence`` is 0.05…0.99. ``numbers`` is ``None`` for a transfer that cannot be judged. ``limits`` are the weaknesses of the capture
+    that concern this cause; their codes are also among ``flags``.
+    """
+
+    cause: Cause
+    confidence: float
+    verdict: Verdict
+    flags: tuple[str, ...]
+    rule: str
+    headline: str
+    reasons: tuple[str, ...]
+    next_step: str
+    numbers: Numbers | None = None
+    alternatives: tuple[Alternative, ...] = ()
+    limits: tuple[AppliedLimit, ...] = ()
+    shares: Shares | None = None
+
+
+def diagnose(
+    evidence: Evidence,
+    *,
+    quality: Quality = UNTOUCHED,
+    flags: tuple[str, ...] = (),
+    shares: Shares | None = None,
+    thresholds: Thresholds = THRESHOLDS,
+) -> Diagnosis:
+    """Judge one transfer. ``flags`` are those that came with the evidence (see :mod:`trustbed.diagnose.kernel`). Never raises."""
+    case = Case.of(evidence, thresholds)
+    rule = first_match(case)
+    if rule.cause == "insufficient":
+        return _insufficient(rule, case, shares)
+    limits = limits_of(rule.cause, quality, evidence, thresholds)
+    hundredths = capped(CONFIDENCE[rule.cause].hundredths(case), limits)
+    raised = (*flags, *_flags(case, rule))
+    verdict = held(verdict_of(rule.cause, case, hundredths), limits)
+    doubted = verdict == "trust" and not DOUBTFUL.isdisjoint(raised)
+    if doubted:
+        verdict = "review"
+    return Diagnosis(
+        cause=rule.cause,
+        confidence=hundredths / 100,
+        verdict=verdict,
+        flags=(*raised, *(applied.limit.code for applied in limits)),
+        rule=rule.name,
+        headline=headline(rule.cause, verdict, doubted=doubted),
+        reasons=(*reasons_of(rule.cause, case), *(f"capture: {applied.limit.wording(thresholds)}" for applied in limits)),
+        next_step=NEXT_STEP[rule.cause],
+        numbers=case.numbers,
+        alternatives=alternatives_of(rule.cause, case, raised),
+        limits=limits,
+        shares=shares,
+    )
+
+
+def _insufficient(rule: Rule, case: Case, shares: Shares | None) -> Diagnosis:
+    hundredths = CONFIDENCE["insufficient"].hundredths(case)
+    verdict = verdict_of("insufficient", case, hundredths)
+    return Diagnosis(
+        cause="insufficient",
+        confidence=hundredths / 100,
+        verdict=verdict,
+        flags=(rule.name,),
+        rule=rule.name,
+        headline=headline("insufficient", verdict),
+        reasons=reasons_of("insufficient", case),
+        next_step=NEXT_STEP["insufficient"],
+        shares=shares,
+    )
+
+
+def _flags(case: Case, rule: Rule) -> tuple[str, ...]:
+    evidence, numbers, thresholds = case.evidence, case.numbers, case.thresholds
+    throughput = evidence.throughput_bytes_per_second or 0.0
+    raised = []
+    if numbers.loss_model_refuted:
+        raised.append("loss_model_refuted")
+    if numbers.oversize is False and evidence.rtt_base_seconds and (evidence.spacing_max_seconds or 0.0) > evidence.rtt_base_seconds:
+        raised.append("isolated_oversize_spacing")
+    if numbers.x1_bytes_per_second and throughput > thresholds.window_exceeded * numbers.x1_bytes_per_second:
+        raised.append("exceeds_window_bound")
+    if numbers.x3_bytes_per_second and throughput > thresholds.capacity_exceeded * numbers.x3_bytes_per_second:
+        raised.append("exceeds_capacity")
+    if rule.flag is not None and (rule.flag_when is None or rule.flag_when.holds(case)):
+        raised.append(rule.flag)
+    return tuple(raised)
+
+
+TOO_SHORT = diagnose(Evidence(too_short=True))
+"""The diagnosis of every transfer that is too short to judge: one shared object, however many of them there are."""

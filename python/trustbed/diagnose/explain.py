@@ -1,0 +1,207 @@
+"""Explains one diagnosis: the rule that fired, the rules before it that did not and why, its confidence, and what would change it.
+
+Asks the same rules, conditions and tables as the diagnosis, so it cannot tell another story. What would change the verdict is not worded
+but tried: the evidence is changed in one respect and judged again.
+
+Bias: changes are tried one at a time; two together may do what neither does alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from trustbed.diagnose.causes import CAUSES, VERDICTS
+from trustbed.diagnose.conditions import Case, Condition
+from trustbed.diagnose.confidence import CONFIDENCE
+from trustbed.diagnose.diagnosis import FLAGS, Diagnosis, diagnose
+from trustbed.diagnose.evidence import SOURCES, Evidence, Row, Workload
+from trustbed.diagnose.facts import CaptureFacts
+from trustbed.diagnose.quality import UNTOUCHED, CaptureQuality, Quality
+from trustbed.diagnose.rules import STAGES, Rule, Stage
+from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
+from trustbed.diagnose.units import number_words, percent_words, rate_words, seconds_words
+
+
+def explain_row(
+    row: Row,
+    capture: CaptureFacts,
+    *,
+    workload: Workload = "unknown",
+    capacity: float | None = None,
+    thresholds: Thresholds = THRESHOLDS,
+) -> list[str]:
+    """Explain the diagnosis of one row of the transfers table; ``capacity`` in bit/s as for :func:`trustbed.diagnose.judge`."""
+    evidence = Evidence.from_transfer(row, workload=workload, capacity_bits_per_second=capacity)
+    return explain(evidence, quality=Quality.of(row, CaptureQuality.of(capture)), thresholds=thresholds)
+
+
+def explain(evidence: Evidence, *, quality: Quality = UNTOUCHED, thresholds: Thresholds = THRESHOLDS) -> list[str]:
+    """Explain the diagnosis of this evidence, as lines of text without markup."""
+    case = Case.of(evidence, thresholds)
+    diagnosis = diagnose(evidence, quality=quality, thresholds=thresholds)
+    lines = [
+        f"{diagnosis.headline}",
+        f"cause {diagnosis.cause} ({CAUSES[diagnosis.cause]}), confidence {diagnosis.confidence:.2f}, "
+        f"verdict {diagnosis.verdict} ({VERDICTS[diagnosis.verdict]})",
+        *(f"  {reason}" for reason in diagnosis.reasons),
+    ]
+    for title, part in (
+        ("Evidence", _evidence(case)),
+        ("Rules, in the order asked", _rules(case)),
+        ("Confidence", _confidence(case, diagnosis)),
+        ("Flags", _flags(diagnosis)),
+        ("What the capture leaves of it", _limits(diagnosis)),
+        ("Other readings", _alternatives(diagnosis)),
+        ("What would change it", _changes(evidence, diagnosis, case, quality)),
+        ("Next step", iter((diagnosis.next_step,))),
+    ):
+        body = [f"  {line}" for line in part]
+        if body:
+            lines += ["", title, *body]
+    return lines
+
+
+def _evidence(case: Case) -> Iterator[str]:
+    evidence, numbers = case.evidence, case.numbers
+    yield f"throughput {rate_words(evidence.throughput_bytes_per_second)}"
+    for name, bound in (
+        ("window and base RTT allow (X₀)", numbers.x0_bytes_per_second),
+        ("window and mean RTT allow (X₁)", numbers.x1_bytes_per_second),
+        ("loss allows (X₂)", numbers.x2_bytes_per_second),
+        ("capacity allows (X₃)", numbers.x3_bytes_per_second),
+    ):
+        if bound is not None:
+            yield f"{name} {rate_words(bound)}"
+    yield f"r = throughput / expected = {number_words(numbers.ratio)}, i = RTT / base RTT = {number_words(numbers.rtt_inflation)}"
+    yield f"RTT {seconds_words(evidence.rtt_seconds)}, base {seconds_words(evidence.rtt_base_seconds)}, loss {percent_words(evidence.loss)}"
+    oversize = {None: "unknown", True: "oversize", False: "not oversize"}[numbers.oversize]
+    yield (
+        f"pauses longer than the RTT f = {percent_words(evidence.oversize_fraction)}, "
+        f"data withheld h = {percent_words(evidence.withheld_fraction)}: {oversize}"
+    )
+    unknown = [source.field for source in SOURCES if getattr(evidence, source.field) is None]
+    if unknown:
+        yield "not known: " + ", ".join(unknown)
+
+
+def _rules(case: Case) -> Iterator[str]:
+    for stage in STAGES:
+        if not stage.entered(case):
+            yield _not_entered(stage, case)
+            continue
+        yield _entered(stage, case)
+        for rule in stage.rules:
+            if rule.fires(case):
+                yield f"  → {rule.name}: {rule.cause}{_because(rule, case)}"
+                return
+            yield f"  – {rule.name} ({rule.cause}): {_failing(rule, case)}"
+
+
+def _not_entered(stage: Stage, case: Case) -> str:
+    assert stage.entered_when is not None
+    return f"{stage.title} Not asked: {_stated(stage.entered_when, case)}"
+
+
+def _entered(stage: Stage, case: Case) -> str:
+    return stage.title if stage.entered_when is None else f"{stage.title} Asked: {_stated(stage.entered_when, case)}"
+
+
+def _stated(condition: Condition, case: Case) -> str:
+    return f"{condition.wording(case.thresholds)} [{condition.shown(case)}]"
+
+
+def _because(rule: Rule, case: Case) -> str:
+    if not rule.conditions:
+        return ", because nothing before it did"
+    return ", because " + " and ".join(_stated(condition, case) for condition in rule.conditions)
+
+
+def _failing(rule: Rule, case: Case) -> str:
+    return "needs " + " and ".join(_stated(condition, case) for condition in rule.conditions if not condition.holds(case))
+
+
+def _confidence(case: Case, diagnosis: Diagnosis) -> Iterator[str]:
+    table = CONFIDENCE[diagnosis.cause]
+    yield f"{table.base / 100:.2f} for {diagnosis.cause}"
+    for points, condition in table.additions:
+        mark = f"{points / 100:+.2f}" if condition.holds(case) else "–"
+        yield f"{mark:5} {_stated(condition, case)}"
+    for applied in diagnosis.limits:
+        yield f"at most {applied.limit.cap / 100:.2f}: {applied.limit.wording(case.thresholds)}"
+    yield f"= {diagnosis.confidence:.2f}"
+
+
+def _flags(diagnosis: Diagnosis) -> Iterator[str]:
+    for flag in diagnosis.flags:
+        if flag in FLAGS:
+            yield f"{flag}: {FLAGS[flag]}"
+
+
+def _limits(diagnosis: Diagnosis) -> Iterator[str]:
+    for applied in diagnosis.limits:
+        yield f"{applied.limit.code}: what may still be concluded is {applied.limit.remains}"
+
+
+def _alternatives(diagnosis: Diagnosis) -> Iterator[str]:
+    for alternative in diagnosis.alternatives:
+        yield f"{alternative.cause}: {alternative.hint}; settled by {alternative.settled_by}"
+
+
+def _changes(evidence: Evidence, diagnosis: Diagnosis, case: Case, quality: Quality) -> Iterator[str]:
+    for words, changed in _what_ifs(case):
+        if changed == evidence:
+            continue
+        other = diagnose(changed, quality=quality, thresholds=case.thresholds)
+        if (other.cause, other.verdict) != (diagnosis.cause, diagnosis.verdict):
+            yield f"{words}: {other.cause}, confidence {other.confidence:.2f}, {other.verdict}"
+    if diagnosis.limits:
+        other = diagnose(evidence, thresholds=case.thresholds)
+        if other.verdict != diagnosis.verdict:
+            yield f"a capture without these weaknesses: confidence {other.confidence:.2f}, {other.verdict}"
+
+
+WhatIf = tuple[str, Callable[[Case], Evidence | None]]
+
+
+def _at_rate(share: Callable[[Thresholds], float]) -> Callable[[Case], Evidence | None]:
+    def changed(case: Case) -> Evidence | None:
+        expected = case.numbers.expected_bytes_per_second
+        return None if expected is None else replace(case.evidence, throughput_bytes_per_second=share(case.thresholds) * expected)
+
+    return changed
+
+
+def _inflated(case: Case) -> Evidence | None:
+    base = case.evidence.rtt_base_seconds
+    return replace(case.evidence, rtt_seconds=1.01 * case.thresholds.inflation * base) if base else None
+
+
+def _at_base(case: Case) -> Evidence | None:
+    base = case.evidence.rtt_base_seconds
+    return replace(case.evidence, rtt_seconds=base) if base else None
+
+
+WHAT_IFS: tuple[WhatIf, ...] = (
+    ("with --workload bulk", lambda case: replace(case.evidence, workload="bulk")),
+    ("with --workload interactive", lambda case: replace(case.evidence, workload="interactive")),
+    ("with a CPU share of 0.5 measured on the sender", lambda case: replace(case.evidence, cpu_share=0.5)),
+    ("with a CPU share of 1.0 measured on the sender", lambda case: replace(case.evidence, cpu_share=1.0)),
+    ("without pauses", lambda case: replace(case.evidence, oversize_fraction=0.0, withheld_fraction=0.0)),
+    ("with data withheld for half of the time", lambda case: replace(case.evidence, withheld_fraction=0.5)),
+    ("with the throughput that is expected", _at_rate(lambda _thresholds: 1.0)),
+    ("with half of the throughput that is expected", _at_rate(lambda thresholds: 0.5 * min(1.0, thresholds.explained_ratio / 0.8))),
+    ("with the RTT at its base", _at_base),
+    ("with the RTT inflated beyond the threshold", _inflated),
+    ("without loss", lambda case: replace(case.evidence, loss=0.0, loss_events=0)),
+    ("with a loss of 1 % in many events", lambda case: replace(case.evidence, loss=0.01, loss_events=1000)),
+    ("with a reset in the sender's kernel log", lambda case: replace(case.evidence, kernel_reset=True)),
+)
+"""Changes in one respect that are tried."""
+
+
+def _what_ifs(case: Case) -> Iterator[tuple[str, Evidence]]:
+    for words, change in WHAT_IFS:
+        changed = change(case)
+        if changed is not None:
+            yield words, changed

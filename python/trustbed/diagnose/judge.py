@@ -1,0 +1,161 @@
+"""Judges whole tables: rows of the transfers table and the capture's facts in, diagnoses and findings out.
+
+Streams: one row at a time, in the order given, one diagnosis per row. Transfers too short to judge share one diagnosis object, so a
+capture with millions of them costs a look at one field each.
+
+Bias: findings of one kind about single transfers are listed up to a number and then folded into one that counts the rest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from trustbed.diagnose.causes import CAUSES, VERDICTS
+from trustbed.diagnose.diagnosis import TOO_SHORT, Diagnosis, Shares, diagnose
+from trustbed.diagnose.evidence import Evidence, Row, Workload
+from trustbed.diagnose.facts import CaptureFacts
+from trustbed.diagnose.findings import Finding, capture_findings, finding
+from trustbed.diagnose.quality import CaptureQuality, Quality
+from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
+from trustbed.diagnose.transfer_findings import host_findings, transfer_findings
+from trustbed.diagnose.units import count_words
+
+FINDINGS_SHOWN = 100
+"""Findings of one code about single transfers that are listed before the rest is folded."""
+
+
+def judge(
+    rows: Iterable[Row],
+    capture: CaptureFacts,
+    *,
+    workload: Workload = "unknown",
+    capacity: float | None = None,
+    thresholds: Thresholds = THRESHOLDS,
+) -> Iterator[Diagnosis]:
+    """One diagnosis per row, in order. ``capacity`` is what the person knows of the bottleneck, in bit/s at IP level."""
+    quality = CaptureQuality.of(capture)
+    for row in rows:
+        if row.get("too_short"):
+            yield TOO_SHORT
+        else:
+            yield judge_row(row, quality, workload=workload, capacity=capacity, thresholds=thresholds)
+
+
+def judge_row(
+    row: Row,
+    capture: CaptureQuality,
+    *,
+    workload: Workload = "unknown",
+    capacity: float | None = None,
+    thresholds: Thresholds = THRESHOLDS,
+) -> Diagnosis:
+    """The diagnosis of one row of the transfers table."""
+    return diagnose(
+        Evidence.from_transfer(row, workload=workload, capacity_bits_per_second=capacity),
+        quality=Quality.of(row, capture),
+        shares=Shares.from_transfer(row),
+        thresholds=thresholds,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """Diagnoses in the order of the rows, and every finding: capture first, then hosts, then transfers in their order."""
+
+    diagnoses: list[Diagnosis]
+    findings: list[Finding]
+
+
+def examine(
+    rows: Iterable[Row],
+    capture: CaptureFacts,
+    *,
+    workload: Workload = "unknown",
+    capacity: float | None = None,
+    thresholds: Thresholds = THRESHOLDS,
+) -> Examination:
+    """Judge every row and gather every finding, in one pass over the rows."""
+    quality = CaptureQuality.of(capture)
+    diagnoses: list[Diagnosis] = []
+    about_transfers = _Folded()
+    stalls: dict[str, tuple[float, ...]] = {}
+    placeless = 0
+    for row in rows:
+        if row.get("too_short"):
+            diagnoses.append(TOO_SHORT)
+            continue
+        diagnosis = judge_row(row, quality, workload=workload, capacity=capacity, thresholds=thresholds)
+        diagnoses.append(diagnosis)
+        about_transfers.extend(transfer_findings(row, diagnosis, thresholds=thresholds))
+        placeless += row.get("at") == "unknown"
+        _note_stalls(row, stalls)
+    findings = capture_findings(capture, thresholds=thresholds)
+    findings += _about_the_rows(diagnoses, placeless)
+    findings += host_findings(stalls, thresholds=thresholds)
+    return Examination(diagnoses, [*findings, *about_transfers.findings()])
+
+
+class _Folded:
+    """Keeps the first findings of each code and counts the others."""
+
+    def __init__(self) -> None:
+        self._kept: list[Finding] = []
+        self._seen: Counter[str] = Counter()
+
+    def extend(self, findings: Iterable[Finding]) -> None:
+        for found in findings:
+            self._seen[found.code] += 1
+            if self._seen[found.code] <= FINDINGS_SHOWN:
+                self._kept.append(found)
+
+    def findings(self) -> Iterator[Finding]:
+        yield from self._kept
+        for code, count in self._seen.items():
+            if count > FINDINGS_SHOWN:
+                more = count - FINDINGS_SHOWN
+                yield finding(code, f"the same of {count_words(more, 'more transfer')}", value=float(more), evidence="folded")
+
+
+def _note_stalls(row: Row, stalls: dict[str, tuple[float, ...]]) -> None:
+    gaps = row.get("stall_gaps_ns")
+    if gaps:
+        host = str(row.get("src") or "unknown host")
+        lengths = tuple(gap / 1e9 for gap in gaps)
+        # Each transfer carries the stalls within its own time: the longest account is the host's.
+        if sum(lengths) > sum(stalls.get(host, ())):
+            stalls[host] = lengths
+
+
+def _about_the_rows(diagnoses: Sequence[Diagnosis], placeless: int) -> Iterator[Finding]:
+    if diagnoses and all(diagnosis.verdict == "not_judged" for diagnosis in diagnoses):
+        message = f"none of {count_words(len(diagnoses), 'transfer')} was long enough to be judged"
+        yield finding("nothing_judged", message, value=float(len(diagnoses)))
+    if placeless:
+        message = f"the capture place of {count_words(placeless, 'transfer')} is unknown"
+        yield finding("place_unknown", message, value=float(placeless))
+
+
+def verdict_columns(diagnoses: Sequence[Diagnosis]) -> dict[str, list[object]]:
+    """The columns that the transfers table gains: cause, confidence, verdict, rule, verdict_flags."""
+    return {
+        "cause": [diagnosis.cause for diagnosis in diagnoses],
+        "confidence": [diagnosis.confidence for diagnosis in diagnoses],
+        "verdict": [diagnosis.verdict for diagnosis in diagnoses],
+        "rule": [diagnosis.rule for diagnosis in diagnoses],
+        "verdict_flags": [list(diagnosis.flags) for diagnosis in diagnoses],
+    }
+
+
+def tally(diagnoses: Iterable[Diagnosis]) -> dict[str, dict[str, int]]:
+    """How many transfers of each verdict and each cause; those that did not occur are left out."""
+    causes: Counter[str] = Counter()
+    verdicts: Counter[str] = Counter()
+    for diagnosis in diagnoses:
+        causes[diagnosis.cause] += 1
+        verdicts[diagnosis.verdict] += 1
+    return {
+        "verdicts": {name: verdicts[name] for name in VERDICTS if verdicts[name]},
+        "causes": {name: causes[name] for name in CAUSES if causes[name]},
+    }

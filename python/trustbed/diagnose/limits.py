@@ -1,0 +1,203 @@
+"""What the capture's quality leaves of a diagnosis: a table "finding → what may still be concluded", applied after the rule.
+
+A limit can cap the confidence and hold the verdict at *review*; it never changes the cause and never makes a verdict surer. The rule
+speaks about the packets seen, the limit about what was not, or not rightly, seen.
+
+Bias: a limit may send a right verdict to a human, and lets a wrong one pass only where the fault left no trace in the capture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trustbed.diagnose.causes import CAUSES, Cause, Verdict
+from trustbed.diagnose.evidence import Evidence
+from trustbed.diagnose.quality import UNTOUCHED, Quality
+from trustbed.diagnose.thresholds import Thresholds, filled
+
+JUDGED: frozenset[Cause] = frozenset(CAUSES) - {"insufficient"}
+PAUSES: frozenset[Cause] = frozenset({"host_scheduling", "sender_application_limited", "host_stall", "driver_stall"})
+LOSSES: frozenset[Cause] = frozenset({"network_loss", "network_congestion"})
+WINDOW: frozenset[Cause] = frozenset({"window_limited"})
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One line of the table: applies when ``measure`` reaches the threshold of that name (without a name: when it is above zero).
+
+    ``when`` carries thresholds in braces; ``remains`` says what may still be concluded.
+    """
+
+    code: str
+    when: str
+    remains: str
+    causes: frozenset[Cause]
+    measure: Callable[[Quality, Evidence, Thresholds], float]
+    threshold: str | None = None
+    cap: int = 70
+    review: bool = True
+
+    def wording(self, thresholds: Thresholds) -> str:
+        """The condition with the thresholds' values filled in."""
+        return filled(self.when, thresholds)
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedLimit:
+    """A limit that concerns a diagnosis, with the value measured (``None`` where it is a yes or no) and its threshold."""
+
+    limit: Limit
+    value: float | None
+    threshold: float | None
+
+
+def _share_of(part: float, whole: float | None) -> float:
+    return part / whole if whole is not None and whole > 0 else 0.0
+
+
+def _disorder(quality: Quality, evidence: Evidence, thresholds: Thresholds) -> float:
+    if quality.capture.reordered_share < thresholds.reordered_share:
+        return 0.0
+    return _share_of(quality.capture.reorder_seconds, evidence.rtt_base_seconds)
+
+
+def _step(quality: Quality, evidence: Evidence, _thresholds: Thresholds) -> float:
+    size = quality.capture.clock_step_seconds
+    if size == 0 or evidence.duration_seconds is None:
+        return float(quality.clock_stepped)
+    return _share_of(size, evidence.duration_seconds)
+
+
+def _bunches(quality: Quality, evidence: Evidence, thresholds: Thresholds) -> float:
+    if evidence.oversize_fraction is None or evidence.oversize_fraction >= thresholds.oversize_fraction:
+        return 0.0
+    return quality.capture.equal_timestamp_share
+
+
+LIMITS: tuple[Limit, ...] = (
+    Limit(
+        "one_sided",
+        "only one direction of the connection was captured",
+        "bytes and packets of that direction; neither RTT nor window nor pauses, so no expectation",
+        JUDGED,
+        lambda quality, _e, _t: float(quality.one_sided),
+        cap=50,
+    ),
+    Limit(
+        "timestamps_missing",
+        "some records carry no timestamp",
+        "counts of packets and bytes; no time and no rate",
+        JUDGED,
+        lambda quality, _e, _t: float(quality.capture.timestamps_missing),
+        cap=50,
+    ),
+    Limit(
+        "capture_loss",
+        "{capture_loss_share:.1%} or more of the transfer's bytes were acknowledged but never captured",
+        "the throughput; a missing packet looks like a pause, and its retransmission like new data",
+        JUDGED,
+        lambda quality, _e, _t: quality.unseen_share,
+        "capture_loss_share",
+    ),
+    Limit(
+        "capture_kernel_drops",
+        "{kernel_drop_share:.0%} or more of the packets were dropped while capturing",
+        "throughput and losses of transfers without unseen bytes; a dropped packet looks like a pause",
+        PAUSES,
+        lambda quality, _e, _t: quality.capture.kernel_drop_share,
+        "kernel_drop_share",
+    ),
+    Limit(
+        "skipped_records",
+        "{skipped_share:.0%} or more of the records were packets that could not be measured",
+        "throughput and RTT; a skipped packet looks like a pause or a loss",
+        PAUSES | LOSSES,
+        lambda quality, _e, _t: quality.capture.unmeasured_share,
+        "skipped_share",
+    ),
+    Limit(
+        "capture_duplicates",
+        "{duplicate_share:.1%} or more of the transfer's packets were captured twice and the copies not removed",
+        "throughput and unique bytes; a copy looks like a retransmission and spoils the RTT of its bytes",
+        LOSSES,
+        lambda quality, _e, _t: 0.0 if quality.capture.deduplicated else quality.duplicate_share,
+        "duplicate_share",
+        cap=50,
+    ),
+    Limit(
+        "clock_step",
+        "the capture's clock stepped back by {clock_step_share:.0%} or more of the transfer's duration",
+        "counts; the duration and with it the throughput may be wrong by the step",
+        JUDGED,
+        _step,
+        "clock_step_share",
+    ),
+    Limit(
+        "coarse_timestamps",
+        "the timestamps' granularity is {timestamp_share:.0%} or more of the base RTT",
+        "throughput and losses; neither the RTT's inflation nor pauses shorter than some granules",
+        JUDGED,
+        lambda quality, evidence, _t: _share_of(quality.capture.granularity_seconds, evidence.rtt_base_seconds),
+        "timestamp_share",
+    ),
+    Limit(
+        "records_out_of_order",
+        "{reordered_share:.0%} or more of the records were out of order, by {timestamp_share:.0%} of the base RTT or more",
+        "counts and throughput; RTT and pauses are off by the disorder",
+        JUDGED,
+        _disorder,
+        "timestamp_share",
+    ),
+    Limit(
+        "bunched_timestamps",
+        "{equal_timestamp_share:.0%} or more of the records are stamped like the one before, and pauses stay below the RTT",
+        "throughput, losses and pauses longer than the RTT; shorter ones may be the capturing machine's own",
+        PAUSES,
+        _bunches,
+        "equal_timestamp_share",
+    ),
+    Limit(
+        "window_estimated",
+        "the handshake was not captured, so the window's scale is the smallest that fits",
+        "deficits; the window bound is a lower one, so a throughput near it proves nothing",
+        WINDOW,
+        lambda quality, _e, _t: float(quality.window_estimated),
+    ),
+    Limit(
+        "estimated_spacing",
+        "pauses were estimated from a capture that was not taken at the sender",
+        "every cause, but not beyond confidence 0.7",
+        JUDGED,
+        lambda quality, _e, _t: float(quality.spacing_estimated),
+        review=False,
+    ),
+)
+"""Asked in this order, all of them: several may apply to one transfer."""
+
+
+def limits_of(cause: Cause, quality: Quality, evidence: Evidence, thresholds: Thresholds) -> tuple[AppliedLimit, ...]:
+    """The limits that concern a diagnosis of this cause."""
+    if quality == UNTOUCHED:
+        return ()
+    applied = []
+    for limit in LIMITS:
+        if cause not in limit.causes:
+            continue
+        value = limit.measure(quality, evidence, thresholds)
+        if limit.threshold is None:
+            if value > 0:
+                applied.append(AppliedLimit(limit, None, None))
+        elif value >= (threshold := getattr(thresholds, limit.threshold)):
+            applied.append(AppliedLimit(limit, value, threshold))
+    return tuple(applied)
+
+
+def capped(hundredths: int, limits: tuple[AppliedLimit, ...]) -> int:
+    """The confidence that the limits leave."""
+    return min([hundredths, *(applied.limit.cap for applied in limits)])
+
+
+def held(verdict: Verdict, limits: tuple[AppliedLimit, ...]) -> Verdict:
+    """The verdict that the limits leave."""
+    return "review" if verdict in ("trust", "discard") and any(applied.limit.review for applied in limits) else verdict

@@ -1,0 +1,203 @@
+"""Writes the documentation pages of diagnosis and findings from the very tables that decide.
+
+    python -m trustbed.diagnose.pages docs
+
+Writes ``diagnosis.md`` and ``findings.md`` and nothing else. A test compares them with the tables, so neither can grow old.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+from trustbed.diagnose.catalogue import CATALOGUE
+from trustbed.diagnose.causes import CAUSES, VERDICTS
+from trustbed.diagnose.confidence import CONFIDENCE, HIGHEST, LOWEST
+from trustbed.diagnose.diagnosis import FLAGS
+from trustbed.diagnose.evidence import SOURCES
+from trustbed.diagnose.limits import JUDGED, LIMITS
+from trustbed.diagnose.rules import STAGES
+from trustbed.diagnose.thresholds import THRESHOLDS, filled
+from trustbed.diagnose.verdicts import HOW_WORDS, VERDICT_OF
+
+MADE = "<!-- Made by `python -m trustbed.diagnose.pages docs` from the tables of trustbed.diagnose. Do not edit. -->"
+
+_INTRODUCTION = """\
+Why did a transfer run at its speed, and does the number describe the network? For every transfer of more than a few round trips
+trustbed compares the throughput with what window, delay, loss and capacity allow, asks whether the sender paused although it was
+allowed to send, and names one cause, a confidence and a verdict. `trustbed explain CAPTURE TRANSFER` shows each step for one
+transfer."""
+
+_NUMBERS = """\
+| number | meaning |
+|---|---|
+| X | throughput: unique payload per second, from the first data sent until its last byte was acknowledged |
+| X₀ = W·p / (P·R₀) | what window and base RTT allow (VTN, Eq. 1) |
+| X₁ = W·p / (P·R) | what window and mean RTT allow; X₀ where R is unknown |
+| X₂ = p/R · √(1.5/loss) | what the loss allows (Mathis et al. 1997); left out where it is refuted |
+| X₃ = C·p/P | what the capacity allows |
+| r = X / min(X₁, X₂, X₃) | share of the expected throughput; unknown bounds left out; without X₁ only r ≥ {explained_ratio:g} counts |
+| i = R / R₀ | inflation of the RTT |
+| T_pkt = P·R₀ / W | time per packet of an ideal, self-clocked sender |
+| f, h | shares of the transfer: in pauses longer than R₀; with data withheld under an open window |
+
+X₂ is refuted when X > {loss_model_refuted_ratio:g}·X₂, or when there were fewer than {loss_events_minimum:g} losses."""
+
+_AMBIGUITY = """\
+A bulk sender that is stopped and an application that pauses leave the same packets. Where both readings are possible the
+diagnosis names the other one, which way two shares lean (a stopped bulk sender fills the window whenever it runs: `rwnd_limited`
+is high; an application that pauses does not, and `app_limited_fraction` is high), and what would settle it: the CPU share of the
+sending host, or `--workload bulk`. With `--workload bulk` the application's share is taken as 0, because a bulk generator never
+idles by choice."""
+
+
+def diagnosis_page() -> str:
+    """The page on evidence, rules, confidence, verdicts, limits and thresholds."""
+    parts = [
+        f"{MADE}\n\n# Diagnosis",
+        _INTRODUCTION,
+        "## Verdicts",
+        _table(("verdict", "meaning"), ((f"`{name}`", meaning) for name, meaning in VERDICTS.items())),
+        "## Causes",
+        _table(("cause", "meaning", "verdict"), _causes()),
+        "## Evidence",
+        "Unknown is `null`, never 0.",
+        _table(("field", "meaning", "column of the transfers table"), _evidence()),
+        "## Derived numbers",
+        filled(_NUMBERS, THRESHOLDS),
+        "## Rules",
+        "Asked from top to bottom; the first rule whose conditions all hold decides.",
+        *_stages(),
+        "## Two readings of the same packets",
+        _AMBIGUITY,
+        "## Confidence",
+        f"A base per cause and additions, in hundredths, clamped to {LOWEST}…{HIGHEST}. The unknown adds nothing unless the words say so.",
+        _table(("cause", "base", "additions"), _confidence()),
+        "## Flags",
+        "Raised beside the cause; the codes of limits that apply are added to them.",
+        _table(("flag", "meaning"), ((f"`{name}`", meaning) for name, meaning in FLAGS.items())),
+        "## What the capture's quality leaves of it",
+        "Applied after the rule. A limit never changes the cause and never makes a verdict surer.",
+        _table(("finding", "when", "for these causes", "confidence at most", "verdict", "what may still be concluded"), _limits()),
+        "## Thresholds",
+        "Sources: VTN *Traffic Anomaly Analysis and Characteristics on a Virtualized Network Testbed*; EC2 *Internet Traffic "
+        "Characteristics of Virtual Machine on Amazon EC2*; VTS *Virtually the Same: Comparing Physical and Virtual Testbeds*; "
+        "REC ten recorded transfers of real TCP stacks whose cause was made on purpose.",
+        _table(("name", "value", "meaning", "source"), _thresholds()),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def findings_page() -> str:
+    """The page on every finding."""
+    limits = {limit.code: limit for limit in LIMITS}
+    parts = [
+        f"{MADE}\n\n# Findings",
+        "A finding is a checked statement about the capture, a host or a transfer, with the value measured and the threshold it was "
+        "compared with. `info` lowers nothing, `warning` can lower what may be concluded, `error` means that something is missing. A "
+        "warning whose value stays below its threshold is given as `info`.",
+        _table(
+            ("finding", "severity", "about", "in words"),
+            ((f"[`{entry.code}`](#{entry.code})", entry.severity, entry.scope, entry.title) for entry in CATALOGUE.values()),
+        ),
+    ]
+    for entry in CATALOGUE.values():
+        lines = [
+            f"## {entry.code}",
+            f"*{entry.title[0].upper()}{entry.title[1:]}.* ({entry.severity}; {entry.scope}; value in {entry.unit})",
+        ]
+        lines.append(entry.meaning)
+        limit = limits.get(entry.code)
+        if limit is not None:
+            held = "" if not limit.review else ", and the verdict is held at `review`"
+            lines.append(
+                f"**What it lowers.** When {limit.wording(THRESHOLDS)}: confidence is at most {limit.cap / 100:g}{held}, for "
+                f"{_concerned(limit.causes)}. What may still be concluded: {limit.remains}."
+            )
+        lines.append(f"**Next step.** {entry.next_step[0].upper()}{entry.next_step[1:]}.")
+        parts += lines
+    return "\n\n".join(parts) + "\n"
+
+
+def _causes() -> Iterator[tuple[str, ...]]:
+    for cause, meaning in CAUSES.items():
+        yield f"`{cause}`", meaning, filled(HOW_WORDS[VERDICT_OF[cause]], THRESHOLDS)
+
+
+def _evidence() -> Iterator[tuple[str, ...]]:
+    for source in SOURCES:
+        column = f"`{source.column}`" if source.column else ""
+        yield f"`{source.field}`", source.meaning, "; ".join(part for part in (column, source.without) if part)
+
+
+def _stages() -> Iterator[str]:
+    for number, stage in enumerate(STAGES, start=1):
+        asked = "Always asked." if stage.entered_when is None else f"Asked when {stage.entered_when.wording(THRESHOLDS)}."
+        yield f"### {number}. {stage.title}"
+        yield asked
+        yield _table(("rule", "conditions", "cause"), _rules(number))
+
+
+def _rules(number: int) -> Iterator[tuple[str, ...]]:
+    for rule in STAGES[number - 1].rules:
+        conditions = " **and** ".join(condition.wording(THRESHOLDS) for condition in rule.conditions) or "else"
+        flag = ""
+        if rule.flag is not None:
+            when = "" if rule.flag_when is None else f" if {rule.flag_when.wording(THRESHOLDS)}"
+            flag = f" (flag `{rule.flag}`{when})"
+        yield f"`{rule.name}`", conditions, f"`{rule.cause}`{flag}"
+
+
+def _confidence() -> Iterator[tuple[str, ...]]:
+    for cause, table in CONFIDENCE.items():
+        additions = "; ".join(f"{points:+d} {condition.wording(THRESHOLDS)}" for points, condition in table.additions)
+        yield f"`{cause}`", str(table.base), additions or "–"
+
+
+def _limits() -> Iterator[tuple[str, ...]]:
+    for limit in LIMITS:
+        verdict = "at most `review`" if limit.review else "follows from the confidence"
+        cap = f"{limit.cap / 100:.2f}"
+        yield (
+            f"[`{limit.code}`](findings.md#{limit.code})",
+            limit.wording(THRESHOLDS),
+            _concerned(limit.causes),
+            cap,
+            verdict,
+            limit.remains,
+        )
+
+
+def _concerned(causes: frozenset[str]) -> str:
+    return "every cause" if causes == JUDGED else ", ".join(f"`{cause}`" for cause in CAUSES if cause in causes)
+
+
+def _thresholds() -> Iterator[tuple[str, ...]]:
+    for field in fields(THRESHOLDS):
+        yield f"`{field.name}`", f"{getattr(THRESHOLDS, field.name):g}", field.metadata["meaning"], field.metadata["source"]
+
+
+def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+PAGES = {"diagnosis.md": diagnosis_page, "findings.md": findings_page}
+"""File name → what makes its text."""
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages into the folder named."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m trustbed.diagnose.pages FOLDER\n")
+        return 2
+    folder = Path(arguments[0])
+    for name, page in PAGES.items():
+        (folder / name).write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

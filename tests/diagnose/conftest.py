@@ -1,0 +1,97 @@
+"""Evidence and rows that the tests of the diagnosis start from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trustbed.diagnose import Evidence
+
+GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+
+
+@pytest.fixture(scope="session")
+def published_cases() -> list[dict[str, Any]]:
+    """The cases of the published papers and the synthetic ones: evidence and expected diagnosis."""
+    computed = json.loads((GOLDEN / "diagnosis.json").read_text(encoding="utf-8"))["computed"]
+    return [*computed["paper_cases"], *computed["synthetic_cases"]]
+
+
+@pytest.fixture(scope="session")
+def recorded_cases() -> list[dict[str, Any]]:
+    """Evidence of the recorded transfers, and what is acceptable."""
+    return json.loads((GOLDEN / "recordings_evidence.json").read_text(encoding="utf-8"))["recordings"]  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def healthy() -> Evidence:
+    """A transfer that its window limits and nothing disturbs."""
+    return Evidence(
+        throughput_bytes_per_second=3.1e6,
+        window_bytes=65535,
+        payload_bytes=1448,
+        packet_bytes=1500,
+        rtt_base_seconds=0.02,
+        rtt_seconds=0.0201,
+        loss=0.0,
+        loss_events=0,
+        spacing_mean_seconds=0.00002,
+        spacing_max_seconds=0.001,
+        oversize_fraction=0.0,
+        withheld_fraction=0.03,
+        window_saturated=1.0,
+        window_closed=0.0,
+        rwnd_limited=0.9,
+        app_limited_fraction=0.0,
+        duration_seconds=10.0,
+        slow_start=False,
+        too_short=False,
+    )
+
+
+@pytest.fixture
+def row() -> dict[str, Any]:
+    """A row of the transfers table: the same transfer, in nanoseconds."""
+    return {
+        "transfer": "1.0",
+        "src": "10.0.0.1",
+        "at": "sender",
+        "packets": 21_500,
+        "duration_ns": 10_000_000_000,
+        "unique_bytes": 31_000_000,
+        "acked_unseen_bytes": 0,
+        "capture_duplicates": 0,
+        "payload_bytes_per_packet": 1448,
+        "packet_bytes": 1500,
+        "window_max_bytes": 65535,
+        "window_estimated": False,
+        "rtt_base_ns": 20_000_000,
+        "rtt_mean_ns": 20_100_000.0,
+        "spacing_mean_ns": 20_000.0,
+        "spacing_max_ns": 1_000_000,
+        "oversize_fraction": 0.0,
+        "withheld_fraction": 0.03,
+        "spacing_source": "measured",
+        "window_saturated": 1.0,
+        "window_closed": 0.0,
+        "rwnd_limited": 0.9,
+        "throughput_bytes_per_second": 3.1e6,
+        "capacity_bytes_per_second": None,
+        "capacity_source": None,
+        "loss_rate_genuine": 0.0,
+        "loss_events": 0,
+        "app_limited_fraction": 0.0,
+        "share_application": 0.0,
+        "share_receiver_window": 0.9,
+        "share_loss_recovery": 0.0,
+        "share_host": 0.03,
+        "share_path": 0.07,
+        "slow_start": False,
+        "too_short": False,
+        "outage_ns": 0,
+        "stall_gaps_ns": [],
+        "flags": [],
+    }
