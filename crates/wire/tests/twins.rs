@@ -20,6 +20,7 @@ fn link() -> impl Strategy<Value = LinkType> {
 fn option() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         1 => Just(vec![0]),
+        1 => Just(vec![0, 2]),
         3 => Just(vec![1]),
         3 => any::<[u8; 8]>().prop_map(|values| concat(&[&[8, 10], &values])),
         3 => (1_u8..5, any::<[u8; 32]>()).prop_map(|(count, edges)| concat(&[&[5, 2 + 8 * count], &edges[..usize::from(count) * 8]])),
@@ -56,7 +57,7 @@ fn tcp() -> impl Strategy<Value = Vec<u8>> {
 /// A datagram, sometimes with a tunnel's port or a length that lies.
 fn udp() -> impl Strategy<Value = Vec<u8>> {
     let port = prop_oneof![3 => any::<u16>(), 2 => proptest::sample::select(&[4789_u16, 8472, 6081][..])];
-    let length = prop_oneof![5 => Just(None), 1 => (0_u16..80).prop_map(Some)];
+    let length = prop_oneof![5 => Just(None), 1 => (0_u16..80).prop_map(Some), 1 => (6_u16..10).prop_map(Some)];
     (port, length, vec(any::<u8>(), 0..60)).prop_map(|(port, length, payload)| {
         let length = length.map_or(sixteen(8 + payload.len()), u16::to_be_bytes);
         concat(&[&[0x9c, 0x40], &port.to_be_bytes(), &length, &[0xbe, 0xef], &payload])
@@ -123,6 +124,7 @@ fn framed(link: LinkType, ip: &[u8], tags: &[[u8; 2]], oddity: u8) -> Vec<u8> {
         1 => (ether_type, behind) = ([0x88, 0x64], concat(&[&[0x11, 0, 0, 1, 0, 0, 0, 0x21], ip])),
         2 => (ether_type, behind) = ([0, 60], concat(&[&[0xaa, 0xaa, 3, 0, 0, 0], &ether_type, ip])),
         3 => ether_type = [8, 6],
+        5 => (ether_type, behind) = ([0x92, 0], concat(&[&[0, 1, 8, 0], ip])),
         _ => (),
     }
     for (tag, kind) in tags.iter().zip([[0x81, 0], [0x88, 0xa8], [0x91, 0], [0x81, 0]]) {
@@ -202,7 +204,7 @@ fn twins_agree(records: &[Generated], inner: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(ProptestConfig::with_cases(16_000))]
 
     #[test]
     fn generated_frames_decode_alike(records in vec(generated(), 1..5), inner: bool) {
