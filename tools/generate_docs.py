@@ -1,4 +1,4 @@
-"""Writes the pages of docs/ that follow from the code: tables, findings, diagnosis.
+"""Writes the pages of docs/ that follow from the code: tables, findings, diagnosis; and the outputs shown in README.md.
 
 Everything on them is said once, where it is decided: columns with their units and meanings in the schemas of the tables, findings and
 rules in `trustbed.diagnose`. A test compares the pages with what this makes.
@@ -6,6 +6,10 @@ rules in `trustbed.diagnose`. A test compares the pages with what this makes.
 
 from __future__ import annotations
 
+import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -18,6 +22,7 @@ from trustbed.report import schemas
 from trustbed.report.columns import text_names
 
 ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
 MADE = "<!-- Made by `make docs` from the schemas of the tables. Do not edit. -->"
 _SMALLEST = ROOT / "recordings" / "application-limited.sender.pcap.gz"
 
@@ -63,8 +68,21 @@ PAGES: Mapping[str, Callable[[], str]] = {"diagnosis.md": diagnosis_page, "findi
 """File name → what makes its text."""
 
 
+def with_outputs(text: str) -> str:
+    """The text with every `output of` block filled with what its command prints."""
+    return re.sub(r"(<!-- output of: (.*?) -->\n```text\n)(.*?)(```)", _filled, text, flags=re.DOTALL)
+
+
+def _filled(block: re.Match[str]) -> str:
+    name, *words = shlex.split(block[2])
+    command = [str(Path(sys.executable).with_name(name)), *words]
+    printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return f"{block[1]}$ {block[2]}\n{printed}{block[4]}"
+
+
 def main() -> None:
-    """Writes every page."""
+    """Writes every page, and the outputs shown in README.md."""
+    README.write_text(with_outputs(README.read_text(encoding="utf-8")), encoding="utf-8")
     for name, page in PAGES.items():
         (ROOT / "docs" / name).write_text(page(), encoding="utf-8")
 

@@ -1,0 +1,111 @@
+"""What the documents promise: outputs are real, commands and links exist, the pins fit."""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tools.generate_docs import README, with_outputs
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = README.read_text(encoding="utf-8")
+DOCUMENTS = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("recordings/*.md"), *ROOT.glob("tests/**/*.md")})
+
+
+def test_the_outputs_shown_are_what_the_commands_print() -> None:
+    assert with_outputs(TEXT) == TEXT, "run: make docs"
+
+
+def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    example = re.search(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+    assert example is not None
+    script = tmp_path / "example.py"
+    script.write_text(example.group(1).replace('"recordings/', f'"{ROOT}/recordings/'), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(script))
+    assert "host_scheduling" in capsys.readouterr().out
+    assert (tmp_path / "report.html").stat().st_size > 0
+
+
+@pytest.mark.parametrize("command", re.findall(r"^ {4}trustbed (.*?)(?: +#.*)?$", TEXT, re.MULTILINE))
+def test_the_commands_are_understood(command: str) -> None:
+    from trustbed.cli import arguments
+
+    verb, *words = command.split()
+    parser = {"analyze": arguments.analyze_parser, "explain": arguments.explain_parser}[verb]()
+    arguments.parse(parser, words)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(#[^)\s]+)?\)", text):
+        path = (document.parent / target).resolve() if target else document
+        assert path.exists(), f"{target} does not exist"
+        if anchor and path.suffix == ".md":
+            assert anchor[1:] in anchors(path), f"{target}{anchor} does not exist"
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors of a page's headings, as they are made on the common hosts."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_make_targets_exist(document: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    # As code: in backticks, or at the beginning of an indented line.
+    named = re.findall(r"(?:`| {4})make ([a-z-]+)", document.read_text(encoding="utf-8"))
+    assert set(named) <= targets
+
+
+def pins(name: str) -> dict[str, str]:
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    return dict(line.split("==") for line in lines if "==" in line)
+
+
+def test_the_pins_are_what_pyproject_asks_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    run = pins("requirements.txt")
+    asked = [(text, run) for text in project["project"]["dependencies"] + project["build-system"]["requires"]]
+    asked += [(text, run | pins("requirements-dev.txt")) for text in project["dependency-groups"]["dev"]]
+    for text, pinned in asked:
+        requirement = Requirement(text)
+        version = pinned.get(canonicalize_name(requirement.name))
+        assert version is not None, f"{text} has no pin: make lock"
+        assert version in requirement.specifier, f"{text} does not allow {version}: make lock"
+
+
+def test_no_pin_is_given_twice() -> None:
+    assert not pins("requirements.txt").keys() & pins("requirements-dev.txt").keys()
+
+
+def test_every_dependency_is_used() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    imported = {
+        (node.module if isinstance(node, ast.ImportFrom) else alias.name or "").split(".")[0]
+        for path in (ROOT / "python").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and not getattr(node, "level", 0)
+        for alias in node.names
+    }
+    modules = {"vl-convert-python": "vl_convert"}
+    unused = [name for text in project["project"]["dependencies"] if modules.get(name := Requirement(text).name, name) not in imported]
+    assert unused == []
+
+
+def test_one_version_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
+    printed = subprocess.run([Path(sys.executable).with_name("trustbed"), "--version"], check=True, capture_output=True, text=True).stdout
+    assert project["project"]["version"] == workspace["workspace"]["package"]["version"] == printed.split()[1]
