@@ -164,7 +164,12 @@ fn same<T: FromStr<Err = QuantityError> + Display + PartialEq + Debug>(quantity:
 
 proptest! {
     #[test]
-    fn what_is_written_reads_the_same(number: u64, shift in 0_u32..64, nanoseconds: i64, ratio in proptest::num::f64::NORMAL | proptest::num::f64::SUBNORMAL | proptest::num::f64::ZERO) {
+    fn what_is_written_reads_the_same(
+        number: u64,
+        shift in 0_u32..64,
+        nanoseconds: i64,
+        ratio in proptest::num::f64::NORMAL | proptest::num::f64::SUBNORMAL | proptest::num::f64::ZERO,
+    ) {
         same(&Rate(number >> shift));
         same(&Size(number >> shift));
         same(&Size((number >> shift) << (shift / 2)));

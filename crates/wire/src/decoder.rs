@@ -12,8 +12,8 @@ pub struct DecodeOptions {
 
 /// Turns records into packets, in the order of the capture.
 ///
-/// It remembers one thing from record to record: which flow the later fragments of a datagram belong to, for 30 seconds of capture time in a
-/// table of 4096 datagrams. Time is the records' own.
+/// It remembers one thing from record to record: which flow the later fragments of a datagram belong to, for 30 seconds of capture
+/// time in a table of 4096 datagrams. Time is the records' own.
 ///
 /// ```
 /// use trustbed_units::Ns;

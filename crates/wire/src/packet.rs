@@ -74,6 +74,10 @@ impl TcpFlags {
     pub const ACK: u8 = 0x10;
     /// The urgent pointer is valid.
     pub const URG: u8 = 0x20;
+    /// The other side saw a congestion mark (RFC 3168).
+    pub const ECE: u8 = 0x40;
+    /// This side has slowed down for a congestion mark (RFC 3168).
+    pub const CWR: u8 = 0x80;
 
     /// Whether any of `mask` is set.
     #[inline]

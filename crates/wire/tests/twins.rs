@@ -150,7 +150,8 @@ struct Generated {
 
 fn generated() -> impl Strategy<Value = Generated> {
     let ip = prop_oneof![3 => ipv4(), 2 => ipv6()];
-    let damage = prop_oneof![4 => vec((any::<prop::sample::Index>(), any::<u8>()), 0..1), 1 => vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)];
+    let byte = (any::<prop::sample::Index>(), any::<u8>());
+    let damage = prop_oneof![4 => vec(byte.clone(), 0..1), 1 => vec(byte, 1..4)];
     let padding = prop_oneof![2 => Just(0_usize), 1 => 0_usize..20];
     let cut = prop_oneof![3 => Just(None), 2 => any::<prop::sample::Index>().prop_map(Some)];
     // The length on the wire: what was captured, what there was, or anything.
@@ -212,7 +213,12 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_never_panic(link in proptest::sample::select(&LINKS[..]), bytes in vec(any::<u8>(), 0..200), original_length: u32, inner: bool) {
+    fn random_bytes_never_panic(
+        link in proptest::sample::select(&LINKS[..]),
+        bytes in vec(any::<u8>(), 0..200),
+        original_length: u32,
+        inner: bool,
+    ) {
         twins_agree(&[Generated { link, bytes, original_length }], inner);
     }
 
