@@ -1,0 +1,49 @@
+"""trustbed: is that number the network's, or the testbed's, and why?
+
+    import trustbed
+
+    capture = trustbed.analyze("server.pcap", workload="bulk")
+    capture.transfers                 # a pyarrow Table; polars, pandas and DuckDB take it as it is
+    capture.transfer("1.0").diagnosis # cause, confidence, verdict, and the numbers that decided
+    capture.report("report.html")     # one self-contained page
+
+Importing this package costs a few milliseconds: Arrow and the engine load with the first name that needs them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trustbed._core import CaptureError
+    from trustbed.capture import Capture, analyze
+    from trustbed.report.placing import OutputError
+    from trustbed.transfer import Transfer
+
+__all__ = ["Capture", "CaptureError", "OutputError", "Transfer", "__version__", "analyze"]
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Capture": "trustbed.capture",
+    "CaptureError": "trustbed._core",
+    "OutputError": "trustbed.report.placing",
+    "Transfer": "trustbed.transfer",
+    "analyze": "trustbed.capture",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Loads a public name from its home on first use."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,374 @@
+"""The library's face: a capture, analysed and judged, as Arrow tables.
+
+Reading and measuring are the engine's, judging is ``trustbed.diagnose``'s, showing is ``trustbed.report``'s; this module joins the
+three. The tables of transfers and connections stay where the engine keeps them until they are asked for: judging goes through them
+batch by batch and keeps the diagnoses, of which all transfers that are too short share one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from trustbed import _core
+from trustbed.diagnose.facts import CaptureFacts
+from trustbed.diagnose.judge import Examination, examine, tally, verdict_columns
+from trustbed.question import Place, Question, Workload, available_cores, files_of
+from trustbed.report import columns, rows, schemas
+from trustbed.report.overview import VERDICTS, Overview
+from trustbed.transfer import Transfer
+
+if TYPE_CHECKING:
+    from trustbed.report import html
+
+#: A report tells about this many transfers one by one; files and tables hold all of them.
+SHOWN = 400
+
+_TABLES = ("connections", "transfers", "findings", "skips")
+_SAMPLES = ("rtt", "spacing", "segments")
+_TOO_SHORT_ROW = {"too_short": True}
+_DAMAGED = frozenset({"truncated", "bad_header", "fragment_without_first", "unsupported_link", "empty"})
+"""Reasons for skipping that mean that something is missing; the others are traffic that trustbed does not measure."""
+
+
+def analyze(
+    captures: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    at: Place | None = None,
+    workload: Workload | None = None,
+    capacity: str | float | None = None,
+    inner: bool = False,
+    dedup: bool = False,
+    samples: bool = False,
+    series: bool = False,
+    workers: int | None = None,
+    progress: Callable[[int, int | None], object] | None = None,
+) -> Capture:
+    """Reads a capture (one file, or the files of a rotated one; ``-`` is standard input), measures and judges every transfer in it.
+
+    ``at`` says where it was taken (found per connection if not given), ``workload`` what the sender did (``bulk``: it always had
+    data to send), ``capacity`` how fast the narrowest link is (``"20Mbit/s"``, or bit/s). ``inner`` judges the packets inside
+    tunnels, ``dedup`` drops packets that were captured twice, ``samples`` keeps a row per RTT sample, spacing sample and segment,
+    ``series`` what charts are drawn from (without it the first chart or report reads the capture again). ``workers`` threads
+    (default: one per core) give the same result for any number. ``progress`` is called with bytes read and bytes in total (``None``
+    = unknown).
+
+    Raises ``CaptureError`` when nothing can be read, and ``ValueError`` for options that mean nothing. What is merely damaged is
+    analysed as far as it goes, and ``findings`` says what is missing.
+    """
+    if at not in (None, "sender", "receiver", "middle"):
+        raise ValueError(f"at={at!r}: sender, receiver, middle or None")
+    if workload not in (None, "bulk", "interactive"):
+        raise ValueError(f"workload={workload!r}: bulk, interactive or None")
+    question = Question(
+        files=files_of(captures),
+        at=at,
+        workload=workload,
+        capacity=_bits_per_second(capacity),
+        inner=inner,
+        dedup=dedup,
+        samples=samples,
+        workers=available_cores() if workers is None else workers,
+    )
+    return Capture(_ask_engine(question, series=series, progress=progress), question, series=series)
+
+
+def _bits_per_second(capacity: str | float | None) -> int | None:
+    if capacity is None:
+        return None
+    rate = _core.parse_rate(capacity) if isinstance(capacity, str) else round(capacity)
+    if rate <= 0:
+        raise ValueError(f"capacity={capacity!r}: more than 0 bit/s")
+    return int(rate)
+
+
+def _ask_engine(question: Question, *, series: bool = False, progress: Callable[[int, int | None], object] | None = None) -> _core.Analysis:
+    return _core.analyze(
+        list(question.files),
+        workers=question.workers,
+        inner=question.inner,
+        dedup=question.dedup,
+        at=question.at,
+        capacity=question.capacity,
+        samples=question.samples,
+        series=series,
+        progress=progress,
+    )
+
+
+class Capture:
+    """An analysed capture. Made by :func:`analyze`.
+
+    Tables are pyarrow Tables with the unit and meaning of every column in its field's metadata; polars, pandas and DuckDB take them
+    as they are.
+    """
+
+    def __init__(self, analysis: _core.Analysis, question: Question, *, series: bool = False) -> None:
+        self._analysis = analysis
+        self._has_series = series
+        self.question = question
+
+    # What the engine found.
+
+    @cached_property
+    def facts(self) -> CaptureFacts:
+        """What is known about the capture as a whole: files, interfaces, clock, damage; times as integer nanoseconds."""
+        everything = {**self._analysis.capture, "problems": self._analysis.problems, "skips": self._analysis.skips}
+        return cast("CaptureFacts", everything)
+
+    @cached_property
+    def connections(self) -> pa.Table:
+        """One row per connection."""
+        return self.stream("connections").read_all()
+
+    @cached_property
+    def transfers(self) -> pa.Table:
+        """One row per transfer, with its cause, confidence and verdict."""
+        return self.stream("transfers").read_all()
+
+    @cached_property
+    def findings(self) -> pa.Table:
+        """What was found about the capture, its hosts and its transfers."""
+        return self.stream("findings").read_all()
+
+    @cached_property
+    def skips(self) -> pa.Table:
+        """Records that were not measured, by reason."""
+        return self.stream("skips").read_all()
+
+    @cached_property
+    def rtt(self) -> pa.Table:
+        """One row per RTT sample (``samples=True``)."""
+        return self.stream("rtt").read_all()
+
+    @cached_property
+    def spacing(self) -> pa.Table:
+        """One row per spacing sample (``samples=True``)."""
+        return self.stream("spacing").read_all()
+
+    @cached_property
+    def segments(self) -> pa.Table:
+        """One row per data segment (``samples=True``)."""
+        return self.stream("segments").read_all()
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the tables that this capture has."""
+        return (*_TABLES, *(_SAMPLES if self.question.samples else ()))
+
+    def stream(self, table: str) -> pa.RecordBatchReader:
+        """A table as a stream of record batches, for captures whose tables do not fit in memory."""
+        if table in ("findings", "skips"):
+            found = [asdict(finding) for finding in self.examination.findings] if table == "findings" else self._analysis.skips
+            return schemas.from_rows(found, schemas.FINDINGS if table == "findings" else schemas.SKIPS).to_reader()
+        if table in _SAMPLES and not self.question.samples:
+            raise ValueError(f"no table {table!r}: analyze(..., samples=True) keeps it")
+        if table not in self.tables:
+            raise ValueError(f"no table {table!r}: {', '.join(self.tables)}")
+        reader = pa.RecordBatchReader.from_stream(getattr(self._analysis, table))
+        return self._judged(reader) if table == "transfers" else reader
+
+    def _judged(self, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        schema = pa.schema([*reader.schema, *schemas.VERDICT_FIELDS])
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            start = 0
+            for batch in reader:
+                verdicts = verdict_columns(self.examination.diagnoses[start : start + batch.num_rows])
+                start += batch.num_rows
+                added = [pa.array(verdicts[field.name], field.type) for field in schemas.VERDICT_FIELDS]
+                yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
+
+    # What it means.
+
+    @cached_property
+    def examination(self) -> Examination:
+        """Every diagnosis, in the order of the transfers, and every finding."""
+        return examine(self._rows_to_judge(), self.facts, workload=self.question.workload or "unknown", capacity=self.question.capacity)
+
+    def _rows_to_judge(self) -> Iterator[dict[str, Any]]:
+        for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
+            short = pc.fill_null(batch.column("too_short"), False)
+            judged = iter(batch.filter(pc.invert(short)).to_pylist())
+            for too_short in short.to_pylist():
+                yield _TOO_SHORT_ROW if too_short else next(judged)
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Counts: connections, transfers, verdicts, causes, and the most severe verdict."""
+        overview = self.overview
+        counts = tally(self.examination.diagnoses)
+        return {
+            "connections": overview.connections,
+            "transfers": len(self.examination.diagnoses),
+            "judged": overview.judged,
+            "not_judged": overview.not_judged,
+            "verdicts": {verdict: counts["verdicts"].get(verdict, 0) for verdict in VERDICTS},
+            "causes": counts["causes"],
+            "worst_verdict": overview.worst,
+        }
+
+    @cached_property
+    def overview(self) -> Overview:
+        """What a report shows: bounded, the most severe transfers first."""
+        return Overview(
+            name=self.question.name,
+            files=self.question.files,
+            facts={key: value for key, value in columns.for_text_mapping(self.facts).items() if key != "skips"},
+            findings=[asdict(finding) for finding in self.examination.findings],
+            skips=self._analysis.skips,
+            transfers=list(self._most_severe(SHOWN)),
+            verdicts=tally(self.examination.diagnoses)["verdicts"],
+            connections=len(self._analysis.connections),
+        )
+
+    def _most_severe(self, limit: int) -> Iterator[dict[str, Any]]:
+        ranks = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
+        sizes: list[int] = []
+        for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
+            sizes += batch.column("unique_bytes").to_pylist()
+        judged = (place for place, diagnosis in enumerate(self.examination.diagnoses) if diagnosis.verdict != "not_judged")
+        order = sorted(judged, key=lambda place: (ranks[self.examination.diagnoses[place].verdict], -(sizes[place] or 0)))[:limit]
+        found = self._rows_at(set(order))
+        for place in order:
+            yield found[place]
+
+    def _rows_at(self, places: set[int]) -> dict[int, dict[str, Any]]:
+        found: dict[int, dict[str, Any]] = {}
+        start = 0
+        for batch in self.stream("transfers"):
+            here = sorted(place - start for place in places if start <= place < start + batch.num_rows)
+            if here:
+                taken = pa.Table.from_batches([batch]).take(here).combine_chunks().to_batches()[0]
+                for place, row in zip(here, columns.text_rows(taken), strict=True):
+                    found[start + place] = rows.with_words(row, self.examination.diagnoses[start + place])
+            start += batch.num_rows
+        return found
+
+    def rows(self, *, judged_only: bool = False) -> Iterator[dict[str, Any]]:
+        """Transfers as JSON carries them, in the order of the capture."""
+        start = 0
+        for batch in self.stream("transfers"):
+            diagnoses = self.examination.diagnoses[start : start + batch.num_rows]
+            start += batch.num_rows
+            if judged_only:
+                wanted = [diagnosis.verdict != "not_judged" for diagnosis in diagnoses]
+                batch = batch.filter(pa.array(wanted, pa.bool_()))
+                diagnoses = [diagnosis for diagnosis, judged in zip(diagnoses, wanted, strict=True) if judged]
+            for row, diagnosis in zip(columns.text_rows(batch), diagnoses, strict=True):
+                yield rows.with_words(row, diagnosis)
+
+    def transfer(self, name: str) -> Transfer:
+        """One transfer by its name, for example ``"1.0"``."""
+        start = 0
+        for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
+            place = pc.index(batch.column("transfer"), name).as_py()
+            if place >= 0:
+                row = self._rows_at({start + place})[start + place]
+                return Transfer(row, batch.slice(place, 1).to_pylist()[0], self.examination.diagnoses[start + place], self)
+            start += batch.num_rows
+        raise KeyError(f"no transfer {name!r} in {self.question.name}")
+
+    # Where it goes.
+
+    def series(self, transfer: str) -> dict[str, Any]:
+        """The columns that the charts of a transfer are drawn from; reads the capture again if it was analysed without them."""
+        return self._analysis_with_series.series(transfer) or {}
+
+    @cached_property
+    def _analysis_with_series(self) -> _core.Analysis:
+        if self._has_series:
+            return self._analysis
+        if not self.question.repeatable:
+            raise ValueError("what came from standard input or a pipe cannot be read again for charts: analyze(..., series=True)")
+        return _ask_engine(self.question, series=True)
+
+    @property
+    def damage(self) -> tuple[str, ...]:
+        """What could not be read, one line each: damaged places in files, and records that should have been measured and were not."""
+        places = [
+            f"{problem['file']} at byte {problem['offset']}: {problem.get('detail') or problem['code']}"
+            for problem in self._analysis.problems
+        ]
+        records = [
+            f"{skip['records']} records skipped from record {skip['first_index']} on: {skip['reason']}"
+            for skip in self._analysis.skips
+            if skip["reason"] in _DAMAGED and skip["records"]
+        ]
+        left_out = sum((self._analysis.capture.get("problems_left_out") or {}).values())
+        more = [f"{left_out} more damaged places"] if left_out else []
+        return (*places, *more, *records)
+
+    def write(
+        self, folder: str | os.PathLike[str], *, csv: bool = False, force: bool = False, about: Mapping[str, Any] | None = None
+    ) -> None:
+        """Every table as Parquet (and CSV) into a folder, which appears complete or not at all.
+
+        Raises ``OutputError`` for a folder with other files in it; ``force`` puts the tables among them.
+        """
+        from trustbed.report import folder as tables
+
+        manifest = {"trustbed": self._about(about), "summary": self.summary, "capture": self.overview.facts}
+        readers = {name: self.stream(name) for name in self.tables}
+        tables.write(Path(folder), readers, manifest=manifest, csv=csv, force=force)
+
+    def write_json(self, stream: TextIO, *, about: Mapping[str, Any] | None = None) -> None:
+        """The whole capture as the JSON document of ``docs/json.md``."""
+        from trustbed.report import json
+
+        json.write(
+            stream,
+            about=self._about(about),
+            capture=self.overview.facts,
+            findings=self.overview.findings,
+            skips=self.overview.skips,
+            connections=(row for batch in self.stream("connections") for row in columns.text_rows(batch)),
+            transfers=self.rows(),
+            summary=self.summary,
+        )
+
+    def report(self, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None) -> None:
+        """One self-contained page for the browser."""
+        from trustbed.report import html
+
+        html.write(Path(path), html.Page(captures=[self.for_page()], provenance=self._provenance(self._about(about))))
+
+    def for_page(self, *, name: str = "", story: str | None = None, beside: str | None = None, captures: int = 1) -> html.Capture:
+        """This capture as a part of a page that tells about so many captures (see ``trustbed.report.html.Page``)."""
+        from trustbed.report import html
+
+        charted = html.charted(self.overview.transfers, captures=captures)
+        series = {transfer: self.series(transfer) for transfer in charted}
+        return html.Capture(overview=self.overview, series=series, name=name, story=story, beside=beside)
+
+    def _provenance(self, about: Mapping[str, Any]) -> html.Provenance:
+        from trustbed.report import html
+
+        inputs = [
+            html.Input(name=file.get("name") or self.question.name, size_bytes=file.get("bytes")) for file in self.facts.get("files", ())
+        ]
+        return html.Provenance(version=about["version"], command=about["command"], started=about["started"], inputs=inputs)
+
+    def _about(self, about: Mapping[str, Any] | None) -> dict[str, Any]:
+        from trustbed import __version__
+        from trustbed.report.json import SCHEMA_VERSION
+
+        return {"version": __version__, "schema_version": SCHEMA_VERSION, "command": None, "started": None, **(about or {})}
+
+    def __repr__(self) -> str:
+        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in self.overview.verdicts.items()) or "no transfers"
+        return f"<Capture {self.question.name}: {verdicts}>"
+
+    def _repr_html_(self) -> str:
+        from trustbed.report import notebook
+
+        return notebook.table(self.overview)

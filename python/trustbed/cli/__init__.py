@@ -1,0 +1,97 @@
+"""The command line: thin verbs over the library.
+
+Answers ``--help`` and ``--version`` without loading anything; every other word loads its verb. All ends of the program are here:
+what a verb raises becomes one line on standard error with a hint below it, and an exit code (0 fine, 1 error, 2 usage, 3 review, 4
+discard, 130 interrupted, 141 the reader of our output went away).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+COMMANDS = ("analyze", "explain")
+
+FINE, ERROR, USAGE, REVIEW, DISCARD, INTERRUPTED, READER_GONE = 0, 1, 2, 3, 4, 130, 141
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that cannot show an arrow gets a question mark, not a traceback
+            stream.reconfigure(errors="replace")
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _leave_stdout()
+        return READER_GONE
+    except KeyboardInterrupt:
+        print("\ninterrupted, nothing was written" if sys.stderr.isatty() else "interrupted, nothing was written", file=sys.stderr)
+        return INTERRUPTED
+    return code
+
+
+def _run(words: list[str]) -> int:
+    from trustbed.cli import help as pages
+
+    verb, rest = (words[0], words[1:]) if words else ("", [])
+    if verb in ("-h", "--help") or (verb == "help" and not rest):
+        print(pages.OVERVIEW, end="")
+        return FINE
+    if verb in ("-V", "--version"):
+        from trustbed import __version__
+
+        print(f"trustbed {__version__}")
+        return FINE
+    if not verb:
+        print(pages.OVERVIEW, end="", file=sys.stderr)
+        return USAGE
+    if verb == "help":
+        verb, rest = rest[0], ["--help"]
+    if verb in COMMANDS and any(word in ("-h", "--help") for word in rest):
+        print(getattr(pages, verb.upper()), end="")
+        return FINE
+    return _verb(verb, rest)
+
+
+def _verb(verb: str, rest: list[str]) -> int:
+    from trustbed.cli import arguments
+
+    try:
+        if verb == "analyze":
+            from trustbed.cli.analyze import run
+        elif verb == "explain":
+            from trustbed.cli.explain import run
+        else:
+            raise arguments.unknown_command(verb, COMMANDS)
+        return run(rest)
+    except arguments.Complaint as error:
+        return _complain(error.message, error.hint, error.code)
+    except (KeyboardInterrupt, BrokenPipeError):
+        raise
+    except OSError as error:
+        where = f", {error.filename}" if error.filename else ""
+        return _complain(f"{(error.strerror or str(error)).lower()}{where}", "nothing was left under the name that was asked for", ERROR)
+    except MemoryError:
+        return _complain("out of memory", "fewer workers (--workers 1) need less; --report and --samples need more", ERROR)
+    except Exception as error:  # the expected ones carry a hint; every other is our mistake and shows its traceback
+        hint = getattr(error, "hint", None)
+        if hint is None:
+            raise
+        return _complain(str(getattr(error, "message", error)), hint, ERROR)
+
+
+def _complain(message: str, hint: str, code: int) -> int:
+    print(f"error: {message}\nhint: {hint}", file=sys.stderr)
+    return code
+
+
+def _leave_stdout() -> None:
+    """The reader is gone: what is still buffered must not raise again when the interpreter ends."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 lives until the interpreter ends

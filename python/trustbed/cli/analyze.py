@@ -1,0 +1,127 @@
+"""``trustbed analyze``: a capture in, verdicts out.
+
+Files first, standard output last: whoever closes the pipe early still has the files. The exit code says how the analysis ended, and with
+``--fail-on`` what it found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from trustbed.cli import DISCARD, ERROR, FINE, REVIEW, arguments, progress
+
+if TYPE_CHECKING:
+    from trustbed.capture import Capture
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the verb."""
+    options = arguments.parse(arguments.analyze_parser(), words)
+    arguments.check_analyze(options)
+    _check_places(options)
+    about = describe(words, "analyze")
+    capture = read(options, options.captures, samples=options.samples, series=options.report is not None)
+    _write_files(capture, options, about)
+    if options.json:
+        write_json(capture, about)
+    elif not options.quiet:
+        _print_summary(capture, options)
+    return _end(capture, options)
+
+
+def describe(words: Sequence[str], verb: str) -> dict[str, Any]:
+    """Which tool made this output, how it was called, and when."""
+    from trustbed import __version__
+    from trustbed.report.json import SCHEMA_VERSION
+
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return {"version": __version__, "schema_version": SCHEMA_VERSION, "command": shlex.join(["trustbed", verb, *words]), "started": started}
+
+
+def read(options: argparse.Namespace, captures: Sequence[str], *, samples: bool = False, series: bool = False) -> Capture:
+    """The capture, analysed, with a progress bar if somebody waits for it."""
+    from trustbed.capture import analyze
+
+    asked: dict[str, Any] = {
+        "at": options.at,
+        "workload": options.workload,
+        "capacity": options.capacity,
+        "inner": options.inner,
+        "dedup": options.dedup,
+        "workers": options.workers,
+        "samples": samples,
+        "series": series,
+    }
+    if not progress.wanted(quiet=options.quiet):
+        return analyze(captures, **asked)
+    with progress.Progress(captures[0]) as bar:
+        return analyze(captures, **asked, progress=bar)
+
+
+def _check_places(options: argparse.Namespace) -> None:
+    from trustbed.report import placing
+
+    for path in (options.report, options.junit):
+        if path is not None:
+            placing.check_file(path)
+    if options.out is not None:
+        placing.check_folder(options.out, force=options.force)
+
+
+def _write_files(capture: Capture, options: argparse.Namespace, about: dict[str, Any]) -> None:
+    if options.out is not None:
+        capture.write(options.out, csv=options.csv, force=options.force, about=about)
+    if options.junit is not None:
+        _write_junit(capture, options, about)
+    if options.report is not None:
+        capture.report(options.report, about=about)
+
+
+def _write_junit(capture: Capture, options: argparse.Namespace, about: dict[str, Any]) -> None:
+    from trustbed.report import junit, placing
+
+    with placing.whole_file(options.junit) as stream:
+        junit.write(
+            stream,
+            name=capture.question.name,
+            transfers=capture.rows(judged_only=True),
+            verdicts=capture.overview.verdicts,
+            fail_on=options.fail_on,
+            started=about["started"],
+            properties={"trustbed_version": about["version"], "command": about["command"]},
+        )
+
+
+def write_json(capture: Capture, about: dict[str, Any]) -> None:
+    """The JSON document on standard output."""
+    capture.write_json(sys.stdout, about=about)
+
+
+def _print_summary(capture: Capture, options: argparse.Namespace) -> None:
+    from trustbed.report import paint, terminal
+
+    columns = shutil.get_terminal_size((terminal.WIDEST, 24)).columns if sys.stdout.isatty() else terminal.WIDEST
+    painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
+    sys.stdout.write(terminal.render(capture.overview, columns=columns, paint=painter))
+    for path in (options.out, options.report, options.junit):
+        if path is not None:
+            sys.stdout.write(f"wrote {path}\n")
+
+
+def _end(capture: Capture, options: argparse.Namespace) -> int:
+    if options.strict and capture.damage:
+        print(f"error: part of the capture could not be read, {capture.damage[0]}", file=sys.stderr)
+        print("hint: without --strict what could be read is judged all the same", file=sys.stderr)
+        return ERROR
+    verdicts = capture.overview.verdicts
+    if options.fail_on is not None and verdicts.get("discard"):
+        return DISCARD
+    if options.fail_on == "review" and verdicts.get("review"):
+        return REVIEW
+    return FINE

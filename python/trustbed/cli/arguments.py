@@ -1,0 +1,151 @@
+"""What the command line accepts, and what it says when it does not.
+
+Only argparse: its parser costs a tenth of the start-up that the larger command-line libraries need. The help texts are in
+``trustbed.cli.help``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+PLACES = ("sender", "receiver", "middle")
+WORKLOADS = ("bulk", "interactive")
+LEVELS = ("review", "discard")
+
+
+class Complaint(Exception):
+    """What a person asked for cannot be done: what, where, and what to do instead."""
+
+    code = 1
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(Complaint):
+    """The command line does not say what to do."""
+
+    code = 2
+
+
+class _Parser(argparse.ArgumentParser):
+    """Hands its complaints over instead of printing them."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, f"see {self.prog} --help")
+
+
+def _workers(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of threads (1 to 1024)")
+    return int(text)
+
+
+def _capacity(text: str) -> int:
+    from trustbed._core import parse_rate
+
+    try:
+        bits_per_second = int(parse_rate(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error} (write it like 20Mbit/s or 1.5Gbit/s)") from error
+    if bits_per_second == 0:
+        raise argparse.ArgumentTypeError("a link with a rate of 0 carries nothing")
+    return bits_per_second
+
+
+def _shared_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("--at", choices=PLACES)
+    parser.add_argument("--workload", choices=WORKLOADS)
+    parser.add_argument("--capacity", type=_capacity)
+    parser.add_argument("--inner", action="store_true")
+    parser.add_argument("--dedup", action="store_true")
+    parser.add_argument("--workers", type=_workers)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("-q", "--quiet", action="store_true")
+    parser.add_argument("--no-color", action="store_true")
+
+
+def analyze_parser() -> argparse.ArgumentParser:
+    """The parser of ``trustbed analyze``."""
+    parser = _Parser(prog="trustbed analyze", add_help=False, allow_abbrev=False)
+    _shared_options(parser)
+    parser.add_argument("captures", nargs="*", metavar="CAPTURE")
+    parser.add_argument("--report", type=Path)
+    parser.add_argument("-o", "--out", type=Path)
+    parser.add_argument("--csv", action="store_true")
+    parser.add_argument("--samples", action="store_true")
+    parser.add_argument("--force", action="store_true")
+    parser.add_argument("--junit", type=Path)
+    parser.add_argument("--fail-on", choices=LEVELS)
+    parser.add_argument("--strict", action="store_true")
+    return parser
+
+
+def explain_parser() -> argparse.ArgumentParser:
+    """The parser of ``trustbed explain``."""
+    parser = _Parser(prog="trustbed explain", add_help=False, allow_abbrev=False)
+    _shared_options(parser)
+    parser.add_argument("captures", nargs="*", metavar="CAPTURE")
+    return parser
+
+
+def parse(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    """The options, or a :class:`UsageError` that names a near miss."""
+    options, unknown = parser.parse_known_intermixed_args(list(arguments))
+    strange = next((word for word in unknown if word.startswith("-") and word != "-"), None)
+    if strange is not None:
+        raise UsageError(f"no such option, {strange}", _nearest(strange, _names_of(parser), f"see {parser.prog} --help"))
+    return options
+
+
+def check_analyze(options: argparse.Namespace) -> None:
+    """What the options must satisfy together."""
+    hint = "see trustbed analyze --help"
+    if not options.captures:
+        raise UsageError("no capture given", "for example: trustbed analyze server.pcap")
+    if options.csv and options.out is None:
+        raise UsageError("--csv needs a place, --out DIR", "for example: trustbed analyze server.pcap --out tables --csv")
+    if options.samples and options.out is None:
+        raise UsageError("--samples needs a place, --out DIR", "for example: trustbed analyze server.pcap --out tables --samples")
+    if options.force and options.out is None:
+        raise UsageError("--force says nothing without --out DIR", hint)
+    _check_inputs(options.captures)
+
+
+def check_explain(options: argparse.Namespace) -> None:
+    """A capture and a transfer, in this order."""
+    if len(options.captures) < 2:
+        raise UsageError("a capture and a transfer are needed", "for example: trustbed explain server.pcap 1.0")
+    _check_inputs(options.captures[:-1])
+
+
+def _check_inputs(captures: Sequence[str]) -> None:
+    if "-" in captures and len(captures) > 1:
+        raise UsageError("standard input (-) cannot be one of several files", "give the files by name, or only -")
+    if "-" in captures and sys.stdin is not None and sys.stdin.isatty():
+        raise UsageError("standard input (-) is the keyboard", "for example: tcpdump -w - | trustbed analyze -")
+
+
+def _names_of(parser: argparse.ArgumentParser) -> list[str]:
+    return [name for action in parser._actions for name in action.option_strings if name.startswith("--")]
+
+
+def unknown_command(word: str, commands: Sequence[str]) -> UsageError:
+    """The complaint about a verb that does not exist."""
+    if Path(word).is_file():
+        return UsageError(f"no such command, {word}", f"to judge that file: trustbed analyze {word}")
+    return UsageError(f"no such command, {word}", _nearest(word, commands, "see trustbed --help"))
+
+
+def _nearest(word: str, known: Sequence[str], otherwise: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(word.partition("=")[0], known, n=1)
+    return f"did you mean {near[0]}?" if near else otherwise

@@ -1,0 +1,63 @@
+"""A progress bar on standard error, for people who wait.
+
+Drawn only on a terminal and only after half a second, so that short captures leave no trace. One line, redrawn in place at most ten
+times a second and wiped at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from types import TracebackType
+from typing import Self, TextIO
+
+_PATIENCE = 0.5
+_EVERY = 0.1
+
+
+class Progress:
+    """Call it with bytes read and bytes in total (``None`` = unknown, standard input); leave the block to wipe it."""
+
+    def __init__(self, label: str, stream: TextIO | None = None) -> None:
+        self._label = label
+        self._stream = stream or sys.stderr
+        self._started = time.monotonic()
+        self._drawn: float | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._drawn is not None:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    def __call__(self, read: int, total: int | None) -> None:
+        """Redraws the line if it is time to."""
+        now = time.monotonic()
+        if now - self._started < _PATIENCE or (self._drawn is not None and now - self._drawn < _EVERY):
+            return
+        self._drawn = now
+        columns = shutil.get_terminal_size().columns
+        self._stream.write("\r" + line(self._label, read, total, now - self._started, columns - 1) + "\x1b[K")
+        self._stream.flush()
+
+
+def line(label: str, read: int, total: int | None, seconds: float, columns: int) -> str:
+    """The bar as text: share done, what remains, pace; never wider than ``columns``."""
+    pace = read / seconds if seconds > 0 else 0.0
+    if total:
+        share = min(read / total, 1.0)
+        remaining = (total - read) / pace if pace > 0 else 0.0
+        done = round(share * 24)
+        text = f"reading  {'━' * done}{'─' * (24 - done)} {share:4.0%}  {max(remaining, 0):.0f} s left  {pace / 1e6:.0f} MB/s  {label}"
+    else:
+        text = f"reading  {read / 1e6:,.0f} MB  {seconds:.0f} s  {pace / 1e6:.0f} MB/s  {label}"
+    return text if len(text) <= columns else text[: max(columns - 1, 0)] + "…"
+
+
+def wanted(*, quiet: bool) -> bool:
+    """Whether somebody is there to see it."""
+    return not quiet and sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "") != "dumb"

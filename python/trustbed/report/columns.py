@@ -1,0 +1,104 @@
+"""Columns as text files carry them: times in seconds, instants as ISO 8601, no NaN.
+
+Parquet and Arrow hold times as integer nanoseconds (``rtt_mean_ns``); JSON and CSV hold floats in seconds under the name
+``rtt_mean_seconds``. An instant becomes two columns: ``start`` (ISO 8601 with nanoseconds, exact) and ``start_seconds`` (since the
+Unix epoch, a float, so good to a quarter of a microsecond). A number that is not finite becomes null. Nothing else is changed:
+order, other names and values stay.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_SUFFIX = "_ns"
+_MOMENTS = frozenset({"first", "last", "start", "first_ts", "last_ts", "ts"})
+"""Facts that are points in time; all others are lengths of time."""
+
+
+def text_names(field: pa.Field) -> list[str]:
+    """The names under which a column appears in JSON and CSV."""
+    if not field.name.endswith(_SUFFIX):
+        return [field.name]
+    stem = field.name.removesuffix(_SUFFIX)
+    return [stem, f"{stem}_seconds"] if pa.types.is_timestamp(field.type) else [f"{stem}_seconds"]
+
+
+def text_unit(unit: str) -> str:
+    """The unit of a column in JSON and CSV."""
+    return "seconds" if unit == "ns" else unit
+
+
+def for_text(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with its columns as JSON and CSV carry them."""
+    names: list[str] = []
+    arrays: list[Any] = []
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        names += text_names(field)
+        arrays += _converted(field, column)
+    return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _converted(field: pa.Field, column: pa.Array) -> list[pa.Array]:
+    if not field.name.endswith(_SUFFIX):
+        return [_finite(column)]
+    if pa.types.is_timestamp(field.type):
+        return [_iso(column), _seconds(column.cast(pa.int64()))]
+    if pa.types.is_list(field.type) or pa.types.is_large_list(field.type):
+        rows = column.to_pylist()  # few rows have any: a slice of a list column is not worth its own arithmetic
+        return [pa.array([None if row is None else [item / 1e9 for item in row] for row in rows], pa.list_(pa.float64()))]
+    return [_seconds(column)]
+
+
+def _seconds(nanoseconds: pa.Array) -> pa.Array:
+    return _finite(pc.divide(nanoseconds.cast(pa.float64(), safe=False), 1e9))
+
+
+def _iso(column: pa.Array) -> pa.Array:
+    text = column.cast(pa.timestamp("ns")).cast(pa.string())  # UTC either way; without the zone no zone data is needed
+    return pc.binary_join_element_wise(pc.replace_substring(text, " ", "T", max_replacements=1), "Z", "")
+
+
+def _finite(column: pa.Array) -> pa.Array:
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type))
+
+
+def text_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """The rows of a batch as dictionaries, as JSON carries them."""
+    converted = for_text(batch)
+    names = converted.schema.names
+    columns = [column.to_pylist() for column in converted.columns]
+    for values in zip(*columns, strict=True):
+        yield dict(zip(names, values, strict=True))
+
+
+def for_text_mapping(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested facts as JSON carries them: integer nanoseconds become seconds, and moments become ISO 8601 as well."""
+    shown: dict[str, Any] = {}
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            shown[name] = for_text_mapping(value)
+        elif isinstance(value, (list, tuple)):
+            shown[name] = [for_text_mapping(item) if isinstance(item, Mapping) else item for item in value]
+        elif name.endswith(_SUFFIX):
+            stem = name.removesuffix(_SUFFIX)
+            if stem in _MOMENTS:
+                shown[stem] = None if value is None else iso(value)
+            shown[f"{stem}_seconds"] = None if value is None else value / 1e9
+        else:
+            shown[name] = None if isinstance(value, float) and not math.isfinite(value) else value
+    return shown
+
+
+def iso(nanoseconds: int) -> str:
+    """A moment since the Unix epoch as ISO 8601 in UTC with all its nanoseconds."""
+    seconds, fraction = divmod(nanoseconds, 1_000_000_000)
+    moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)
+    return f"{moment.isoformat()}.{fraction:09d}Z"

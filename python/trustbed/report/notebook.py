@@ -1,0 +1,42 @@
+"""A capture as a small HTML table, for notebooks."""
+
+from __future__ import annotations
+
+import html
+
+from trustbed.report import words
+from trustbed.report.overview import Overview, Row
+
+LISTED = 20
+
+_COLOURS = {"discard": "#c0392b", "review": "#b7791f", "trust": "#2e7d32"}
+
+
+def table(overview: Overview) -> str:
+    """The judged transfers, the most severe first; what was left out is counted below."""
+    rows = "".join(_row(row) for row in overview.transfers[:LISTED])
+    head = "".join(
+        f"<th style='text-align:left'>{word}</th>" for word in ("verdict", "transfer", "from → to", "bytes", "time", "throughput", "why")
+    )
+    left = overview.judged - min(len(overview.transfers), LISTED)
+    notes = [f"{words.counted(left, 'more transfer')}"] if left > 0 else []
+    notes += [f"{words.counted(overview.not_judged, 'transfer')} too short to judge"] if overview.not_judged else []
+    notes += [f"{words.counted(len(overview.findings), 'finding')} about the capture"] if overview.findings else []
+    return (
+        f"<p><strong>{html.escape(overview.name)}</strong></p><table><tr>{head}</tr>{rows}</table><p>{html.escape(' · '.join(notes))}</p>"
+    )
+
+
+def _row(row: Row) -> str:
+    ends = f"{words.endpoint(row['src'], row['src_port'])} → {words.endpoint(row['dst'], row['dst_port'])}"
+    verdict = f"<strong style='color:{_COLOURS.get(row['verdict'], 'inherit')}'>{html.escape(row['verdict'])}</strong>"
+    cells = (
+        html.escape(row["transfer"]),
+        html.escape(ends),
+        words.size(row.get("unique_bytes")),
+        words.duration(row.get("duration_seconds")),
+        words.rate(row.get("throughput_bytes_per_second")),
+        f"{html.escape(row['headline'])}<br><small>{html.escape('; '.join(row['reasons']))}</small>",
+    )
+    body = "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells)
+    return f"<tr><td>{verdict}</td>{body}</tr>"

@@ -1,0 +1,28 @@
+"""Colour for terminals that want it. Without colour every line reads the same: no meaning is in the colour alone."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TextIO
+
+_CODES = {"discard": "1;31", "error": "1;31", "review": "1;33", "warning": "33", "trust": "1;32", "info": "36", "strong": "1", "faint": "2"}
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """Wraps text in colours, or leaves it as it is."""
+
+    on: bool = False
+
+    def __call__(self, role: str, text: str) -> str:
+        """``text`` in the colour of ``role``."""
+        code = _CODES.get(role)
+        return f"\x1b[{code}m{text}\x1b[0m" if self.on and code and text else text
+
+
+def wanted(stream: TextIO, *, never: bool) -> bool:
+    """Whether ``stream`` is a terminal whose owner has not said no (``NO_COLOR``, https://no-color.org)."""
+    if never or os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in ("", "dumb"):
+        return False
+    return stream.isatty()

@@ -1,0 +1,36 @@
+"""A transfer as JSON and the page carry it: the columns of the table, and the words of its diagnosis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from trustbed.diagnose.causes import VERDICTS
+from trustbed.diagnose.diagnosis import Diagnosis
+
+#: What a row gains beside the columns of the transfers table, with its meaning.
+WORDS: Mapping[str, str] = {
+    "headline": "the verdict in at most 60 characters",
+    "verdict_words": "what the verdict means",
+    "reasons": "the deciding numbers as sentences, the most telling first",
+    "alternatives": "other causes that leave the same packets: cause, hint (which way the packets lean), settled_by",
+    "next_step": "what to do now",
+    "expected_bytes_per_second": "what window, RTT, loss and capacity allow; null when nothing bounds it",
+    "expected_ratio": "throughput / expected_bytes_per_second, as far as it may be compared",
+}
+
+
+def with_words(row: dict[str, Any], diagnosis: Diagnosis) -> dict[str, Any]:
+    """The row with the words of its diagnosis."""
+    numbers = diagnosis.numbers
+    return {
+        **row,
+        "headline": diagnosis.headline,
+        "verdict_words": VERDICTS[diagnosis.verdict],
+        "reasons": list(diagnosis.reasons),
+        "alternatives": [asdict(other) for other in diagnosis.alternatives],
+        "next_step": diagnosis.next_step,
+        "expected_bytes_per_second": None if numbers is None else numbers.expected_bytes_per_second,
+        "expected_ratio": None if numbers is None else numbers.ratio,
+    }

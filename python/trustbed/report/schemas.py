@@ -1,0 +1,78 @@
+"""The tables that Python adds to the engine's: verdict columns, findings, skips. One source for type, unit and meaning of each column.
+
+The engine describes its own columns in the same way, in the ``unit`` and ``meaning`` of the Arrow field's metadata;
+``docs/tables.md`` is generated from both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+import pyarrow as pa
+
+
+def column(name: str, kind: pa.DataType, unit: str, meaning: str) -> pa.Field:
+    """A column with its unit (empty for words) and meaning."""
+    return pa.field(name, kind, metadata={"unit": unit, "meaning": meaning})
+
+
+WORDS = pa.list_(pa.string())
+
+VERDICT_FIELDS = (
+    column("cause", pa.string(), "", "what limited the transfer; see docs/diagnosis.md"),
+    column("confidence", pa.float64(), "1", "how sure the cause is, 0.05 to 0.99; orders cases, is no probability"),
+    column("verdict", pa.string(), "", "whether the number may be used: trust, review, discard or not_judged"),
+    column("rule", pa.string(), "", "the rule that decided; see docs/diagnosis.md"),
+    column("verdict_flags", WORDS, "", "what the diagnosis noticed beside the cause"),
+)
+
+FINDINGS = pa.schema(
+    [
+        column("code", pa.string(), "", "name of the check; see docs/findings.md"),
+        column("severity", pa.string(), "", "info, warning or error"),
+        column("scope", pa.string(), "", "capture, a transfer, or the address of a host"),
+        column("message", pa.string(), "", "what was found"),
+        column("value", pa.float64(), "see unit", "the measured value"),
+        column("threshold", pa.float64(), "see unit", "the value from which on it counts"),
+        column("unit", pa.string(), "", "unit of value and threshold"),
+        column("evidence", pa.string(), "", "where it was seen: file, byte, record, interface"),
+        column("meaning", pa.string(), "", "why it matters for the verdicts"),
+        column("next_step", pa.string(), "", "what to do about it"),
+    ]
+)
+
+SKIPS = pa.schema(
+    [
+        column("reason", pa.string(), "", "why records were not measured"),
+        column("records", pa.uint64(), "1", "how many"),
+        column("first_index", pa.uint64(), "1", "number of the first one in the capture, from 1"),
+    ]
+)
+
+ABOUT: Mapping[str, str] = {
+    "connections": "One row per TCP or UDP connection, in the order of their first packets.",
+    "transfers": "One row per transfer: the data that one side of a TCP connection sends. The unit of diagnosis.",
+    "findings": "Checked statements about the capture and its transfers, the most severe first.",
+    "skips": "Records that were not measured, by reason. Nothing is skipped without a row here.",
+    "rtt": "One row per RTT sample (`--samples`).",
+    "spacing": "One row per spacing sample: receiving a packet to sending the next data (`--samples`).",
+    "segments": "One row per data segment (`--samples`).",
+}
+
+
+def from_rows(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    """A table of plain rows; a missing key is null."""
+    kept = list(rows)
+    columns: Sequence[Any] = [pa.array([_fitting(row.get(field.name), field.type) for row in kept], field.type) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _fitting(value: object, kind: pa.DataType) -> object:
+    if value is None:
+        return None
+    if pa.types.is_floating(kind):
+        return float(cast("float", value))
+    if pa.types.is_string(kind):
+        return value if isinstance(value, str) else str(value)
+    return value

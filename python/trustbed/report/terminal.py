@@ -1,0 +1,193 @@
+"""The verdicts as text for a terminal: at most 100 columns, the worst first, readable without colour.
+
+Order: what was read; what is wrong with the capture, because it limits everything below; the judged transfers with the numbers that
+decided; what was too short; what to do next. The same capture gives the same text at the same width.
+"""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections.abc import Iterator
+
+from trustbed.report import words
+from trustbed.report.overview import Overview, Row
+from trustbed.report.paint import Paint
+
+WIDEST = 100
+NARROWEST = 60
+LISTED = 20
+"""At most so many transfers get a place."""
+IN_FULL = 6
+"""So many of them with every deciding number, the rest with the first one."""
+FINDINGS = 6
+
+_PLAIN = Paint()
+_SEVERITIES = ("error", "warning", "info")
+_INDENT = 9
+
+_PLACE_FROM = {
+    "given": "as given",
+    "handshake": "seen from the handshake",
+    "answers": "seen from how soon the answers follow",
+    "none": "assumed",
+}
+
+
+def render(overview: Overview, *, columns: int = WIDEST, paint: Paint = _PLAIN) -> str:
+    """The whole summary, with a newline at its end."""
+    width = max(NARROWEST, min(columns, WIDEST))
+    blocks = [
+        list(_what_was_read(overview, width, paint)),
+        list(_quality(overview, width, paint)),
+        list(_transfers(overview, width, paint)),
+        list(_what_would_settle(overview, width, paint)),
+        list(_left_out(overview, width)),
+        list(_next(overview, width, paint)),
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _wrapped(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False) or [
+        first
+    ]
+
+
+def _what_was_read(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
+    facts = overview.facts
+    parts = []
+    if facts.get("packets") is not None:
+        parts.append(words.counted(facts["packets"], "packet"))
+    first, last = facts.get("first_seconds"), facts.get("last_seconds")
+    if first is not None and last is not None:
+        parts.append(words.duration(last - first))
+    parts.append(words.counted(overview.connections, "connection"))
+    lines = _wrapped(" · ".join([overview.name, *parts]), width)
+    yield paint("strong", lines[0])
+    yield from lines[1:]
+    if overview.transfers and _is_uniform(overview):
+        yield from _wrapped(_place(overview.transfers[0]), width)
+
+
+def _is_uniform(overview: Overview) -> bool:
+    return len({(row.get("at"), row.get("at_from")) for row in overview.transfers}) == 1
+
+
+def _place(row: Row) -> str:
+    """Where the capture was taken, and how that is known."""
+    place, source = row.get("at") or "unknown", row.get("at_from") or "none"
+    if place == "unknown":
+        return "where it was captured is unknown: judged as if beside the sender (--at says it)"
+    where = "between sender and receiver" if place == "middle" else f"beside the {place}"
+    return f"captured {where} ({_PLACE_FROM.get(source, source)})"
+
+
+def _quality(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
+    about_all = [finding for finding in overview.findings if not _is_transfer(finding["scope"])]
+    about_one = len(overview.findings) - len(about_all)
+    if not about_all:
+        if about_one:
+            yield f"{words.counted(about_one, 'finding')} about single transfers (--json and --report show them)"
+        return
+    yield paint("strong", "Capture quality")
+    grave = sorted(
+        (finding for finding in about_all if finding["severity"] != "info"), key=lambda finding: _SEVERITIES.index(finding["severity"])
+    )
+    for finding in grave[:FINDINGS]:
+        yield from _finding(finding, width, paint)
+        yield from _wrapped(finding["meaning"], width, first=" " * _INDENT, rest=" " * _INDENT)
+    notes = [finding for finding in about_all if finding["severity"] == "info"]
+    for finding in notes[:FINDINGS]:
+        yield from _finding(finding, width, paint)
+    left = max(0, len(grave) - FINDINGS) + max(0, len(notes) - FINDINGS)
+    more = [f"{left} more" if left else "", f"{about_one} about single transfers" if about_one else ""]
+    if any(more):
+        yield f"{'':{_INDENT}}… and {' and '.join(part for part in more if part)} (--json and --report show them)"
+
+
+def _finding(finding: Row, width: int, paint: Paint) -> Iterator[str]:
+    severity = finding["severity"]
+    first, *rest = _wrapped(finding["message"], width, first=f"{severity:<{_INDENT}}", rest=" " * _INDENT)
+    yield paint(severity, first[:_INDENT]) + first[_INDENT:]
+    yield from rest
+
+
+def _is_transfer(scope: str) -> bool:
+    number, dot, side = scope.partition(".")
+    return bool(dot) and number.isdecimal() and side in ("0", "1")
+
+
+def _transfers(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
+    listed = overview.transfers[:LISTED]
+    if not listed:
+        return
+    name_width = max(8, *(len(row["transfer"]) for row in listed))
+    ends_width = width - _INDENT - name_width - 2 - 32
+    yield paint(
+        "faint", f"{'VERDICT':<{_INDENT}}{'TRANSFER':<{name_width}}  {'FROM → TO':<{ends_width}}{'BYTES':>9}{'TIME':>9}{'THROUGHPUT':>14}"
+    )
+    for place, row in enumerate(listed):
+        if place and place < IN_FULL:
+            yield ""
+        yield paint(row["verdict"], f"{row['verdict']:<{_INDENT}}") + _numbers(row, name_width, ends_width)
+        yield from _why(row, width, paint, in_full=place < IN_FULL, placed=_is_uniform(overview))
+    left = overview.judged - len(listed)
+    if left > 0:
+        yield f"… and {words.counted(left, 'transfer')} more (--json has them all)"
+
+
+def _numbers(row: Row, name_width: int, ends_width: int) -> str:
+    half = max((ends_width - 4) // 2, 14)
+    ends = f"{words.endpoint(row['src'], row['src_port'], half)} → {words.endpoint(row['dst'], row['dst_port'], half)}"
+    rate = words.rate(row.get("throughput_bytes_per_second"))
+    size, time = words.size(row.get("unique_bytes")), words.duration(row.get("duration_seconds"))
+    return f"{row['transfer']:<{name_width}}  {ends:<{ends_width}}{size:>9}{time:>9}{rate:>14}".rstrip()
+
+
+def _why(row: Row, width: int, paint: Paint, *, in_full: bool, placed: bool) -> Iterator[str]:
+    margin = " " * _INDENT
+    headline = row["headline"][:1].upper() + row["headline"][1:]
+    cause = f"{row['cause']}, confidence {row['confidence']:.2f}" + ("" if placed else f"; {_place(row)}")
+    lines = _wrapped(f"{headline} ({cause})", width, first=margin, rest=margin)
+    yield from "\n".join(lines).replace(headline, paint("strong", headline), 1).split("\n")
+    for reason in row["reasons"] if in_full else row["reasons"][:1]:
+        yield from _wrapped(reason, width, first=f"{margin}· ", rest=f"{margin}  ")
+    if in_full:
+        for other in row.get("alternatives") or ():
+            yield from _wrapped(f"or {other['cause']}: {other['hint']}", width, first=f"{margin}? ", rest=f"{margin}  ")
+
+
+def _what_would_settle(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
+    """What tells the two readings of a transfer apart; said once for all transfers that it settles."""
+    asked: dict[str, list[str]] = {}
+    for row in overview.transfers[:IN_FULL]:
+        for other in row.get("alternatives") or ():
+            asked.setdefault(other["settled_by"], []).append(row["transfer"])
+    if asked:
+        yield paint("strong", "To settle what the packets leave open (?)")
+    for settled_by, transfers in asked.items():
+        yield from _wrapped(f"{', '.join(dict.fromkeys(transfers))}: {settled_by}", width, first=" " * _INDENT, rest=" " * (_INDENT + 2))
+
+
+def _left_out(overview: Overview, width: int) -> Iterator[str]:
+    if overview.not_judged:
+        count = words.counted(overview.not_judged, "transfer")
+        yield from _wrapped(f"{count} too short to judge (fewer than 10 round trips, or less than 64 kB delivered)", width)
+    elif not overview.judged:
+        yield "No TCP transfer in this capture: there is nothing to judge."
+
+
+def _next(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
+    if not overview.transfers:
+        return
+    files = " ".join(shlex.quote(file) for file in overview.files)
+    if "-" in overview.files:
+        files = "CAPTURE"
+    steps = [f"trustbed explain {files} {overview.transfers[0]['transfer']}", f"trustbed analyze {files} --report report.html"]
+    said = ["the rule and every number behind the first verdict", "the same with charts, to read in a browser"]
+    column = max(len(step) for step in steps) + 2
+    for number, (step, meaning) in enumerate(zip(steps, said, strict=True)):
+        head = "Next: " if number == 0 else "      "
+        fits = len(head) + column + len(meaning) <= width
+        yield paint("faint", head) + (f"{step:<{column}}{meaning}" if fits else step)

@@ -1,0 +1,46 @@
+"""The progress bar: only for people, never wider than their terminal, gone at the end."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from trustbed.cli import progress
+
+
+@pytest.mark.parametrize("columns", [10, 40, 80, 200])
+@pytest.mark.parametrize("total", [None, 0, 10**9])
+def test_a_line_never_exceeds_the_terminal(columns: int, total: int | None) -> None:
+    assert len(progress.line("a-rather-long-name.pcapng", 123_456_789, total, 2.0, columns)) <= columns
+
+
+def test_a_line_says_how_far_and_how_long() -> None:
+    line = progress.line("x.pcap", 250_000_000, 1_000_000_000, 2.0, 100)
+    assert " 25%" in line
+    assert "6 s left" in line
+    assert "125 MB/s" in line
+
+
+def test_short_work_leaves_no_trace() -> None:
+    stream = io.StringIO()
+    with progress.Progress("x.pcap", stream) as bar:
+        bar(1, 10)
+    assert stream.getvalue() == ""
+
+
+def test_long_work_is_drawn_and_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([0.0, 1.0, 1.01, 2.0])
+    monkeypatch.setattr("trustbed.cli.progress.time.monotonic", lambda: next(now))
+    stream = io.StringIO()
+    with progress.Progress("x.pcap", stream) as bar:
+        bar(1, 10)
+        bar(2, 10)
+        bar(5, 10)
+    drawn = stream.getvalue()
+    assert drawn.count("reading") == 2
+    assert drawn.endswith("\r\x1b[K")
+
+
+def test_nobody_sees_it_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    assert not progress.wanted(quiet=False)
