@@ -119,7 +119,8 @@ def test_flags(healthy: Evidence) -> None:
 
 
 def test_an_impossible_rate_takes_the_trust_away(healthy: Evidence) -> None:
-    for changes in ({"throughput_bytes_per_second": 3.6e6}, {"capacity_bytes_per_second": 2.8e6}):
+    impossible: tuple[dict[str, Any], ...] = ({"throughput_bytes_per_second": 3.6e6}, {"capacity_bytes_per_second": 2.8e6})
+    for changes in impossible:
         diagnosis = diagnose(replace(healthy, **changes))
         assert diagnosis.verdict == "review"
         assert diagnosis.headline == "faster than its window or link allows — look before use"
@@ -128,7 +129,7 @@ def test_an_impossible_rate_takes_the_trust_away(healthy: Evidence) -> None:
 def test_nothing_unusual_is_trusted_only_when_everything_is_known(healthy: Evidence) -> None:
     unknown = replace(healthy, **UNKNOWN_RATE)
     assert diagnose(unknown).verdict == "trust"
-    for missing in ("loss", "rtt_seconds"):
-        assert diagnose(replace(unknown, **{missing: None})).verdict == "review"
+    assert diagnose(replace(unknown, loss=None)).verdict == "review"
+    assert diagnose(replace(unknown, rtt_seconds=None)).verdict == "review"
     blind = replace(unknown, oversize_fraction=None, withheld_fraction=None, spacing_mean_seconds=None)
     assert diagnose(blind).verdict == "review"

@@ -18,7 +18,7 @@ Severity: TypeAlias = Literal["info", "warning", "error"]
 ScopeKind: TypeAlias = Literal["capture", "host", "transfer"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Entry:
     """One kind of finding. ``unit`` is the unit of its value and threshold."""
 

@@ -18,7 +18,7 @@ from trustbed.diagnose.thresholds import Thresholds, filled
 from trustbed.diagnose.units import number_words, percent_words, seconds_words
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Case:
     """What a condition looks at."""
 
@@ -32,7 +32,7 @@ class Case:
         return cls(evidence, derive(evidence, thresholds), thresholds)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Condition:
     """One test in words (with thresholds in braces) and in code; ``shown`` prints the numbers that were compared."""
 

@@ -19,7 +19,7 @@ LOWEST = 5
 HIGHEST = 99
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Confidence:
     """Base in hundredths, and what is added when a condition holds (negative: subtracted)."""
 

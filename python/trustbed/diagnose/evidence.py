@@ -115,7 +115,7 @@ def _gaps(values: list[int | None]) -> tuple[float, ...]:
     return tuple(value / 1e9 for value in values if value is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """One field of the evidence: its meaning, its name in published cases, and the column of the transfers table that gives it."""
 

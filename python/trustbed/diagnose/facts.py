@@ -3,8 +3,7 @@
 Only the shape of the ``capture`` dictionary; every key may be missing or ``None``, which means unknown and is never read as zero.
 Nanosecond integers, shares 0…1.
 """
-
-from __future__ import annotations
+# Without postponed annotations: a TypedDict would compile every one of them when it is imported.
 
 from typing import TypedDict
 

@@ -22,7 +22,7 @@ LOSSES: frozenset[Cause] = frozenset({"network_loss", "network_congestion"})
 WINDOW: frozenset[Cause] = frozenset({"window_limited"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Limit:
     """One line of the table: applies when ``measure`` reaches the threshold of that name (without a name: when it is above zero).
 

@@ -56,7 +56,7 @@ def derive(evidence: Evidence, thresholds: Thresholds) -> Numbers:
     if refuted:
         x2 = None
     bound, expected = _smallest(x1, x2, x3)
-    period = packet * rtt_base / window if packet and rtt_base and window else None
+    period = _quotient(packet * rtt_base, window) if packet and rtt_base and window else None
     gaps = evidence.stall_gaps_seconds
     return Numbers(
         x0_bytes_per_second=x0,
@@ -66,7 +66,7 @@ def derive(evidence: Evidence, thresholds: Thresholds) -> Numbers:
         expected_bytes_per_second=expected,
         bound=bound,
         ratio=_ratio(throughput, expected, x1, thresholds),
-        rtt_inflation=rtt / rtt_base if rtt and rtt_base else None,
+        rtt_inflation=_quotient(rtt, rtt_base) if rtt and rtt_base else None,
         packet_period_seconds=period,
         oversize=_oversize(evidence, period, thresholds),
         loss_bound=_is_loss_bound(x1, x2, x3, thresholds),
@@ -77,21 +77,29 @@ def derive(evidence: Evidence, thresholds: Thresholds) -> Numbers:
     )
 
 
+def _quotient(over: float, under: float) -> float | None:
+    """A finite quotient, or unknown: products of absurdly small numbers can vanish, of large ones overflow."""
+    if under == 0:
+        return None
+    quotient = over / under
+    return quotient if math.isfinite(quotient) else None
+
+
 def _positive(value: float | None) -> float | None:
     """A finite number above zero, or unknown: a window or delay of zero describes a fault, not a path."""
     return value if value is not None and 0 < value < math.inf else None
 
 
 def _window_bound(window: float | None, payload: float | None, packet: float | None, rtt: float | None) -> float | None:
-    return window * payload / (packet * rtt) if window and payload and packet and rtt else None
+    return _quotient(window * payload, packet * rtt) if window and payload and packet and rtt else None
 
 
 def _loss_bound(payload: float | None, rtt: float | None, loss: float | None) -> float | None:
-    return payload / rtt * math.sqrt(1.5 / loss) if payload and rtt and loss else None
+    return _quotient(payload * math.sqrt(1.5 / loss), rtt) if payload and rtt and loss else None
 
 
 def _capacity_bound(payload: float | None, packet: float | None, capacity: float | None) -> float | None:
-    return capacity * payload / packet if payload and packet and capacity else None
+    return _quotient(capacity * payload, packet) if payload and packet and capacity else None
 
 
 def _refuted(x2: float, throughput: float | None, events: float | None, thresholds: Thresholds) -> bool:
@@ -118,10 +126,10 @@ def _smallest(x1: float | None, x2: float | None, x3: float | None) -> tuple[Bou
 def _ratio(throughput: float | None, expected: float | None, x1: float | None, thresholds: Thresholds) -> float | None:
     if not throughput or not expected:
         return None
-    ratio = throughput / expected
+    ratio = _quotient(throughput, expected)
     # Without the window bound the true expectation can only be smaller, the true ratio only larger:
     # "explained" stays true, "unexplained" would be a guess.
-    return ratio if x1 is not None or ratio >= thresholds.explained_ratio else None
+    return ratio if ratio is None or x1 is not None or ratio >= thresholds.explained_ratio else None
 
 
 def _is_loss_bound(x1: float | None, x2: float | None, x3: float | None, thresholds: Thresholds) -> bool:
@@ -140,5 +148,7 @@ def _oversize(evidence: Evidence, period: float | None, thresholds: Thresholds) 
 
 
 def _near_reset_period(gap: float, thresholds: Thresholds) -> bool:
+    if not math.isfinite(gap):
+        return False
     multiple = round(gap / thresholds.reset_period_seconds)
     return multiple >= 1 and abs(gap - thresholds.reset_period_seconds * multiple) <= thresholds.reset_tolerance_seconds

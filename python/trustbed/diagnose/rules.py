@@ -19,7 +19,7 @@ from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case, Condition
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
     """A cause and the conditions that must all hold; ``flag`` is raised with it when ``flag_when`` holds, too."""
 
@@ -34,7 +34,7 @@ class Rule:
         return all(condition.holds(case) for condition in self.conditions)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Stage:
     """Rules that belong together, and when they are asked (``None`` = always)."""
 

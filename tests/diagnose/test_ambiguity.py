@@ -1,0 +1,79 @@
+"""Where two causes leave the same packets the other one is named, with a lean and with what would settle it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from trustbed.diagnose import Alternative, Evidence, diagnose
+
+
+@pytest.fixture
+def pausing(healthy: Evidence) -> Evidence:
+    """A sender that pauses, with nothing known about its host."""
+    return replace(healthy, throughput_bytes_per_second=1.0e6, withheld_fraction=0.5, oversize_fraction=0.5, app_limited_fraction=0.4)
+
+
+def others(evidence: Evidence, **changes: Any) -> tuple[Alternative, ...]:  # noqa: ANN401 - any field of the evidence
+    return diagnose(replace(evidence, **changes)).alternatives
+
+
+def test_a_stopped_machine_or_an_idle_application(pausing: Evidence) -> None:
+    (other,) = others(pausing)
+    assert other.cause == "sender_application_limited"
+    assert other.hint.endswith("it had more to send whenever it ran, which speaks for the machine")
+    assert "CPU share" in other.settled_by
+    assert "--workload bulk" in other.settled_by
+
+
+def test_an_idle_application_or_a_stopped_machine(pausing: Evidence) -> None:
+    (other,) = others(pausing, app_limited_fraction=0.8, rwnd_limited=0.0)
+    assert other.cause == "host_scheduling"
+    assert other.hint.endswith("it ran out of data, which speaks for the application")
+
+
+def test_no_doubt_about_an_application_that_never_idled(pausing: Evidence) -> None:
+    assert others(pausing, app_limited_fraction=0.09) == ()
+    assert len(others(pausing, app_limited_fraction=0.1)) == 1
+    assert len(others(pausing, app_limited_fraction=None)) == 1
+
+
+def test_no_doubt_once_the_cpu_is_known(pausing: Evidence) -> None:
+    assert others(pausing, cpu_share=0.89) == ()
+    assert len(others(pausing, cpu_share=0.9)) == 1
+    assert len(others(pausing, cpu_share=0.95, app_limited_fraction=0.0)) == 1
+    idle = replace(pausing, app_limited_fraction=0.8)
+    assert len(others(idle, cpu_share=0.94)) == 1
+    assert others(idle, cpu_share=0.95) == ()
+
+
+def test_a_declared_bulk_sender_is_doubted_only_when_it_mostly_idled(pausing: Evidence) -> None:
+    assert others(pausing, workload="bulk") == ()
+    (other,) = others(pausing, workload="bulk", app_limited_fraction=0.8)
+    assert other.cause == "sender_application_limited"
+    assert "no bulk workload" in other.settled_by
+
+
+def test_leans(pausing: Evidence) -> None:
+    assert others(pausing, rwnd_limited=None, app_limited_fraction=None)[0].hint == "nothing in the capture leans either way"
+    assert others(pausing, rwnd_limited=0.1)[0].hint.endswith("no clear lean")
+
+
+def test_a_full_link_and_its_own_queue(healthy: Evidence) -> None:
+    full = {"capacity_bytes_per_second": 2.5e6, "capacity_source": "delivery_rate", "throughput_bytes_per_second": 2.4e6}
+    assert others(healthy, **full) == ()
+    assert [other.cause for other in others(healthy, **full, rtt_seconds=0.06)] == ["network_congestion"]
+
+
+def test_a_thin_inflation_with_loss(healthy: Evidence) -> None:
+    lossy = replace(healthy, throughput_bytes_per_second=0.6e6, loss=0.01, loss_events=100)
+    assert [other.cause for other in others(lossy, rtt_seconds=0.025)] == ["network_loss"]
+    assert others(lossy, rtt_seconds=0.027) == ()
+    assert others(lossy, rtt_seconds=0.025, loss=0.004) == ()
+
+
+def test_other_causes_have_one_reading(healthy: Evidence) -> None:
+    assert others(healthy) == ()
+    assert others(healthy, throughput_bytes_per_second=1.0e6) == ()

@@ -1,0 +1,191 @@
+"""What holds for any evidence, however incomplete or absurd."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, replace
+from typing import Any
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from trustbed.diagnose import CAUSES, FLAGS, VERDICTS, CaptureFacts, CaptureQuality, Evidence, Quality, diagnose, examine, explain
+from trustbed.diagnose.conditions import Case
+from trustbed.diagnose.limits import LIMITS
+from trustbed.diagnose.rules import STAGES
+from trustbed.diagnose.thresholds import THRESHOLDS
+
+ANY = st.none() | st.floats(allow_nan=True, allow_infinity=True) | st.integers(-2, 10**12)
+SHARE = st.none() | st.floats(0, 1) | st.sampled_from([0.0, 0.2, 0.35, 0.5, 0.9, 1.0])
+TRUTH = st.none() | st.booleans()
+SPECIAL: dict[str, st.SearchStrategy[Any]] = {
+    "capacity_source": st.sampled_from([None, "given", "delivery_rate"]),
+    "workload": st.sampled_from(["bulk", "interactive", "unknown"]),
+    "stall_gaps_seconds": st.lists(st.floats(0, 100) | st.sampled_from([13.0, math.inf]), max_size=3).map(tuple),
+    **dict.fromkeys(("oversize_reported", "kernel_reset", "slow_start", "failed", "too_short"), TRUTH),
+}
+ABSURD = st.builds(Evidence, **{field.name: SPECIAL.get(field.name, ANY) for field in fields(Evidence)})
+
+SECONDS = st.none() | st.floats(1e-5, 1.0)
+SENSIBLE = st.builds(
+    Evidence,
+    **{
+        **{field.name: SHARE for field in fields(Evidence)},
+        **SPECIAL,
+        "throughput_bytes_per_second": st.none() | st.floats(1.0, 1e9),
+        "window_bytes": st.none() | st.floats(1000, 1e8),
+        "payload_bytes": st.just(1448),
+        "packet_bytes": st.just(1500),
+        "rtt_base_seconds": SECONDS,
+        "rtt_seconds": SECONDS,
+        "loss": st.none() | st.floats(0, 0.2),
+        "capacity_bytes_per_second": st.none() | st.floats(1e3, 1e9),
+        "spacing_mean_seconds": SECONDS,
+        "spacing_max_seconds": SECONDS,
+        "loss_events": st.none() | st.integers(0, 100),
+        "duration_seconds": st.none() | st.floats(0.1, 1000),
+        "failed": st.just(None),
+        "too_short": st.just(None),
+        "cpu_utilisation": SHARE,
+        "steal": SHARE,
+    },
+)
+QUALITIES = st.builds(
+    Quality,
+    capture=st.builds(
+        CaptureQuality,
+        kernel_drop_share=st.floats(0, 1),
+        granularity_seconds=st.floats(0, 0.01),
+        clock_step_seconds=st.floats(0, 100),
+        equal_timestamp_share=st.floats(0, 1),
+        timestamps_missing=st.booleans(),
+    ),
+    spacing_estimated=st.booleans(),
+    one_sided=st.booleans(),
+    window_estimated=st.booleans(),
+    unseen_share=st.floats(0, 1),
+    duplicate_share=st.floats(0, 1),
+)
+
+
+@given(ABSURD | SENSIBLE, QUALITIES)
+def test_any_evidence_gets_a_diagnosis_within_its_bounds(evidence: Evidence, quality: Quality) -> None:
+    diagnosis = diagnose(evidence, quality=quality)
+    assert diagnosis.cause in CAUSES
+    assert diagnosis.verdict in VERDICTS
+    assert 0.05 <= diagnosis.confidence <= 0.99
+    assert round(diagnosis.confidence * 100) / 100 == diagnosis.confidence
+    assert set(diagnosis.flags) <= set(FLAGS) | {limit.code for limit in LIMITS}
+    assert len(diagnosis.headline) <= 60
+    assert len(diagnosis.reasons) >= 1
+    assert all(diagnosis.reasons)
+
+
+@given(ABSURD | SENSIBLE)
+def test_the_last_three_stages_exclude_one_another(evidence: Evidence) -> None:
+    case = Case.of(evidence, THRESHOLDS)
+    assert sum(stage.entered(case) for stage in STAGES[2:]) == 1
+
+
+@given(SENSIBLE, QUALITIES)
+def test_a_worse_capture_never_makes_a_verdict_surer(evidence: Evidence, quality: Quality) -> None:
+    clean, limited = diagnose(evidence), diagnose(evidence, quality=quality)
+    assert limited.cause == clean.cause
+    assert limited.confidence <= clean.confidence
+    assert limited.verdict in (clean.verdict, "review")
+
+
+# So slow that no bound explains it, with pauses and nothing before them in the order of the rules.
+PAUSING = SENSIBLE.map(
+    lambda evidence: replace(
+        evidence,
+        throughput_bytes_per_second=1.0,
+        window_bytes=65535,
+        rtt_base_seconds=0.02,
+        stall_gaps_seconds=(),
+        window_closed=None,
+        oversize_fraction=0.4,
+        workload="bulk",
+    )
+)
+
+
+@given(PAUSING, st.floats(0, 1), st.floats(0, 1))
+def test_a_starved_cpu_never_lowers_the_confidence_in_a_host_cause(evidence: Evidence, one: float, other: float) -> None:
+    less, more = (diagnose(replace(evidence, cpu_share=share)) for share in sorted((one, other)))
+    assert less.cause == more.cause == "host_scheduling"
+    assert less.confidence >= more.confidence
+
+
+@given(PAUSING, st.floats(0, 1), st.floats(0, 1))
+def test_more_pauses_never_turn_a_host_cause_into_another(evidence: Evidence, one: float, other: float) -> None:
+    fewer, more = (diagnose(replace(evidence, withheld_fraction=share)) for share in sorted((one, other)))
+    assert fewer.cause == more.cause == "host_scheduling"
+    assert fewer.confidence <= more.confidence
+
+
+@given(SENSIBLE)
+def test_a_declared_bulk_sender_is_never_limited_by_its_application(evidence: Evidence) -> None:
+    assert diagnose(replace(evidence, workload="bulk")).cause != "sender_application_limited"
+
+
+@given(SENSIBLE, st.floats(1.11, 100.0))
+def test_what_exceeds_its_window_is_never_trusted(evidence: Evidence, factor: float) -> None:
+    known = replace(evidence, window_bytes=65535, rtt_base_seconds=0.02, rtt_seconds=0.02)
+    bound = 65535 * 1448 / (1500 * 0.02)
+    diagnosis = diagnose(replace(known, throughput_bytes_per_second=factor * bound))
+    assert "exceeds_window_bound" in diagnosis.flags
+    assert diagnosis.verdict != "trust"
+
+
+@given(SENSIBLE, st.floats(0.01, 1.4), st.floats(1.0, 100.0))
+def test_only_the_share_of_the_window_bound_counts_and_not_the_rate(evidence: Evidence, share: float, factor: float) -> None:
+    assume(all(abs(share - edge) > 1e-6 for edge in (0.5, 0.8, 1.1)))
+    lone = replace(
+        evidence, loss=0.0, capacity_bytes_per_second=None, oversize_fraction=evidence.oversize_fraction or 0.0, rtt_base_seconds=0.02
+    )
+
+    def judged(window: float) -> tuple[str, str, float]:
+        bound = window * 1448 / (1500 * (lone.rtt_seconds or 0.02))
+        diagnosis = diagnose(replace(lone, window_bytes=window, throughput_bytes_per_second=share * bound))
+        return diagnosis.cause, diagnosis.verdict, diagnosis.confidence
+
+    assert judged(65535) == judged(65535 * factor)
+
+
+@given(ABSURD | SENSIBLE, QUALITIES)
+def test_any_diagnosis_can_be_explained(evidence: Evidence, quality: Quality) -> None:
+    lines = explain(evidence, quality=quality)
+    assert lines[0] == diagnose(evidence, quality=quality).headline
+    assert any(line.lstrip().startswith("→ ") for line in lines)
+
+
+COLUMNS = st.sampled_from(
+    [
+        "throughput_bytes_per_second",
+        "window_max_bytes",
+        "rtt_base_ns",
+        "rtt_mean_ns",
+        "loss_rate_genuine",
+        "oversize_fraction",
+        "withheld_fraction",
+        "acked_unseen_bytes",
+        "unique_bytes",
+        "packets",
+        "capture_duplicates",
+        "outage_ns",
+        "spacing_max_ns",
+        "duration_ns",
+        "app_limited_fraction",
+        "too_short",
+    ]
+)
+FACTS = st.dictionaries(
+    st.sampled_from(sorted(CaptureFacts.__annotations__.keys() - {"files", "problems", "skips"})), st.none() | st.just(0)
+)
+
+
+@given(st.lists(st.dictionaries(COLUMNS, st.none() | st.integers(0, 10**10)), max_size=4), FACTS)
+def test_any_rows_are_examined(rows: list[dict[str, Any]], facts: dict[str, Any]) -> None:
+    examination = examine(rows, facts)  # type: ignore[arg-type]
+    assert len(examination.diagnoses) == len(rows)
