@@ -1,0 +1,73 @@
+"""The colours of every chart, by what they stand for.
+
+A chart names a colour by its role (``data``, ``window``, …); the hexadecimal value it receives is the one for light paper. The page
+replaces each value by the CSS custom property ``--chart-<role>``, so that dark mode and print are a matter of style sheets and no
+chart is drawn twice. Roles also differ in shape or dash wherever they meet in one chart: colour is never the only difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+LIGHT: Mapping[str, str] = MappingProxyType(
+    {
+        "data": "#1f67b3",
+        "acknowledgement": "#66707b",
+        "retransmission": "#c8321a",
+        "window": "#7a4fb5",
+        "silence": "#e08a1e",
+        "allowed": "#1b7d68",
+        "timeout": "#b3478f",
+        "reference": "#4a525c",
+        "axis": "#59636f",
+        "grid": "#e4e7eb",
+        "share_path": "#2f74bd",
+        "share_receiver_window": "#8a63bf",
+        "share_loss_recovery": "#cf4530",
+        "share_application": "#2d8f7b",
+        "share_host": "#dd861c",
+    }
+)
+
+DARK: Mapping[str, str] = MappingProxyType(
+    {
+        "data": "#6cb0f5",
+        "acknowledgement": "#9aa5b1",
+        "retransmission": "#ff7a5c",
+        "window": "#b796ee",
+        "silence": "#e59a3a",
+        "allowed": "#54c4a8",
+        "timeout": "#e88bc8",
+        "reference": "#b6bfc9",
+        "axis": "#a3adb8",
+        "grid": "#2c333c",
+        "share_path": "#5b9fe3",
+        "share_receiver_window": "#a98ae0",
+        "share_loss_recovery": "#f07a64",
+        "share_application": "#4fbfa6",
+        "share_host": "#e79c3c",
+    }
+)
+
+
+_PROPERTIES = {value: f"var(--chart-{role.replace('_', '-')})" for role, value in LIGHT.items()}
+
+
+def with_properties(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of ``spec`` in which every colour of this palette is the CSS custom property of its role."""
+    return {key: _themed(value) for key, value in spec.items()}
+
+
+def _themed(part: object) -> object:
+    if isinstance(part, str):
+        return _PROPERTIES.get(part, part)
+    if isinstance(part, Mapping):
+        return {key: _themed(value) for key, value in part.items()}
+    return [_themed(value) for value in part] if isinstance(part, (list, tuple)) else part
+
+
+def style_sheet(colours: Mapping[str, str]) -> str:
+    """The palette as CSS declarations, one per role."""
+    return " ".join(f"--chart-{role.replace('_', '-')}: {value};" for role, value in colours.items())

@@ -1,0 +1,135 @@
+"""Time–sequence graphs: which byte was sent when, which was acknowledged when (after Jacobson's and tcptrace's graphs).
+
+``time_sequence`` shows a whole transfer, ``close_up`` a fraction of a second of it, packet by packet, with the edge of the
+receiver's window and the stretches in which the sender could have sent and did not. Both draw the columns as given: what was
+thinned before stays thinned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trustbed.report.charts.drawing import BYTES_LABEL, Spec, frame, layer, legend_of, named, quantity_axis, rows, time_axis, tooltip
+
+SENT, RETRANSMITTED, FILLED = "sent", "sent again", "filled a gap"
+ACKNOWLEDGED, ALLOWED = "acknowledged", "what window, RTT and loss allow"
+WINDOW, SILENCE = "edge of the receiver's window", "window open, sender silent"
+
+FLATTENED = 5
+"""A line or edge that lies more than this many times above the data is left out: it would press the data flat."""
+
+_ROLES = {
+    SENT: "data",
+    ACKNOWLEDGED: "acknowledgement",
+    RETRANSMITTED: "retransmission",
+    FILLED: "window",
+    ALLOWED: "allowed",
+    WINDOW: "window",
+    SILENCE: "silence",
+}
+_KINDS = {"retransmission": RETRANSMITTED, "fill": FILLED}
+_SENT_TIPS = (("t", "time (s)", ".6f"), ("low", "first byte", ",d"), ("high", "up to byte", ",d"))
+
+Rows = list[dict[str, Any]]
+
+
+def _segments(columns: Mapping[str, Any] | None) -> tuple[Rows, Rows]:
+    """Segments with new data, and the others with the word of their kind."""
+    every = rows(columns)
+    new = [{"t": row["t"], "low": row["low"], "high": row["high"]} for row in every if row["kind"] == "new"]
+    again = [{"t": row["t"], "low": row["low"], "word": _KINDS[row["kind"]]} for row in every if row["kind"] != "new"]
+    return new, again
+
+
+def _legend(again: Rows, *others: str) -> Spec:
+    """The words that occur, in the order in which they are told."""
+    occurring = {SENT, ACKNOWLEDGED, *others, *(row["word"] for row in again)}
+    return legend_of({word: role for word, role in _ROLES.items() if word in occurring})
+
+
+def _packets(legend: Spec, horizontal: Spec, vertical: Spec, *, width: float) -> list[Spec]:
+    """Acknowledgements as steps, new data as strokes from first to last byte, everything else as triangles."""
+    strokes = {"type": "rule", "strokeWidth": width, "strokeCap": "square"}
+    steps = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.3}
+    triangles = {"type": "point", "shape": "triangle-up", "filled": True, "size": 55, "opacity": 1}
+    low = {**vertical, "field": "low"}
+    return [
+        layer("acks", steps, x=horizontal, y=vertical, color=named(ACKNOWLEDGED, legend)),
+        layer("segments", strokes, x=horizontal, y=low, y2={"field": "high"}, color=named(SENT, legend), tooltip=tooltip(*_SENT_TIPS)),
+        layer(
+            "again", triangles, x=horizontal, y=low, color={"field": "word", "type": "nominal", **legend}, tooltip=tooltip(*_SENT_TIPS[:2])
+        ),
+    ]
+
+
+def time_sequence(series: Mapping[str, Any], *, allowed_bytes_per_second: float | None = None, height: int = 240) -> Spec:
+    """Offsets sent and acknowledged over the whole transfer.
+
+    ``allowed_bytes_per_second`` adds the straight line of a transfer that ran as fast as its model allows; none is drawn when it is
+    unknown or more than ``FLATTENED`` times as steep as the data.
+    """
+    new, again = _segments(series.get("segments"))
+    duration = series["duration_seconds"]
+    reached = max((row["high"] for row in new), default=0)
+    line: Rows = []
+    if allowed_bytes_per_second and allowed_bytes_per_second * duration <= FLATTENED * reached:
+        line = [{"t": 0.0, "offset": 0}, {"t": duration, "offset": round(allowed_bytes_per_second * duration)}]
+    legend = _legend(again, *([ALLOWED] if line else []))
+    vertical = quantity_axis("offset", title="bytes since the start", label=BYTES_LABEL)
+    layers = _packets(legend, time_axis(), vertical, width=1.6)
+    if line:
+        dashed = {"type": "line", "strokeDash": [6, 4], "strokeWidth": 1.6}
+        layers.insert(0, layer("allowed", dashed, x=time_axis(), y=vertical, color=named(ALLOWED, legend)))
+    return frame(
+        description="Time–sequence graph: bytes sent, acknowledged and sent again over time",
+        datasets={"segments": new, "acks": rows(series.get("acks")), "again": again, "allowed": line},
+        layers=layers,
+        params={"duration": duration},
+        height=height,
+    )
+
+
+def _shifted(columns: Mapping[str, Any], start: float, base: int, *offsets: str) -> dict[str, Any]:
+    """Times counted from ``start``, offsets from ``base``."""
+    moved = {**columns, "t": [t - start for t in columns["t"]]}
+    return {**moved, **{name: [value - base for value in columns[name]] for name in offsets}}
+
+
+def _silences(part: Mapping[str, Any]) -> Rows:
+    """From the moment at which the window opened to the packet that ended the silence, cut at the picture's edges."""
+    start, duration = part["start_seconds"], part["duration_seconds"]
+    ended = zip(part["silence"]["t"], part["silence"]["seconds"], strict=True)
+    return [{"from": max(0.0, t - start - seconds), "to": min(t - start, duration)} for t, seconds in ended]
+
+
+def close_up(part: Mapping[str, Any], *, height: int = 280) -> Spec:
+    """A short stretch of the transfer (see :func:`~trustbed.report.charts.stretch`), times and offsets counted from its start."""
+    start = part["start_seconds"]
+    base = min([*part["segments"]["low"][:1], *part["acks"]["offset"][:1]], default=0)
+    new, again = _segments(_shifted(part["segments"], start, base, "low", "high"))
+    acks = rows(_shifted(part["acks"], start, base, "offset"))
+    silence = _silences(part)
+    reached = max((row["high"] for row in new), default=0)
+    edge = rows(_shifted(part["window"], start, base, "offset"))
+    if max((row["offset"] for row in edge), default=0) > FLATTENED * reached:
+        edge = []
+    horizontal = time_axis(title="time in this stretch")
+    legend = _legend(again, *([WINDOW] if edge else []), *([SILENCE] if silence else []))
+    vertical = quantity_axis("offset", title="bytes", label=BYTES_LABEL)
+    layers = _packets(legend, horizontal, vertical, width=2)
+    if edge:
+        steps = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "strokeDash": [5, 2]}
+        layers.insert(0, layer("edge", steps, x=horizontal, y=vertical, color=named(WINDOW, legend)))
+    if silence:
+        band = {"type": "rect", "opacity": 0.25}
+        tips = tooltip(("from", "from (s)", ".6f"), ("to", "to (s)", ".6f"))
+        start_of, colour = {**horizontal, "field": "from"}, named(SILENCE, legend)
+        layers.insert(0, layer("silence", band, x=start_of, x2={"field": "to"}, color=colour, tooltip=tips))
+    return frame(
+        description="Time–sequence graph of a short stretch: packets, acknowledgements, the window's edge, the sender's silences",
+        datasets={"segments": new, "acks": acks, "edge": edge, "again": again, "silence": silence},
+        layers=layers,
+        params={"duration": part["duration_seconds"]},
+        height=height,
+    )

@@ -1,0 +1,119 @@
+"""What each chart shows, in a sentence with its numbers: the caption, and what a screen reader says in place of the picture.
+
+A caption states; the reader judges. Numbers come from the transfer (all packets), never from thinned columns, except where the
+picture itself is meant.
+"""
+
+from __future__ import annotations
+
+from trustbed.diagnose.thresholds import Thresholds
+from trustbed.report import words
+from trustbed.report.charts.sequence import FLATTENED
+from trustbed.report.html.evidence import expected_rate, inflation, reached
+from trustbed.report.html.model import Series
+from trustbed.report.overview import Row
+
+
+def time_sequence(transfer: Row) -> str:
+    """The whole transfer."""
+    again = transfer.get("retransmitted_packets")
+    repaired = "Nothing was sent again." if again == 0 else f"{words.counted(again, 'packet')} sent again (triangles)." if again else ""
+    sent = f"{words.size(transfer.get('unique_bytes'))} in {words.duration(transfer.get('duration_seconds'))}."
+    expected, ratio = expected_rate(transfer), reached(transfer)
+    allowed = ""
+    if expected and ratio:
+        where = "Dashed" if ratio * FLATTENED >= 1 else "Too steep to be drawn"
+        allowed = f" {where}: what window, RTT, loss and capacity allow, {words.rate(expected)}."
+        allowed += f" The transfer reached {words.percent(ratio)} of it."
+    return f"{sent} {repaired}{allowed}".strip()
+
+
+def close_up(part: Series) -> str:
+    """A short stretch, packet by packet."""
+    start, length = part["start_seconds"], part["duration_seconds"]
+    silent = sum(
+        max(0.0, min(t - start, length) - max(0.0, t - start - seconds))
+        for t, seconds in zip(part["silence"]["t"], part["silence"]["seconds"], strict=True)
+    )
+    said = f"{words.duration(length)} from second {start:.3f} on, an ordinary stretch of the transfer."
+    if silent > 0:
+        share = words.percent(silent / length)
+        said += f" Shaded: the window was open and the sender sent nothing, {words.duration(silent)} of {words.duration(length)} ({share})."
+    else:
+        said += " No silence under an open window was long enough to count."
+    edge = max(part["window"]["offset"], default=0)
+    top, low = max(part["segments"]["high"], default=0), min(part["segments"]["low"], default=0)
+    if edge - low > FLATTENED * (top - low):
+        said += " The edge of the receiver's window lies far above the picture."
+    return said
+
+
+def round_trip(transfer: Row, limits: Thresholds) -> str:
+    """RTT and RTO over time."""
+    times = inflation(transfer)
+    if times is None:
+        return "No round-trip time can be seen in this capture."
+    lowest, highest = words.duration(transfer.get("rtt_min_seconds")), words.duration(transfer.get("rtt_max_seconds"))
+    shape = "a queue stood on the path" if times >= limits.inflation else "no queue grew on the path"
+    mean, base = words.duration(transfer.get("rtt_mean_seconds")), words.duration(transfer.get("rtt_base_seconds"))
+    samples = words.counted(transfer.get("rtt_samples") or 0, "sample")
+    return f"{samples} from {lowest} to {highest}. Mean {mean}, {times:.2f} times the base of {base}: {shape}."
+
+
+def outstanding(transfer: Row, series: Series) -> str:
+    """Outstanding data against the window."""
+    columns = series.get("outstanding") or {}
+    most, window = max(columns.get("bytes", ()), default=0), transfer.get("window_max_bytes")
+    said = f"At most {words.size(most)} outstanding; the receiver allowed up to {words.size(window)}."
+    full = transfer.get("rwnd_limited")
+    if full is not None:
+        said += f" The window was full for {words.percent(full)} of the time."
+    if window and most and window > FLATTENED * most:
+        said += " The window's line lies far above the picture."
+    return said
+
+
+def spacing(transfer: Row) -> str:
+    """Silences over time."""
+    longest, base = transfer.get("spacing_max_seconds"), transfer.get("rtt_base_seconds")
+    said = ""
+    if longest is not None and base:
+        compared = "longer than" if longest > base else "shorter than"
+        said = f"The longest packet spacing is {words.duration(longest)}, {compared} the base RTT of {words.duration(base)}."
+    count, total = transfer.get("withheld_samples"), transfer.get("withheld_seconds")
+    limit = transfer.get("withheld_threshold_seconds")
+    if count is not None and total is not None:
+        above = f" longer than {words.duration(limit)}" if limit else ""
+        said += f" {words.counted(count, 'silence')}{above} after the window had opened, {words.duration(total)} in total: "
+        said += f"{words.percent(transfer.get('withheld_fraction'))} of the transfer."
+    return said.strip()
+
+
+def _median(columns: Row | None) -> float | None:
+    """The value at which a cumulative distribution passes one half."""
+    if not columns:
+        return None
+    return next((value for value, share in zip(columns["seconds"], columns["share"], strict=True) if share >= 0.5), None)
+
+
+def distributions(series: Series, beside: tuple[str, Series] | None = None) -> str:
+    """The cumulative distributions."""
+    named = (("packet spacings", "spacing_cdf"), ("silences after the window opened", "response_cdf"), ("RTT samples", "rtt_cdf"))
+    medians = [(name, _median(series.get(column))) for name, column in named]
+    said = ", of the ".join(f"{name} {words.duration(value)}" for name, value in medians if value is not None)
+    text = f"Half of the {said} or less." if said else "No samples."
+    if beside:
+        text += f" Dashed: the silences of {beside[0]}."
+    return text
+
+
+def throughput(transfer: Row) -> str:
+    """Throughput over time."""
+    low, high = transfer.get("rate_p10_bytes_per_second"), transfer.get("rate_p90_bytes_per_second")
+    said = f"Mean {words.rate(transfer.get('throughput_bytes_per_second'))}"
+    said += (
+        f", delivery rate between {words.rate(low)} and {words.rate(high)} for eight tenths of the time."
+        if low is not None and high is not None
+        else "."
+    )
+    return said

@@ -1,0 +1,82 @@
+"""What the page is made from: captures in short, the chart columns of their transfers, and where it all came from.
+
+Holds what other parts computed, under the names of the JSON contract (times ``_seconds``, rates ``_bytes_per_second``, shares 0…1,
+``None`` = unknown). Computes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
+from trustbed.report.overview import Overview, Row
+
+Series: TypeAlias = Mapping[str, Any]
+"""The thinned chart columns of one transfer: a mapping with these keys, each a mapping of equally long columns.
+
+``segments`` t, low, high, kind (new, retransmission, fill) · ``acks`` t, offset · ``rtt`` t, seconds · ``rto`` t, raw_seconds,
+linux_seconds · ``outstanding`` t, bytes, window_bytes · ``spacing`` t, seconds, category · ``response`` t, seconds · ``throughput``
+t, bytes_per_second · ``rtt_cdf``, ``spacing_cdf``, ``response_cdf`` seconds, share; besides ``start_ns`` and ``duration_seconds``.
+Times t are seconds since the first data packet.
+
+Optional: ``category`` beside ``response``; ``closeup`` with ``start_seconds``, ``duration_seconds`` and, for that stretch and not
+thinned, ``segments``, ``acks``, ``window`` (t, offset: the edge of the receiver's window) and ``silence`` (t, seconds: responses
+that count as withheld, those that reach into the stretch included).
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """One capture: its overview and the series of the transfers that get charts.
+
+    ``story`` says in a sentence what the capture is of. ``beside`` names another capture of the page that serves as its control:
+    the numbers of both are then shown side by side.
+    """
+
+    overview: Overview
+    series: Mapping[str, Series] = field(default_factory=dict)
+    name: str | None = None
+    story: str | None = None
+    beside: str | None = None
+
+    @property
+    def title(self) -> str:
+        """What the page calls the capture."""
+        return self.name or self.overview.name
+
+    @property
+    def main(self) -> Row | None:
+        """The transfer that stands for its capture: the largest of those that could be judged."""
+        return max(self.overview.transfers, key=lambda transfer: transfer.get("unique_bytes") or 0, default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """A file that was read."""
+
+    name: str
+    size_bytes: int | None = None
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Which tool made the page, how it was called, when, from what."""
+
+    version: str
+    command: str | None = None
+    started: str | None = None
+    inputs: Sequence[Input] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Everything on one page. ``title`` and ``introduction`` open a page that tells the story of several captures."""
+
+    captures: Sequence[Capture]
+    provenance: Provenance
+    title: str | None = None
+    introduction: str | None = None
+    thresholds: Thresholds = THRESHOLDS

@@ -1,0 +1,80 @@
+"""From the model to one self-contained HTML file.
+
+The page carries its style, its script, Vega and its data, and forbids itself every network request. Vega comes from vl-convert,
+which is imported here and nowhere else, so that only a report pays for it.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from importlib import resources
+from pathlib import Path
+
+from trustbed.report import words
+from trustbed.report.charts.palette import DARK, LIGHT, style_sheet
+from trustbed.report.html.definitions import DEFINITIONS
+from trustbed.report.html.evidence import expected_rate
+from trustbed.report.html.model import Page
+from trustbed.report.html.payload import Payload
+from trustbed.report.html.quality import measured, quality
+from trustbed.report.html.view import view
+from trustbed.report.placing import whole_file
+
+BUNDLE = "window.vegaEmbed = vegaEmbed;"
+"""All that the page's script needs of the bundle."""
+
+
+_UNITS = re.compile(r"(?<=\d) (?=(?:%|[kMG]?bit/s|[kMG]?B|[mµn]?s|min|h|×)(?!\w))")
+
+
+def _part(name: str) -> str:
+    return resources.files("trustbed.report.html").joinpath(name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def vega() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script (two seconds to make, the same every time)."""
+    import vl_convert
+
+    script: str = vl_convert.javascript_bundle(BUNDLE)
+    # Inside a script element only these two can end it early or change how it is read.
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _unbroken(value: object) -> object:
+    """Numbers stay on one line with their units."""
+    return _UNITS.sub("\u00a0", value) if type(value) is str else value
+
+
+def render(page: Page) -> str:
+    """The page as a string."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_unbroken
+    )
+    environment.filters.update(
+        rate=words.rate, duration=words.duration, percent=words.percent, size=words.size, count=words.count, measured=measured
+    )
+    payload = Payload()
+    shown = view(page, payload)
+    return environment.from_string(_part("page.html.j2")).render(
+        **shown,
+        qualities=[quality(capture) for capture in page.captures],
+        definitions=DEFINITIONS,
+        expected_rate=expected_rate,
+        style=_part("page.css"),
+        light=style_sheet(LIGHT),
+        dark=style_sheet(DARK),
+        script=_part("page.js"),
+        vega=vega() if shown["sections"] else "",
+        payload=payload.text(),
+    )
+
+
+def write(path: Path, page: Page) -> None:
+    """The page as a file, complete or not at all."""
+    text = render(page)
+    with whole_file(path) as stream:
+        stream.write(text)

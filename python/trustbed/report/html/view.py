@@ -1,0 +1,237 @@
+"""Turns the model into what the template prints: sentences, rows, figures, in the order of the page.
+
+What is shown where is decided here and in :mod:`~trustbed.report.html.selection`; the template only places it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trustbed.diagnose.causes import CAUSES, VERDICTS
+from trustbed.diagnose.diagnosis import FLAGS
+from trustbed.report import words
+from trustbed.report.charts.rates import LIMITS
+from trustbed.report.html.comparison import Difference, differences, in_a_sentence
+from trustbed.report.html.evidence import Measured, measured
+from trustbed.report.html.figures import Drawer, Figure, Scale
+from trustbed.report.html.model import Capture, Page, Series
+from trustbed.report.html.payload import Payload
+from trustbed.report.html.selection import BUDGET, sections
+from trustbed.report.overview import Row
+
+VITAL = 4
+"""The first so many rows of the evidence stand beside the verdict."""
+
+BADGES = {"trust": "Trust", "review": "Review", "discard": "Discard", "not_judged": "Not judged"}
+
+_PLACES = {
+    "sender": "captured beside the sender",
+    "receiver": "captured beside the receiver",
+    "middle": "captured between sender and receiver",
+}
+_PLACED_BY = {
+    "given": ", as given",
+    "handshake": ", seen from the handshake",
+    "answers": ", seen from how soon each side's answers follow",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """A piece of the bar that says what the time went to."""
+
+    limit: str
+    css: str
+    share: float
+    percent: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A verdict as it stands above a transfer."""
+
+    name: str
+    badge: str
+    meaning: str
+    confidence: str
+    headline: str
+
+    @classmethod
+    def of(cls, transfer: Row) -> Verdict:
+        """From a judged row."""
+        name = transfer["verdict"]
+        return cls(
+            name=name,
+            badge=BADGES[name],
+            meaning=VERDICTS[name],
+            confidence=f"{transfer['confidence']:.2f}",
+            headline=sentence(transfer.get("headline") or CAUSES[transfer["cause"]]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One transfer with all its evidence; ``row`` and ``story`` stand in the overview at the top of the page."""
+
+    anchor: str
+    name: str
+    endpoints: str
+    facts: str
+    story: str | None
+    verdict: Verdict
+    reasons: Sequence[str]
+    alternatives: Sequence[tuple[str, str, str]]
+    next_step: str | None
+    flags: Sequence[str]
+    evidence: Sequence[Measured]
+    shares: Sequence[Share]
+    findings: Sequence[Row]
+    control: str | None
+    differences: Sequence[Difference]
+    beside: str
+    figures: Sequence[Figure]
+    row: Sequence[Figure]
+
+    @property
+    def vital(self) -> Sequence[Measured]:
+        """The numbers beside the verdict."""
+        return self.evidence[:VITAL]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """The transfer that another one is compared with."""
+
+    name: str
+    transfer: Row
+    series: Series | None
+
+
+def sentence(text: str) -> str:
+    """With a capital and a full stop."""
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text[-1:] in ".!?" else ".")
+
+
+def endpoints(transfer: Row) -> str:
+    """From where to where."""
+    source = words.endpoint(transfer["src"], transfer.get("src_port"))
+    return f"{source} → {words.endpoint(transfer['dst'], transfer.get('dst_port'))}"
+
+
+def _alternatives(transfer: Row) -> list[tuple[str, str, str]]:
+    return [
+        (sentence(CAUSES.get(other["cause"], other["cause"])), sentence(other["hint"]), sentence(other["settled_by"]))
+        for other in transfer.get("alternatives") or ()
+    ]
+
+
+def _shares(transfer: Row) -> list[Share]:
+    """What took at least a two-thousandth of the time: less is no piece that could be seen."""
+    known = [(column, word, transfer.get(column)) for column, word in LIMITS.items()]
+    return [
+        Share(limit=word, css=column.replace("_", "-"), share=share, percent=words.percent(share))
+        for column, word, share in known
+        if share is not None and share >= 0.0005
+    ]
+
+
+def _facts(transfer: Row) -> str:
+    place = _PLACES.get(transfer.get("at") or "", "captured at an unknown place")
+    parts = [
+        words.size(transfer.get("unique_bytes")),
+        words.duration(transfer.get("duration_seconds")),
+        words.counted(transfer["packets"], "packet"),
+        place + _PLACED_BY.get(transfer.get("at_from") or "", ""),
+    ]
+    return " · ".join(parts)
+
+
+def _flags(transfer: Row) -> list[str]:
+    return [FLAGS.get(flag, flag.replace("_", " ")) for flag in transfer.get("verdict_flags") or ()]
+
+
+def _control(page: Page, capture: Capture, transfer: Row) -> Control | None:
+    """The main transfer of the capture that is this one's control; only a main transfer has one."""
+    if capture.beside is None or transfer is not capture.main:
+        return None
+    other = next(candidate for candidate in page.captures if candidate.title == capture.beside)
+    return None if other.main is None else Control(name=other.title, transfer=other.main, series=other.series.get(other.main["transfer"]))
+
+
+def _section(page: Page, number: int, place: int, transfer: Row, *, rows: bool, scale: Scale, payload: Payload) -> Section:
+    capture = page.captures[place]
+    several, is_main = len(page.captures) > 1, transfer is capture.main
+    series = capture.series[transfer["transfer"]]
+    control = _control(page, capture, transfer)
+    beside = (control.name, control.series) if control and control.series else None
+    fits = payload.size_bytes < BUDGET
+    return Section(
+        anchor=f"transfer-{number}",
+        name=capture.title
+        if several and is_main
+        else f"{capture.title}, transfer {transfer['transfer']}"
+        if several
+        else f"Transfer {transfer['transfer']}",
+        endpoints=endpoints(transfer),
+        facts=_facts(transfer),
+        story=capture.story if is_main else None,
+        verdict=Verdict.of(transfer),
+        reasons=[sentence(reason) for reason in transfer.get("reasons") or ()],
+        alternatives=_alternatives(transfer),
+        next_step=sentence(transfer["next_step"]) if transfer.get("next_step") else None,
+        flags=_flags(transfer),
+        evidence=measured(transfer, page.thresholds),
+        shares=_shares(transfer),
+        findings=[finding for finding in capture.overview.findings if finding["scope"] == transfer["transfer"]],
+        control=control.name if control else None,
+        differences=differences(transfer, control.transfer) if control else [],
+        beside=in_a_sentence(control.name, transfer, control.transfer) if control else "",
+        figures=Drawer(transfer, series, payload).whole(limits=page.thresholds, beside=beside) if fits else [],
+        row=Drawer(transfer, series, payload).in_a_row(scale) if fits and rows else [],
+    )
+
+
+def summary(page: Page) -> str:
+    """The page in one sentence."""
+    count = {verdict: sum(capture.overview.verdicts.get(verdict, 0) for capture in page.captures) for verdict in BADGES}
+    judged = sum(capture.overview.judged for capture in page.captures)
+    if not judged:
+        return "No transfer was long enough to judge."
+    if judged == 1:
+        return next(Verdict.of(transfer).headline for capture in page.captures for transfer in capture.overview.transfers)
+    parts = [
+        f"{count['trust']} may be used" if count["trust"] else "",
+        f"{count['review']} {'needs' if count['review'] == 1 else 'need'} a look first" if count["review"] else "",
+        f"{count['discard']} must not be used" if count["discard"] else "",
+    ]
+    said = [part for part in parts if part]
+    joined = said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
+    return f"Of {judged} transfers, {joined}."
+
+
+def view(page: Page, payload: Payload) -> Mapping[str, Any]:
+    """Everything that the template names. Fills ``payload`` with the charts."""
+    chosen = sections(page)
+    scale = Scale.over(page.captures[place].series[transfer["transfer"]] for place, transfer in chosen)
+    rows = len(chosen) > 1
+    listed = [(capture.title, transfer) for capture in page.captures for transfer in capture.overview.transfers]
+    judged = sum(capture.overview.judged for capture in page.captures)
+    return {
+        "page": page,
+        "several": len(page.captures) > 1,
+        "summary": summary(page),
+        "sections": [
+            _section(page, number, place, transfer, rows=rows, scale=scale, payload=payload)
+            for number, (place, transfer) in enumerate(chosen, start=1)
+        ],
+        "short": sum(capture.overview.not_judged for capture in page.captures),
+        "table": [
+            {"capture": title, "transfer": transfer, "verdict": Verdict.of(transfer), "endpoints": endpoints(transfer)}
+            for title, transfer in listed
+        ],
+        "unlisted": judged - len(listed),
+        "uncharted": judged - len(chosen),
+    }
