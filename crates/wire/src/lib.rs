@@ -1,8 +1,10 @@
-//! From the bytes of a frame to a [`Packet`]: link, network and transport headers, TCP options, and the reason when a frame is not measured.
+//! From the bytes of a frame to a [`Packet`]: link, network and transport headers, TCP options, and the reason when a frame is not
+//! measured.
 //!
 //! A [`Decoder`] takes [`Record`]s in the order of the capture and appends one [`Packet`] each to a [`Batch`], or says why not ([`Skip`]).
-//! It reads Ethernet (VLAN tags, MPLS, `PPPoE`, LLC/SNAP), Linux cooked, BSD loopback and raw IP frames; IPv4 and IPv6 with options, extension
-//! headers, jumbograms and fragments; TCP and UDP; and on request what is inside VXLAN, GRE, ERSPAN, Geneve and IP-in-IP tunnels.
+//! It reads Ethernet (VLAN tags, MPLS, `PPPoE`, LLC/SNAP), Linux cooked, BSD loopback and raw IP frames; IPv4 and IPv6 with options,
+//! extension headers, jumbograms and fragments; TCP and UDP; and on request what is inside VXLAN, GRE, ERSPAN, Geneve and IP-in-IP
+//! tunnels.
 //!
 //! It does not verify checksums (captures of offloading hosts hold wrong ones), does not put fragments or segments together, and looks at
 //! no payload.
