@@ -371,6 +371,8 @@ impl Stream {
         self.seen.sequence = true;
         self.seen.syn = true;
         (self.snd_max, self.una, self.lowest) = (0, 0, 0);
+        // The window of a SYN is never scaled and counts in no statistic, but it holds until the next packet.
+        self.window = u32::from(packet.window);
         if let Some(options) = options {
             self.mss_option = options.mss.unwrap_or(0);
             self.seen.scale_offered = options.window_scale.is_some();

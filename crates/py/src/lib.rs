@@ -1,0 +1,24 @@
+//! The Python module `trustbed._core`: conversions, and the threads that share an analysis. Nothing is computed here.
+
+mod charts;
+mod facts;
+mod outcome;
+mod run;
+mod tables;
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+create_exception!(_core, CaptureError, PyException, "A capture cannot be read at all: `message` says what and where, `hint` what to do.");
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("CaptureError", module.py().get_type::<CaptureError>())?;
+    module.add_class::<tables::Table>()?;
+    module.add_class::<tables::Analysis>()?;
+    module.add_function(wrap_pyfunction!(tables::analyze, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::parse_rate, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::schemas, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Rows as they come to be, and what they add up to.
+
+use std::collections::HashMap;
+
+use trustbed_analyze::{Charts, ConnectionRow, Rows, RttRow, SegmentRow, SpacingRow, Trail, TransferRow, host_overlap, host_stalls};
+use trustbed_record::{Reader, RecordError, Spool, connections, rtt, segments, spacing, transfers};
+
+/// Sums over all connections, for the findings about the capture.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Totals {
+    pub(crate) tcp: u64,
+    pub(crate) udp: u64,
+    pub(crate) offloaded: u64,
+    pub(crate) one_sided: u64,
+    pub(crate) midstream: u64,
+    pub(crate) wild: u64,
+    pub(crate) duplicates: u64,
+    pub(crate) acked_unseen: u64,
+    pub(crate) unique: u64,
+    pub(crate) records_forgotten: u64,
+}
+
+/// Collects rows in order.
+pub(crate) struct Collector {
+    connections: Spool<ConnectionRow>,
+    judged: Vec<TransferRow>,
+    short: Spool<TransferRow>,
+    trails: Vec<Trail>,
+    samples: Option<(Spool<RttRow>, Spool<SpacingRow>, Spool<SegmentRow>)>,
+    pub(crate) totals: Totals,
+}
+
+/// Everything collected.
+pub(crate) struct Collected {
+    pub(crate) connections: Reader,
+    /// Transfers that can be judged, then those too short to be.
+    pub(crate) transfers: [Reader; 2],
+    pub(crate) samples: Option<[Reader; 3]>,
+    pub(crate) charts: HashMap<String, (TransferRow, Box<Charts>)>,
+    pub(crate) totals: Totals,
+}
+
+impl Collector {
+    pub(crate) fn new(samples: bool) -> Self {
+        Self {
+            connections: Spool::new(connections()),
+            judged: Vec::new(),
+            short: Spool::new(transfers()),
+            trails: Vec::new(),
+            samples: samples.then(|| (Spool::new(rtt()), Spool::new(spacing()), Spool::new(segments()))),
+            totals: Totals::default(),
+        }
+    }
+
+    pub(crate) fn take(&mut self, rows: Rows) -> Result<(), RecordError> {
+        for ended in rows.ended {
+            self.add_up(&ended.connection);
+            self.connections.push(ended.connection)?;
+            self.trails.extend(ended.trails);
+            for mut transfer in ended.transfers {
+                if transfer.too_short {
+                    transfer.charts = None;
+                    self.short.push(transfer)?;
+                } else {
+                    self.judged.push(transfer);
+                }
+            }
+        }
+        if let Some((rtt, spacing, segments)) = &mut self.samples {
+            rows.samples.rtt.into_iter().try_for_each(|row| rtt.push(row))?;
+            rows.samples.spacing.into_iter().try_for_each(|row| spacing.push(row))?;
+            rows.samples.segments.into_iter().try_for_each(|row| segments.push(row))?;
+        }
+        Ok(())
+    }
+
+    fn add_up(&mut self, row: &ConnectionRow) {
+        let totals = &mut self.totals;
+        if row.protocol != 6 {
+            totals.udp += 1;
+            return;
+        }
+        let flag = |name| u64::from(row.flags.contains(&name));
+        totals.tcp += 1;
+        totals.offloaded += u64::from(row.offloaded);
+        totals.one_sided += u64::from(row.one_sided);
+        totals.midstream += u64::from(row.midstream);
+        totals.wild += flag("wild_seq");
+        totals.records_forgotten += flag("records_forgotten");
+        totals.duplicates += u64::from(row.from_initiator.capture_duplicates) + u64::from(row.from_responder.capture_duplicates);
+        totals.acked_unseen += row.acknowledged_unseen;
+        totals.unique += row.from_initiator.unique + row.from_responder.unique;
+    }
+
+    /// Joins what several transfers show together, and closes the tables.
+    pub(crate) fn finish(mut self) -> Result<Collected, RecordError> {
+        let stalls = host_stalls(&self.trails);
+        let overlaps: HashMap<_, _> = host_overlap(&self.trails).into_iter().collect();
+        let mut judged = Spool::new(transfers());
+        let mut charts = HashMap::new();
+        for mut row in self.judged.drain(..) {
+            row.host_overlap = overlaps.get(&row.id).copied();
+            row.stall_gaps = stalls.iter().filter(|s| s.transfers.contains(&row.id)).map(|s| s.to - s.from).collect();
+            if let Some(drawn) = row.charts.take() {
+                charts.insert(row.id.to_string(), (row.clone(), drawn));
+            }
+            judged.push(row)?;
+        }
+        let samples = match self.samples {
+            Some((rtt, spacing, segments)) => Some([rtt.finish()?, spacing.finish()?, segments.finish()?]),
+            None => None,
+        };
+        let transfers = [judged.finish()?, self.short.finish()?];
+        Ok(Collected { connections: self.connections.finish()?, transfers, samples, charts, totals: self.totals })
+    }
+}

@@ -1,0 +1,208 @@
+//! What Python sees: a function, an analysis, tables that stream Arrow batches.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::array::{RecordBatchIterator, RecordBatchReader};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use pyo3_arrow::PyRecordBatchReader;
+use trustbed_analyze::{At, Charts, Options, TransferRow};
+use trustbed_capture::{Input, OpenError};
+use trustbed_record::{Reader, RecordError};
+use trustbed_units::Rate;
+use trustbed_wire::DecodeOptions;
+
+use crate::outcome::{Collected, Collector};
+use crate::run::{Ended, Passed, pass};
+use crate::{CaptureError, charts, facts};
+
+/// Rows in order. Every stream starts again at the first row.
+#[pyclass(frozen, module = "trustbed._core")]
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    parts: Vec<Arc<Reader>>,
+}
+
+impl Table {
+    fn new(readers: impl IntoIterator<Item = Reader>) -> Self {
+        Self { parts: readers.into_iter().map(Arc::new).collect() }
+    }
+}
+
+#[pymethods]
+impl Table {
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        let Some(first) = self.parts.first() else { return Err(PyValueError::new_err("a table without parts")) };
+        let schema = first.schema();
+        let readers = self.parts.iter().map(|p| p.read()).collect::<Result<Vec<_>, _>>().map_err(|e| io_error(&e))?;
+        let joined: Box<dyn RecordBatchReader + Send> = Box::new(RecordBatchIterator::new(readers.into_iter().flatten(), schema));
+        Bound::new(py, PyRecordBatchReader::new(joined))?.call_method1("__arrow_c_stream__", (requested_schema,))
+    }
+
+    fn __len__(&self) -> usize {
+        self.parts.iter().map(|p| usize::try_from(p.len()).unwrap_or(usize::MAX)).sum()
+    }
+}
+
+/// What one pass over a capture found.
+#[pyclass(frozen, module = "trustbed._core")]
+pub(crate) struct Analysis {
+    #[pyo3(get)]
+    capture: Py<PyDict>,
+    #[pyo3(get)]
+    skips: Py<PyList>,
+    #[pyo3(get)]
+    problems: Py<PyList>,
+    #[pyo3(get)]
+    connections: Py<Table>,
+    #[pyo3(get)]
+    transfers: Py<Table>,
+    #[pyo3(get)]
+    rtt: Option<Py<Table>>,
+    #[pyo3(get)]
+    spacing: Option<Py<Table>>,
+    #[pyo3(get)]
+    segments: Option<Py<Table>>,
+    charts: HashMap<String, (TransferRow, Box<Charts>)>,
+}
+
+#[pymethods]
+impl Analysis {
+    /// Thinned columns for the charts of one transfer; None unless `series=True` was asked for.
+    fn series<'py>(&self, py: Python<'py>, transfer: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.charts.get(transfer).map(|(row, drawn)| charts::series(py, row, drawn)).transpose()
+    }
+}
+
+/// Reads captures in one pass.
+#[pyfunction]
+#[pyo3(signature = (paths, *, workers=1, inner=false, dedup=false, at=None, capacity=None, samples=false, series=false, progress=None))]
+#[expect(clippy::too_many_arguments, clippy::needless_pass_by_value, clippy::fn_params_excessive_bools, reason = "keyword arguments of a Python function")]
+pub(crate) fn analyze(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    workers: usize,
+    inner: bool,
+    dedup: bool,
+    at: Option<&str>,
+    capacity: Option<u64>,
+    samples: bool,
+    series: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Analysis> {
+    let inputs: Vec<Input> = paths.into_iter().map(|p| if p.as_os_str() == "-" { Input::Stdin } else { Input::Path(p) }).collect();
+    #[expect(clippy::cast_precision_loss, reason = "bits per second of a link")]
+    let options = Options { at: place(at)?, capacity: capacity.map(|c| c as f64 / 8.0), removes_duplicates: dedup, samples, series };
+    let mut report = |read: u64, total: Option<u64>| -> PyResult<()> {
+        Python::attach(|py| {
+            py.check_signals()?;
+            if let Some(progress) = &progress {
+                progress.call1(py, (read, total))?;
+            }
+            Ok(())
+        })
+    };
+    let done = py.detach(|| {
+        let mut reader = trustbed_capture::Reader::open(&inputs, DecodeOptions { inner }).map_err(Failure::Open)?;
+        let mut collector = Collector::new(samples);
+        let passed = pass(&mut reader, options, workers.max(1), &mut collector, &mut report)?;
+        let collected = collector.finish().map_err(Failure::Rows)?;
+        Ok::<_, Failure>((reader.facts(), passed, collected))
+    });
+    let (facts, passed, collected) = done.map_err(|failure| failure.into_python(py))?;
+    analysis(py, &facts, &passed, collected, dedup)
+}
+
+fn analysis(py: Python<'_>, read: &trustbed_capture::CaptureFacts, passed: &Passed, collected: Collected, dedup: bool) -> PyResult<Analysis> {
+    let table = |readers: Vec<Reader>| Py::new(py, Table::new(readers));
+    let [rtt, spacing, segments] = match collected.samples {
+        Some([rtt, spacing, segments]) => [Some(table(vec![rtt])?), Some(table(vec![spacing])?), Some(table(vec![segments])?)],
+        None => [None, None, None],
+    };
+    Ok(Analysis {
+        capture: facts::capture(py, read, passed, &collected.totals, dedup)?.unbind(),
+        skips: facts::skips(py, read)?.unbind(),
+        problems: facts::problems(py, read)?.unbind(),
+        connections: table(vec![collected.connections])?,
+        transfers: table(collected.transfers.into())?,
+        rtt,
+        spacing,
+        segments,
+        charts: collected.charts,
+    })
+}
+
+fn place(at: Option<&str>) -> PyResult<Option<At>> {
+    Ok(match at {
+        None => None,
+        Some("sender") => Some(At::Sender),
+        Some("receiver") => Some(At::Receiver),
+        Some("middle") => Some(At::Middle),
+        Some(other) => return Err(PyValueError::new_err(format!("at={other:?}: sender, receiver, middle or None"))),
+    })
+}
+
+/// Why there is no analysis.
+enum Failure {
+    Open(OpenError),
+    Rows(RecordError),
+    Caller(PyErr),
+}
+
+impl From<Ended<PyErr>> for Failure {
+    fn from(ended: Ended<PyErr>) -> Self {
+        match ended {
+            Ended::Rows(error) => Self::Rows(error),
+            Ended::Caller(error) => Self::Caller(error),
+        }
+    }
+}
+
+impl Failure {
+    fn into_python(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Caller(error) => error,
+            Self::Rows(error) => io_error(&error),
+            Self::Open(error) => {
+                let (message, hint) = (error.to_string(), error.hint());
+                let raised = CaptureError::new_err((message.clone(), hint.clone()));
+                let value = raised.value(py);
+                // Attributes of an exception can always be set; should that fail, the message is still in its arguments.
+                let _ = value.setattr("message", message).and_then(|()| value.setattr("hint", hint));
+                raised
+            }
+        }
+    }
+}
+
+fn io_error(error: &RecordError) -> PyErr {
+    PyOSError::new_err(error.to_string())
+}
+
+/// Bits per second of `20Mbit/s`.
+#[pyfunction]
+pub(crate) fn parse_rate(text: &str) -> PyResult<u64> {
+    text.parse::<Rate>().map(|rate| rate.0).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Every table's columns: name → list of (column, Arrow type, unit, meaning).
+#[pyfunction]
+pub(crate) fn schemas(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, schema) in trustbed_record::schemas() {
+        let columns: Vec<_> = schema
+            .fields()
+            .iter()
+            .map(|f| {
+                let about = |key: &str| f.metadata().get(key).cloned().unwrap_or_default();
+                (f.name().clone(), f.data_type().to_string(), about("unit"), about("meaning"))
+            })
+            .collect();
+        dict.set_item(name, columns)?;
+    }
+    Ok(dict)
+}

@@ -1,0 +1,164 @@
+//! Where rows wait until somebody reads them: in memory while they are few, in an unnamed temporary file when they are many.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};
+
+use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::ipc::reader::StreamReader;
+use arrow::ipc::writer::StreamWriter;
+
+use crate::Table;
+
+/// Why rows could not be kept or read.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The temporary file failed (a full disk, most often).
+    #[error("the temporary file for the table rows failed: {source}")]
+    Spill {
+        /// What the system said.
+        #[from]
+        source: std::io::Error,
+    },
+    /// Arrow refused a batch.
+    #[error("the table rows do not fit their schema: {source}")]
+    Arrow {
+        /// What Arrow said.
+        #[from]
+        source: ArrowError,
+    },
+}
+
+/// Rows per batch.
+const BATCH: usize = 4096;
+/// Batches kept in memory; more go to the file.
+const IN_MEMORY: usize = 4;
+
+/// Rows of one table, in the order in which they came.
+pub struct Spool<R> {
+    table: Table<R>,
+    rows: Vec<R>,
+    batches: Vec<RecordBatch>,
+    file: Option<StreamWriter<BufWriter<File>>>,
+    total: u64,
+}
+
+impl<R> std::fmt::Debug for Spool<R> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Spool").field("table", &self.table.name).field("rows", &self.total).finish_non_exhaustive()
+    }
+}
+
+impl<R> Spool<R> {
+    /// An empty spool.
+    pub fn new(table: Table<R>) -> Self {
+        Self { table, rows: Vec::new(), batches: Vec::new(), file: None, total: 0 }
+    }
+
+    /// How many rows it holds.
+    pub fn len(&self) -> u64 {
+        self.total
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// When the temporary file cannot be written.
+    pub fn push(&mut self, row: R) -> Result<(), RecordError> {
+        self.rows.push(row);
+        self.total += 1;
+        if self.rows.len() >= BATCH { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), RecordError> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let batch = self.table.batch(&self.rows)?;
+        self.rows.clear();
+        self.batches.push(batch);
+        if self.batches.len() > IN_MEMORY {
+            let writer = match &mut self.file {
+                Some(writer) => writer,
+                None => self.file.insert(StreamWriter::try_new(BufWriter::new(tempfile::tempfile()?), &self.table.schema())?),
+            };
+            for batch in self.batches.drain(..) {
+                writer.write(&batch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the spool: what can be read as often as wanted.
+    ///
+    /// # Errors
+    /// When the temporary file cannot be written.
+    pub fn finish(mut self) -> Result<Reader, RecordError> {
+        self.flush()?;
+        let file = match self.file {
+            Some(mut writer) => {
+                for batch in self.batches.drain(..) {
+                    writer.write(&batch)?;
+                }
+                writer.finish()?;
+                let mut file = writer.into_inner()?;
+                file.flush()?;
+                Some(file.into_inner().map_err(std::io::IntoInnerError::into_error)?)
+            }
+            None => None,
+        };
+        Ok(Reader { schema: self.table.schema(), batches: self.batches, file, total: self.total })
+    }
+}
+
+/// A finished spool.
+#[derive(Debug)]
+pub struct Reader {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+    file: Option<File>,
+    total: u64,
+}
+
+impl Reader {
+    /// How many rows there are.
+    pub fn len(&self) -> u64 {
+        self.total
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    /// The table's schema.
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// All batches from the first on. One reading at a time: a file has one position.
+    ///
+    /// # Errors
+    /// When the temporary file cannot be read.
+    pub fn read(&self) -> Result<Box<dyn RecordBatchReader + Send>, RecordError> {
+        if let Some(file) = &self.file {
+            let mut file = reopen(file)?;
+            file.seek(SeekFrom::Start(0))?;
+            return Ok(Box::new(StreamReader::try_new(BufReader::new(file), None)?));
+        }
+        let batches: Vec<Result<RecordBatch, ArrowError>> = self.batches.iter().cloned().map(Ok).collect();
+        Ok(Box::new(arrow::array::RecordBatchIterator::new(batches, self.schema.clone())))
+    }
+}
+
+/// A second handle with a position of its own.
+fn reopen(file: &File) -> std::io::Result<File> {
+    use std::os::fd::AsRawFd;
+    File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).or_else(|_| file.try_clone())
+}
