@@ -20,14 +20,15 @@ BOTH_WAYS: dict[str, tuple[Weakness, Weakness]] = {
     "capture_kernel_drops": (({"kernel_drop_share": 0.01}, {}), ({"kernel_drop_share": 0.009}, {})),
     "skipped_records": (({"unmeasured_share": 0.01}, {}), ({"unmeasured_share": 0.009}, {})),
     "capture_duplicates": (({}, {"duplicate_share": 0.001}), ({"deduplicated": True}, {"duplicate_share": 0.5})),
-    "clock_step": (({"clock_step_seconds": 0.1}, {}), ({"clock_step_seconds": 0.09}, {"clock_stepped": True})),
+    "clock_step": (({"clock_step_seconds": 0.1}, {"clock_stepped": True}), ({"clock_step_seconds": 0.09}, {"clock_stepped": True})),
     "coarse_timestamps": (({"granularity_seconds": 0.002}, {}), ({"granularity_seconds": 0.0019}, {})),
     "records_out_of_order": (
         ({"reordered_share": 0.01, "reorder_seconds": 0.002}, {}),
         ({"reordered_share": 0.009, "reorder_seconds": 0.002}, {}),
     ),
-    "bunched_timestamps": (({"equal_timestamp_share": 0.2}, {}), ({"equal_timestamp_share": 0.19}, {})),
+    "bunched_timestamps": (({"equal_timestamp_share": 0.5}, {}), ({"equal_timestamp_share": 0.49}, {})),
     "window_estimated": (({}, {"window_estimated": True}), ({}, {})),
+    "place_unknown": (({}, {"place_unknown": True}), ({}, {})),
     "estimated_spacing": (({}, {"spacing_estimated": True}), ({}, {})),
 }
 
@@ -85,7 +86,11 @@ def test_estimated_pauses_cap_the_confidence_and_so_spare_the_host(starved: Evid
 def test_a_clock_step_of_unknown_size_counts_for_the_transfer_it_met(healthy: Evidence) -> None:
     assert diagnose(healthy, quality=Quality(clock_stepped=True)).verdict == "review"
     unknown_duration = replace(healthy, duration_seconds=None)
-    assert diagnose(unknown_duration, quality=quality(({"clock_step_seconds": 9.0}, {}))).verdict == "trust"
+    assert diagnose(unknown_duration, quality=quality(({"clock_step_seconds": 0.02}, {"clock_stepped": True}))).verdict == "review"
+
+
+def test_a_clock_step_elsewhere_in_the_capture_is_no_matter(healthy: Evidence) -> None:
+    assert diagnose(healthy, quality=quality(({"clock_step_seconds": 9.0}, {}))).verdict == "trust"
 
 
 def test_long_pauses_survive_bunched_timestamps(starved: Evidence) -> None:
@@ -117,6 +122,8 @@ class TestFromARow:
         assert of(spacing_source="estimated").spacing_estimated
         assert of(window_max_bytes=None).one_sided
         assert of(flags=["one_sided"]).one_sided
+        assert of(one_sided=True).one_sided
+        assert of(at="unknown").place_unknown
         assert of(window_estimated=True).window_estimated
         assert of(flags=["clock_step"]).clock_stepped
         assert of(acked_unseen_bytes=31_000_000).unseen_share == 0.5

@@ -212,7 +212,7 @@ _ENTRIES = (
     ),
     Entry(
         "place_unknown",
-        "info",
+        "warning",
         "capture",
         "transfers whose capture place is unknown",
         "transfers",

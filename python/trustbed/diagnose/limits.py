@@ -64,9 +64,9 @@ def _disorder(quality: Quality, evidence: Evidence, thresholds: Thresholds) -> f
 
 def _step(quality: Quality, evidence: Evidence, _thresholds: Thresholds) -> float:
     size = quality.capture.clock_step_seconds
-    if size == 0 or evidence.duration_seconds is None:
+    if not quality.clock_stepped or not size or not evidence.duration_seconds:
         return float(quality.clock_stepped)
-    return _share_of(size, evidence.duration_seconds)
+    return size / evidence.duration_seconds
 
 
 def _bunches(quality: Quality, evidence: Evidence, thresholds: Thresholds) -> float:
@@ -127,7 +127,7 @@ LIMITS: tuple[Limit, ...] = (
     ),
     Limit(
         "clock_step",
-        "the capture's clock stepped back by {clock_step_share:.0%} or more of the transfer's duration",
+        "the capture's clock stepped back during the transfer, by {clock_step_share:.0%} or more of its duration",
         "counts; the duration and with it the throughput may be wrong by the step",
         JUDGED,
         _step,
@@ -163,6 +163,13 @@ LIMITS: tuple[Limit, ...] = (
         "deficits; the window bound is a lower one, so a throughput near it proves nothing",
         WINDOW,
         lambda quality, _e, _t: float(quality.window_estimated),
+    ),
+    Limit(
+        "place_unknown",
+        "nothing tells where the capture was taken",
+        "throughput and losses; pauses were measured as if it were the sender's place and may be the network's",
+        PAUSES,
+        lambda quality, _e, _t: float(quality.place_unknown),
     ),
     Limit(
         "estimated_spacing",

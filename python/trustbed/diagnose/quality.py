@@ -79,6 +79,7 @@ class Quality:
     capture: CaptureQuality = CaptureQuality()
     spacing_estimated: bool = False
     one_sided: bool = False
+    place_unknown: bool = False
     window_estimated: bool = False
     clock_stepped: bool = False
     unseen_share: float = 0.0
@@ -94,7 +95,8 @@ class Quality:
             capture=capture,
             spacing_estimated=row.get("spacing_source") == "estimated",
             # Every packet of the receiver carries its window: a row without one has seen no such packet.
-            one_sided="one_sided" in flags or row.get("window_max_bytes", 0) is None,
+            one_sided=bool(row.get("one_sided")) or "one_sided" in flags or row.get("window_max_bytes", 0) is None,
+            place_unknown=row.get("at") == "unknown",
             window_estimated=bool(row.get("window_estimated")),
             clock_stepped="clock_step" in flags,
             unseen_share=unseen / (unseen + seen) if unseen else 0.0,
