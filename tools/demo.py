@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import sys
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,10 +74,14 @@ def judge(story: Story) -> trustbed.Capture:
 
 
 def lines(story: Story, capture: trustbed.Capture) -> list[str]:
-    """The verdict on the recording's main transfer in three lines at most."""
+    """The verdict on the recording's main transfer, and the two numbers that tell most."""
     main = max(capture.overview.transfers, key=lambda row: row["unique_bytes"])
     head = f"{story.recording:<24}{main['verdict']:<9}{main['confidence']:.2f}  {main['headline']}"
-    return [head, *(f"{'':<24}{reason}" for reason in main["reasons"][:2])]
+    indent = " " * 24
+    return [
+        head,
+        *(line for reason in main["reasons"][:2] for line in textwrap.wrap(reason, 100, initial_indent=indent, subsequent_indent=indent)),
+    ]
 
 
 def main(report: Path = REPORT) -> int:
