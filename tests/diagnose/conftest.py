@@ -69,7 +69,7 @@ def row() -> dict[str, Any]:
         "window_max_bytes": 65535,
         "window_estimated": False,
         "rtt_base_ns": 20_000_000,
-        "rtt_mean_ns": 20_100_000.0,
+        "rtt_path_ns": 20_100_000.0,
         "spacing_mean_ns": 20_000.0,
         "spacing_max_ns": 1_000_000,
         "oversize_fraction": 0.0,

@@ -25,7 +25,7 @@ def test_from_a_row(row: dict[str, Any], healthy: Evidence) -> None:
 
 
 def test_units_of_a_row() -> None:
-    evidence = Evidence.from_transfer({"rtt_mean_ns": 20_500_000.5, "stall_gaps_ns": [13_000_000_000, None], "duration_ns": 1})
+    evidence = Evidence.from_transfer({"rtt_path_ns": 20_500_000.5, "stall_gaps_ns": [13_000_000_000, None], "duration_ns": 1})
     assert evidence.rtt_seconds == 0.0205000005
     assert evidence.stall_gaps_seconds == (13.0,)
     assert evidence.duration_seconds == 1e-9
@@ -44,7 +44,25 @@ def test_null_columns_are_unknown(row: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 def test_a_number_that_is_none_is_unknown(value: float) -> None:
-    assert Evidence.from_transfer({"rtt_mean_ns": value, "loss_rate_genuine": value}).rtt_seconds is None
+    assert Evidence.from_transfer({"rtt_path_ns": value, "loss_rate_genuine": value}).rtt_seconds is None
+
+
+def test_losses_are_seen_where_the_capture_was_taken() -> None:
+    row = {"loss_rate_genuine": 0.01, "loss_receiver": 0.02, "loss_upstream": 0.03, "loss_downstream": 0.04}
+
+    def loss(**changes: str | float | None) -> float | None:
+        return Evidence.from_transfer({**row, **changes}).loss
+
+    assert loss() == loss(at="sender") == loss(at="unknown") == 0.01
+    assert loss(at="receiver") == 0.02
+    assert loss(at="middle") == 0.07
+    assert loss(at="middle", loss_upstream=None) == 0.04
+    assert loss(at="middle", loss_upstream=None, loss_downstream=None) is None
+
+
+def test_the_time_to_a_nearby_receiver_is_no_round_trip() -> None:
+    # At the receiver acknowledgements follow data within microseconds; that is not the path.
+    assert Evidence.from_transfer({"at": "receiver", "rtt_mean_ns": 9_000.0, "rtt_path_ns": None}).rtt_seconds is None
 
 
 @pytest.mark.parametrize(

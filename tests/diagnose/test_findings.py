@@ -123,9 +123,10 @@ ABOUT_TRANSFERS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "host_scheduling, or else sender_application_limited: window full 90 %",
     ),
     "window_estimated": ({"window_estimated": True}, {}, "confidence limited to 0.70, and its verdict held at review"),
+    "echoed_rtt": ({"rtt_source": "timestamp_echo", "rtt_path_ns": 30e6}, {}, "confidence limited to 0.70, and its verdict held at review"),
     "estimated_spacing": ({"spacing_source": "estimated"}, {}, "confidence limited to 0.70: pauses were estimated"),
     "capture_loss": ({"acked_unseen_bytes": 1_000_000}, {}, "confidence limited to 0.70"),
-    "one_sided": ({"window_max_bytes": None, "rtt_base_ns": None, "rtt_mean_ns": None}, {}, "confidence limited to 0.50"),
+    "one_sided": ({"window_max_bytes": None, "rtt_base_ns": None, "rtt_path_ns": None}, {}, "confidence limited to 0.50"),
 }
 
 

@@ -28,6 +28,7 @@ BOTH_WAYS: dict[str, tuple[Weakness, Weakness]] = {
     ),
     "bunched_timestamps": (({"equal_timestamp_share": 0.5}, {}), ({"equal_timestamp_share": 0.49}, {})),
     "window_estimated": (({}, {"window_estimated": True}), ({}, {})),
+    "echoed_rtt": (({}, {"rtt_echoed": True}), ({}, {})),
     "place_unknown": (({}, {"place_unknown": True}), ({}, {})),
     "estimated_spacing": (({}, {"spacing_estimated": True}), ({}, {})),
 }
@@ -99,6 +100,14 @@ def test_long_pauses_survive_bunched_timestamps(starved: Evidence) -> None:
     assert diagnose(replace(starved, oversize_fraction=0.4), quality=bunched).verdict == "discard"
 
 
+def test_losses_tell_a_queue_from_a_late_sender(congested: Evidence) -> None:
+    echoed = Quality(rtt_echoed=True)
+    late = diagnose(congested, quality=echoed)
+    assert (late.cause, late.verdict) == ("network_congestion", "review")
+    assert [other.cause for other in late.alternatives] == ["host_scheduling"]
+    assert diagnose(replace(congested, loss=0.005), quality=echoed).verdict == "trust"
+
+
 def test_what_cannot_be_judged_is_left_alone() -> None:
     for evidence in (Evidence(too_short=True), Evidence(failed=True)):
         assert diagnose(evidence, quality=Quality(one_sided=True)) == diagnose(evidence)
@@ -124,6 +133,9 @@ class TestFromARow:
         assert of(flags=["one_sided"]).one_sided
         assert of(one_sided=True).one_sided
         assert of(at="unknown").place_unknown
+        assert of(rtt_source="timestamp_echo").rtt_echoed
+        assert of(rtt_source="both_halves").rtt_echoed
+        assert not of(rtt_source="acknowledgements").rtt_echoed
         assert of(window_estimated=True).window_estimated
         assert of(flags=["clock_step"]).clock_stepped
         assert of(acked_unseen_bytes=31_000_000).unseen_share == 0.5

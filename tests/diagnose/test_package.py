@@ -39,7 +39,7 @@ def test_only_the_standard_library_is_imported() -> None:
 
 def test_no_module_is_long() -> None:
     for path in PACKAGE.glob("*.py"):
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= 310, path.name
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 350, path.name
 
 
 def test_every_module_says_what_it_does() -> None:

@@ -165,7 +165,7 @@ COLUMNS = st.sampled_from(
         "throughput_bytes_per_second",
         "window_max_bytes",
         "rtt_base_ns",
-        "rtt_mean_ns",
+        "rtt_path_ns",
         "loss_rate_genuine",
         "oversize_fraction",
         "withheld_fraction",

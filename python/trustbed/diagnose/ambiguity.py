@@ -33,7 +33,7 @@ _SETTLES_DECLARATION = "what the sender really ran: a generator that paces or wa
 
 
 def alternatives_of(cause: Cause, case: Case, flags: tuple[str, ...]) -> tuple[Alternative, ...]:
-    """The other readings of this case; empty where the packets leave none."""
+    """The other readings of this case, given the flags raised and the limits applied; empty where the packets leave none."""
     if cause == "host_scheduling":
         return _if_the_application_paused(case)
     if cause == "sender_application_limited":
@@ -41,6 +41,9 @@ def alternatives_of(cause: Cause, case: Case, flags: tuple[str, ...]) -> tuple[A
     if cause == "bandwidth_limited" and "self_queueing" in flags:
         hint = "the queue is the transfer's own if it was alone on the link"
         return (Alternative("network_congestion", hint, _SETTLES_QUEUE),)
+    if cause == "network_congestion" and "echoed_rtt" in flags:
+        hint = "the RTT was measured through the sender's answers, and a machine that answers late inflates it just as a queue does"
+        return (Alternative("host_scheduling", hint, "a capture at the sender, or the CPU share of the sending host"),)
     if cause == "network_congestion":
         return _if_loss_came_first(case)
     return ()

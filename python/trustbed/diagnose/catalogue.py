@@ -287,6 +287,16 @@ _ENTRIES = (
         "start the capture before the transfer",
     ),
     Entry(
+        "echoed_rtt",
+        "warning",
+        "transfer",
+        "the RTT holds the sender's own delays",
+        "share",
+        "Away from the sender the RTT is known only through the sender's answers. A machine that answers late inflates it just as a "
+        "queue does, and without losses nothing tells the two apart.",
+        "capture at the sender, or record the CPU share of the sending host",
+    ),
+    Entry(
         "estimated_spacing",
         "info",
         "transfer",

@@ -96,6 +96,7 @@ def diagnose(
     hundredths = capped(CONFIDENCE[rule.cause].hundredths(case), limits)
     raised = (*flags, *_flags(case, rule))
     verdict = held(verdict_of(rule.cause, case, hundredths), limits)
+    all_flags = (*raised, *(applied.limit.code for applied in limits))
     doubted = verdict == "trust" and not DOUBTFUL.isdisjoint(raised)
     if doubted:
         verdict = "review"
@@ -103,13 +104,13 @@ def diagnose(
         cause=rule.cause,
         confidence=hundredths / 100,
         verdict=verdict,
-        flags=(*raised, *(applied.limit.code for applied in limits)),
+        flags=all_flags,
         rule=rule.name,
         headline=headline(rule.cause, verdict, doubted=doubted),
         reasons=(*reasons_of(rule.cause, case), *(f"capture: {applied.limit.wording(thresholds)}" for applied in limits)),
         next_step=NEXT_STEP[rule.cause],
         numbers=case.numbers,
-        alternatives=alternatives_of(rule.cause, case, raised),
+        alternatives=alternatives_of(rule.cause, case, all_flags),
         limits=limits,
         shares=shares,
     )

@@ -70,6 +70,7 @@ class Evidence:
             value = row.get(column)
             if value is not None:
                 values[field] = read(value)
+        values["loss"] = _loss(row, values.get("loss"))
         capacity, source = _capacity(values.get("capacity_bytes_per_second"), values.get("capacity_source"), capacity_bits_per_second)
         values["capacity_bytes_per_second"], values["capacity_source"] = capacity, source
         values.setdefault("payload_bytes", CLASSIC_PAYLOAD_BYTES)
@@ -89,6 +90,17 @@ class Evidence:
             if value is not None:
                 values[source.field] = tuple(value) if source.published == "stall_gaps_s" else value
         return cls(**values)
+
+
+def _loss(row: Row, retransmitted: float | None) -> float | None:
+    """Beyond the place of a loss its retransmission is the first copy that comes by: there the filled holes are counted."""
+    at = row.get("at")
+    if at == "receiver":
+        return row.get("loss_receiver")
+    if at == "middle":
+        halves = [share for share in (row.get("loss_upstream"), row.get("loss_downstream")) if share is not None]
+        return sum(halves) if halves else None
+    return retransmitted
 
 
 def _capacity(measured: float | None, source: str | None, given_bits: float | None) -> tuple[float | None, str | None]:
@@ -128,14 +140,15 @@ class Source:
 
 
 _HOST = "null until something measures the host"
+_ELSEWHERE = "`loss_receiver` at the receiver, `loss_upstream` + `loss_downstream` in the middle"
 SOURCES: tuple[Source, ...] = (
     Source("throughput_bytes_per_second", "X: unique payload per second of the transfer", "throughput_Bps", "throughput_bytes_per_second"),
     Source("window_bytes", "W: largest window that the receiver advertised", "window_B", "window_max_bytes"),
     Source("payload_bytes", "p: payload of a full packet", "payload_B", "payload_bytes_per_packet", without="1448 where unknown"),
     Source("packet_bytes", "P: IP length of a full packet", "packet_B", "packet_bytes", without="1500 where unknown"),
     Source("rtt_base_seconds", "R₀: round-trip time without queues: given, else the minimum", "rtt_base_s", "rtt_base_ns", _seconds),
-    Source("rtt_seconds", "R: mean round-trip time of the transfer", "rtt_s", "rtt_mean_ns", _seconds),
-    Source("loss", "retransmitted / sent data segments, without spurious retransmissions", "loss", "loss_rate_genuine"),
+    Source("rtt_seconds", "R: mean round-trip time between sender and receiver", "rtt_s", "rtt_path_ns", _seconds),
+    Source("loss", "lost / sent data segments, without spurious retransmissions", "loss", "loss_rate_genuine", without=_ELSEWHERE),
     Source(
         "capacity_bytes_per_second", "C: bottleneck capacity at IP level", "capacity_Bps", "capacity_bytes_per_second", without="--capacity"
     ),

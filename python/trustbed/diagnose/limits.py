@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from trustbed.diagnose.causes import CAUSES, Cause, Verdict
+from trustbed.diagnose.conditions import at_least
 from trustbed.diagnose.evidence import Evidence
 from trustbed.diagnose.quality import UNTOUCHED, Quality
 from trustbed.diagnose.thresholds import Thresholds, filled
@@ -20,6 +21,7 @@ JUDGED: frozenset[Cause] = frozenset(CAUSES) - {"insufficient"}
 PAUSES: frozenset[Cause] = frozenset({"host_scheduling", "sender_application_limited", "host_stall", "driver_stall"})
 LOSSES: frozenset[Cause] = frozenset({"network_loss", "network_congestion"})
 WINDOW: frozenset[Cause] = frozenset({"window_limited"})
+QUEUES: frozenset[Cause] = frozenset({"network_congestion"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,6 +165,13 @@ LIMITS: tuple[Limit, ...] = (
         "deficits; the window bound is a lower one, so a throughput near it proves nothing",
         WINDOW,
         lambda quality, _e, _t: float(quality.window_estimated),
+    ),
+    Limit(
+        "echoed_rtt",
+        "the RTT was measured through the sender's answers, and less than {loss_decisive:.1%} of the packets were lost",
+        "throughput and losses; a sender that answers late inflates this RTT just as a queue does",
+        QUEUES,
+        lambda quality, evidence, thresholds: float(quality.rtt_echoed and not at_least(evidence.loss, thresholds.loss_decisive)),
     ),
     Limit(
         "place_unknown",

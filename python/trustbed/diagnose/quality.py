@@ -80,6 +80,7 @@ class Quality:
     spacing_estimated: bool = False
     one_sided: bool = False
     place_unknown: bool = False
+    rtt_echoed: bool = False
     window_estimated: bool = False
     clock_stepped: bool = False
     unseen_share: float = 0.0
@@ -97,6 +98,8 @@ class Quality:
             # Every packet of the receiver carries its window: a row without one has seen no such packet.
             one_sided=bool(row.get("one_sided")) or "one_sided" in flags or row.get("window_max_bytes", 0) is None,
             place_unknown=row.get("at") == "unknown",
+            # Away from the sender the RTT is, in part, the time that the sender took to answer.
+            rtt_echoed=row.get("rtt_source") in ("timestamp_echo", "both_halves"),
             window_estimated=bool(row.get("window_estimated")),
             clock_stepped="clock_step" in flags,
             unseen_share=unseen / (unseen + seen) if unseen else 0.0,

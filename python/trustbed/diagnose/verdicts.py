@@ -89,6 +89,7 @@ SPECIAL: Mapping[tuple[Cause, Verdict], str] = MappingProxyType(
         ("insufficient", "not_judged"): "too short to judge",
         ("window_limited", "trust"): "limited by its window — a property of the network",
         ("slow_start", "trust"): "ended in slow start — true, but no steady rate",
+        ("network_congestion", "review"): "delayed, perhaps by a queue — look before use",
         ("host_scheduling", "review"): "the sender seems to have stood still — look before use",
         ("host_stall", "review"): "the sender seems to have stopped — look before use",
         ("driver_stall", "review"): "the sender's driver seems to have hung — look before use",

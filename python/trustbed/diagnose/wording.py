@@ -99,7 +99,7 @@ def _path(case: Case) -> str:
         return f"{rtt}, {loss}"
     rtt, base = seconds_words(evidence.rtt_seconds), seconds_words(evidence.rtt_base_seconds)
     if at_least(inflation, case.thresholds.inflation):
-        return f"RTT {rtt} is {inflation:.2f} times its base of {base}: packets waited in a queue; {loss}"
+        return f"RTT {rtt} is {inflation:.2f} times its base of {base}, {loss}"
     return f"RTT {rtt} is the path's own (base {base}), {loss}"
 
 
