@@ -89,7 +89,7 @@ pub enum OpenError {
         minor: u16,
     },
     /// No interface of the file has a link type that can be decoded.
-    #[error("{}: link type {} (at byte {offset}) is not supported", path.display(), link_names(links))]
+    #[error("{}: link type {}, at byte {offset}, is not supported", path.display(), link_names(links))]
     UnsupportedLink {
         /// The path as given.
         path: PathBuf,
@@ -115,15 +115,15 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// Two files hold the same packets.
-    #[error("{} and {} hold the same packets: {common} of {compared} compared data packets are in both", first.display(), second.display())]
+    #[error("{} and {} hold the same packets: {common} of {compared} compared packets are in both", first.display(), second.display())]
     SamePackets {
         /// One of the files.
         first: PathBuf,
         /// The other.
         second: PathBuf,
-        /// How many data packets are in both.
+        /// How many packets are in both.
         common: usize,
-        /// How many data packets of the smaller file were compared.
+        /// How many packets of the smaller file were compared.
         compared: usize,
     },
 }

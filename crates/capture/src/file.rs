@@ -114,15 +114,15 @@ impl CaptureFile {
 
     /// Looks at the beginning of the file without moving on: calls `look` with the framing as it stands and ever longer
     /// windows, at most `longest` bytes, until it says that it has seen enough or there is no more.
-    pub(crate) fn peek(&mut self, longest: usize, mut look: impl FnMut(Framing, &[u8], bool) -> Look) {
+    pub(crate) fn peek(&mut self, longest: usize, mut look: impl FnMut(Framing, &[u8], bool) -> Peek) {
         let mut wanted = 0;
         loop {
             self.source.fill_to(wanted);
             let (window, complete) = self.source.window();
             let whole = window.len() <= longest;
             match look(self.framing.clone(), &window[..window.len().min(longest)], complete && whole) {
-                Look::More(length) if !complete && whole && window.len() < longest => wanted = length.min(longest),
-                Look::More(_) | Look::Enough => return,
+                Peek::More(length) if !complete && whole && window.len() < longest => wanted = length.min(longest),
+                Peek::More(_) | Peek::Enough => return,
             }
         }
     }
@@ -166,6 +166,9 @@ impl CaptureFile {
             return Stop::End;
         }
         loop {
+            if let Some(failure) = self.source.take_failure() {
+                self.on_failure(&failure, sink);
+            }
             let (window, complete) = self.source.window();
             let (done, stop) = self.framing.walk(window, complete, sink);
             self.source.consume(done);
@@ -176,9 +179,6 @@ impl CaptureFile {
                     return stop;
                 }
                 Stop::Limit | Stop::Until(_) => return stop,
-            }
-            if let Some(failure) = self.source.take_failure() {
-                self.on_failure(&failure, sink);
             }
         }
     }
@@ -231,7 +231,7 @@ impl CaptureFile {
 }
 
 /// What a look at the beginning of a file asks for next.
-pub(crate) enum Look {
+pub(crate) enum Peek {
     Enough,
     /// A window of this length.
     More(usize),

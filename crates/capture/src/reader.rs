@@ -7,6 +7,7 @@
 //! reorders anyway.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use trustbed_wire::{Batch, DecodeOptions, Decoder};
 
 use crate::error::OpenError;
 use crate::facts::{CaptureFacts, Progress};
-use crate::file::{CaptureFile, Framing, Look};
+use crate::file::{CaptureFile, Framing, Peek};
 use crate::input::Input;
 use crate::ledger::Ledger;
 use crate::same::{self, Match, Recogniser};
@@ -35,6 +36,13 @@ pub struct Reader {
     decoder: Decoder,
     ledger: Ledger,
     index: u64,
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.files.iter().map(|turn| &*turn.file.name).collect();
+        formatter.debug_struct("Reader").field("files", &names).field("records", &self.index).finish_non_exhaustive()
+    }
 }
 
 /// A file, and the time of its next record.
@@ -175,9 +183,9 @@ fn probe(file: &mut CaptureFile, records: usize, options: DecodeOptions, batch: 
         }
         let look = match stop {
             // A pipe is not asked for more than is needed to begin.
-            Stop::NeedMore(length) if wanted == 0 => Look::More(done + length),
-            Stop::NeedMore(length) => Look::More((done + length).max(window.len() * 2)),
-            _ => Look::Enough,
+            Stop::NeedMore(length) if wanted == 0 => Peek::More(done + length),
+            Stop::NeedMore(length) => Peek::More((done + length).max(window.len() * 2)),
+            _ => Peek::Enough,
         };
         seen = Some(framing);
         look

@@ -79,6 +79,12 @@ pub(crate) fn look(start: &[u8]) -> Look {
     {
         return Look { what: found.what, advice: found.advice };
     }
+    if damaged_magic(start) {
+        return Look {
+            what: "a pcap or pcapng file whose magic number is damaged",
+            advice: "copy it again, in binary mode, from where it was captured",
+        };
+    }
     if start.iter().all(|byte| *byte == 0) {
         return Look { what: "zeros", advice: "the file was laid out but never written, or its beginning was lost" };
     }
@@ -92,6 +98,14 @@ pub(crate) fn look(start: &[u8]) -> Look {
         what: "no format that is known here",
         advice: "`file FILE` or `capinfos FILE` may tell what it is; `editcap -F pcap FILE out.pcap` converts captures",
     }
+}
+
+/// Whether three of the first four bytes are those of a capture.
+fn damaged_magic(start: &[u8]) -> bool {
+    const MAGICS: [u32; 4] = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34, 0x0a0d_0d0a];
+    let Some(start) = start.first_chunk::<4>() else { return false };
+    let alike = |magic: [u8; 4]| magic.iter().zip(start).filter(|(a, b)| a == b).count() == 3;
+    MAGICS.iter().any(|magic| alike(magic.to_le_bytes()) || alike(magic.to_be_bytes()))
 }
 
 fn is_text(start: &[u8]) -> bool {
@@ -150,6 +164,7 @@ mod tests {
         assert_eq!(look("12:00:01 IP 10.0.0.1 > 10.0.0.2 – Flags [S]\n".as_bytes()).what, "a text file");
         assert_eq!(look(b"PK\x03\x04....").what, "a zip archive");
         assert_eq!(look(&[0; 24]).what, "zeros");
+        assert_eq!(look(&[0xd4, 0xc3, 0xb2, 0xa0, 2, 0, 4, 0]).what, "a pcap or pcapng file whose magic number is damaged");
         assert_eq!(look(&[1, 2, 3, 4, 5, 6, 7, 8]).what, "no format that is known here");
         let mut tar = vec![b'x'; 512];
         tar[100] = 0;

@@ -19,6 +19,14 @@ pub(super) enum Judgement {
     NeedMore(usize),
 }
 
+/// Whether what stands behind a record vouches for its length.
+enum Follows {
+    Yes,
+    No,
+    /// Cannot be said before the window reaches this far.
+    NeedMore(usize),
+}
+
 impl Pcap {
     #[cold]
     pub(super) fn judge<const BIG: bool>(&self, window: &[u8], position: usize, complete: bool) -> Judgement {
@@ -42,10 +50,13 @@ impl Pcap {
         if !complete && rest < needed + header_length {
             return Judgement::NeedMore(needed + header_length);
         }
-        if rest >= needed && self.may_follow::<BIG>(window, position + needed) {
-            return self.accepted(position, header, position + needed);
+        let end = position + needed;
+        let follows = if rest < needed { Follows::No } else { self.follows::<BIG>(window, end, complete) };
+        match follows {
+            Follows::Yes => self.accepted(position, header, end),
+            Follows::No => self.contradicted::<BIG>(window, position, complete, header),
+            Follows::NeedMore(upto) => Judgement::NeedMore(upto - position),
         }
-        self.contradicted::<BIG>(window, position, complete, header)
     }
 
     /// The lengths of version 2.3 put in order.
@@ -79,10 +90,23 @@ impl Pcap {
         None
     }
 
-    /// Whether a record may begin, or the file end, at a place.
-    fn may_follow<const BIG: bool>(&self, window: &[u8], at: usize) -> bool {
-        let loaded = RecordHeader::load::<BIG>(window, at, self.header.lengths == Lengths::Exchanged);
-        loaded.is_none_or(|header| self.impossible(self.in_order(header), &window[at..]).is_none())
+    /// Whether a record begins, or the file ends, at a place. An odd header is believed when a regular one follows it.
+    fn follows<const BIG: bool>(&self, window: &[u8], at: usize, complete: bool) -> Follows {
+        let load = |at: usize| RecordHeader::load::<BIG>(window, at, self.header.lengths == Lengths::Exchanged);
+        let Some(header) = load(at).map(|header| self.in_order(header)) else { return Follows::Yes };
+        if self.impossible(header, &window[at..]).is_some() {
+            return Follows::No;
+        }
+        if header.is_ordinary(self.largest, self.header.units) {
+            return Follows::Yes;
+        }
+        let next = at + self.header.record_header_length() + header.captured as usize;
+        match load(next).map(|header| self.in_order(header)) {
+            Some(header) if header.is_ordinary(self.largest, self.header.units) => Follows::Yes,
+            None if !complete => Follows::NeedMore(next + self.header.record_header_length()),
+            None if next <= window.len() => Follows::Yes,
+            Some(_) | None => Follows::No,
+        }
     }
 
     /// A record whose length nothing contradicts; what else is odd about it is said.

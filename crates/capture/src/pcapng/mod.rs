@@ -52,6 +52,8 @@ pub(crate) struct Pcapng {
     /// Where the window begins, in bytes from the beginning of the file.
     offset: u64,
     tally: Tally,
+    /// Whether the section is of a version that is not known, and is left out.
+    foreign: bool,
     /// Whether it has been said that packets have no time.
     timeless: bool,
     /// A search for the next block that has not ended.

@@ -8,6 +8,7 @@ use super::options::Options;
 use super::order::Words;
 use super::{Pcapng, drop_count};
 use crate::facts::{ByteOrder, Problem};
+use crate::ledger::Found;
 use crate::sink::{Frame, Sink, Stop, Tally};
 
 const SHB_HARDWARE: u16 = 2;
@@ -86,6 +87,7 @@ impl Pcapng {
             first_link: 0,
             offset: 0,
             tally: Tally::new(),
+            foreign: false,
             timeless: false,
             search: None,
         })
@@ -93,13 +95,18 @@ impl Pcapng {
 
     /// Takes one whole block. Returns a reason to stop before it when it is a packet that is later than was asked for.
     pub(super) fn take<const BIG: bool>(&mut self, block: Block<'_>, sink: &mut Sink<'_>) -> Option<Stop> {
-        let Block { kind, bytes: block, position, odd } = block;
-        let body = &block[8..block.len() - TRAILER];
+        let Block { kind, bytes, position, odd } = block;
+        if self.foreign && kind != block::SECTION_HEADER {
+            self.tally.skipped_bytes += bytes.len() as u64;
+            return None;
+        }
+        let record = self.tally.records + 1;
+        let body = &bytes[8..bytes.len() - TRAILER];
         let outcome = match kind {
             block::ENHANCED_PACKET | block::OBSOLETE_PACKET => Self::full_packet::<BIG>(kind, body),
             block::SIMPLE_PACKET => self.simple_packet::<BIG>(body),
             _ => {
-                self.on_other::<BIG>(kind, block, position, sink);
+                self.on_other::<BIG>(kind, bytes, position, sink);
                 Ok(None)
             }
         };
@@ -111,10 +118,11 @@ impl Pcapng {
                 }
             }
             Ok(None) => {}
-            Err(needed) => self.too_short(kind, needed, block.len(), position, sink),
+            Err(needed) => self.too_short(kind, needed, bytes.len(), position, sink),
         }
-        if let Some(odd) = odd {
-            self.say(Problem::BAD_BLOCK, position, odd, sink);
+        if let Some(detail) = odd {
+            let offset = self.offset + position as u64;
+            sink.ledger.problem(sink.file, Found { code: Problem::BAD_BLOCK, offset, record, detail });
         }
         None
     }
@@ -162,13 +170,10 @@ impl Pcapng {
         }
         self.section_before = std::mem::take(&mut self.section);
         let version = if big { Words::<true>::half(block, 12) } else { Words::<false>::half(block, 12) };
+        self.foreign = version != Some(1);
         if let Some(version) = version.filter(|version| *version != 1) {
-            self.say(
-                Problem::BAD_BLOCK,
-                position,
-                format!("a section states the format version {version}; it was read as version 1"),
-                sink,
-            );
+            let detail = format!("a section states the format version {version}, which is not known; it was left out");
+            self.say(Problem::BAD_BLOCK, position, detail, sink);
         }
         let tail = block.get(SECTION_HEAD..block.len() - TRAILER).unwrap_or_default();
         let overrun = if big { self.on_writer(Options::<true>::new(tail)) } else { self.on_writer(Options::<false>::new(tail)) };
@@ -247,7 +252,9 @@ impl Pcapng {
             return Err(NEEDED);
         };
         let room = body.len() - NEEDED;
-        let bytes = &body[NEEDED..NEEDED + room.min(captured as usize)];
+        // Of a length that lies, the frame's own is the better one; what is behind it is padding.
+        let length = if captured as usize > room { room.min(original as usize) } else { captured as usize };
+        let bytes = &body[NEEDED..NEEDED + length];
         let options = body.get(NEEDED + bytes.len().next_multiple_of(4)..).unwrap_or_default();
         let (interface, drops) = if kind == block::OBSOLETE_PACKET {
             let id = Words::<BIG>::half(body, 0).unwrap_or(u16::MAX);
