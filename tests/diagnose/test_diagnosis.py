@@ -10,7 +10,7 @@ import pytest
 from trustbed.diagnose import CAUSES, FLAGS, TOO_SHORT, VERDICTS, Cause, Diagnosis, Evidence, Shares, Verdict, diagnose
 from trustbed.diagnose.confidence import CONFIDENCE
 from trustbed.diagnose.rules import RULES
-from trustbed.diagnose.verdicts import DOUBTED, VERDICT_OF, WHAT, headline
+from trustbed.diagnose.verdicts import IMPOSSIBLE_RATE, VERDICT_OF, WHAT, headline
 from trustbed.diagnose.wording import NEXT_STEP
 
 
@@ -24,7 +24,7 @@ def test_the_lists_are_complete() -> None:
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_headlines_are_short(cause: Cause, verdict: Verdict) -> None:
     assert 10 < len(headline(cause, verdict)) <= 60
-    assert len(DOUBTED) <= 60
+    assert len(IMPOSSIBLE_RATE) <= 60
 
 
 def reasons(evidence: Evidence, **changes: Any) -> tuple[str, ...]:  # noqa: ANN401 - any field of the evidence

@@ -118,6 +118,17 @@ def test_flags(healthy: Evidence) -> None:
     assert flags(**full) == ()
 
 
+def test_a_queue_does_not_explain_an_idle_sender(healthy: Evidence) -> None:
+    # A server that answers a request now and then: the RTT varies, and hardly anything is ever in flight.
+    idle = replace(healthy, rtt_seconds=0.03, throughput_bytes_per_second=1448 / 0.03 * 0.99)
+    diagnosis = diagnose(idle)
+    assert (diagnosis.cause, diagnosis.verdict, diagnosis.flags) == ("network_congestion", "review", ("mostly_idle",))
+    assert diagnosis.reasons[2] == "on average less than one packet was in flight: it was idle most of the time"
+    assert diagnosis.headline == "delayed, perhaps by a queue — look before use"
+    busy = diagnose(replace(idle, throughput_bytes_per_second=1448 / 0.03 * 1.01))
+    assert (busy.cause, busy.verdict, busy.flags) == ("network_congestion", "trust", ())
+
+
 def test_an_impossible_rate_takes_the_trust_away(healthy: Evidence) -> None:
     impossible: tuple[dict[str, Any], ...] = ({"throughput_bytes_per_second": 3.6e6}, {"capacity_bytes_per_second": 2.8e6})
     for changes in impossible:

@@ -229,6 +229,11 @@ LOSS_PRESENT = Condition(
 CLEAN_PATH = Condition(
     "loss < {loss_negligible:.1%} and i < {inflation:g}, or unknown", _clean_path, lambda c: f"{_loss(c)}, {_inflation(c)}"
 )
+MOSTLY_IDLE = Condition(
+    "X·R < p: less than {packets_in_flight_least:g} packet in flight on average",
+    lambda c: below(c.numbers.packets_in_flight, c.thresholds.packets_in_flight_least),
+    lambda c: f"packets in flight = {number_words(c.numbers.packets_in_flight)}",
+)
 SLOW_START = Condition(
     "ended without loss before slow start could reach its bound",
     lambda c: bool(c.evidence.slow_start),

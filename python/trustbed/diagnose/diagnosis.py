@@ -30,13 +30,15 @@ FLAGS: dict[str, str] = {
     "isolated_oversize_spacing": "one pause exceeded the base RTT, but pauses as a whole are not oversize",
     "exceeds_window_bound": "faster than window and RTT allow: one of them is wrong, so trust becomes review",
     "exceeds_capacity": "faster than the capacity given allows: it is wrong, so trust becomes review",
+    "mostly_idle": "less than one packet was in flight on average: a queue alone did not set the speed, so trust becomes review",
     "self_queueing": "the transfer filled the link and inflated its own RTT",
     "kernel_rwnd_limited": "the sender's kernel says that the receive window limited it for half of its busy time or more",
     "sndbuf_limited": "the sender's kernel says that the send buffer limited it for half of its busy time or more",
 }
 """Every flag that a diagnosis itself raises; the codes of applied limits come on top."""
 
-DOUBTFUL = frozenset({"exceeds_window_bound", "exceeds_capacity"})
+IMPOSSIBLE = frozenset({"exceeds_window_bound", "exceeds_capacity"})
+DOUBTFUL = IMPOSSIBLE | {"mostly_idle"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +108,7 @@ def diagnose(
         verdict=verdict,
         flags=all_flags,
         rule=rule.name,
-        headline=headline(rule.cause, verdict, doubted=doubted),
+        headline=headline(rule.cause, verdict, impossible=doubted and not IMPOSSIBLE.isdisjoint(raised)),
         reasons=(*reasons_of(rule.cause, case), *(f"capture: {applied.limit.wording(thresholds)}" for applied in limits)),
         next_step=NEXT_STEP[rule.cause],
         numbers=case.numbers,

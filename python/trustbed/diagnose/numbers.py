@@ -35,6 +35,7 @@ class Numbers:
     ratio: float | None
     rtt_inflation: float | None
     packet_period_seconds: float | None
+    packets_in_flight: float | None
     oversize: bool | None
     loss_bound: bool
     loss_model_refuted: bool
@@ -68,6 +69,7 @@ def derive(evidence: Evidence, thresholds: Thresholds) -> Numbers:
         ratio=_ratio(throughput, expected, x1, thresholds),
         rtt_inflation=_quotient(rtt, rtt_base) if rtt and rtt_base else None,
         packet_period_seconds=period,
+        packets_in_flight=_quotient(throughput * rtt, payload) if throughput and rtt and payload else None,
         oversize=_oversize(evidence, period, thresholds),
         loss_bound=_is_loss_bound(x1, x2, x3, thresholds),
         loss_model_refuted=refuted,

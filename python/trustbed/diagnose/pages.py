@@ -40,6 +40,7 @@ _NUMBERS = """\
 | X₃ = C·p/P | what the capacity allows |
 | r = X / min(X₁, X₂, X₃) | share of the expected throughput; unknown bounds left out; without X₁ only r ≥ {explained_ratio:g} counts |
 | i = R / R₀ | inflation of the RTT |
+| X·R / p | packets in flight on average (Little's law) |
 | T_pkt = P·R₀ / W | time per packet of an ideal, self-clocked sender |
 | f, h | shares of the transfer: in pauses longer than R₀; with data withheld under an open window |
 

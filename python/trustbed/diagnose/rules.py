@@ -94,7 +94,7 @@ STAGES: tuple[Stage, ...] = (
             Rule("application_paused", "sender_application_limited", (on.OVERSIZE, on.APPLICATION_IDLE)),
             Rule("sender_held_back", "host_scheduling", (on.OVERSIZE,)),
             Rule("loss_slowed", "network_loss", (on.LOSS, on.NOT_INFLATED)),
-            Rule("queue_slowed", "network_congestion", (on.INFLATED,)),
+            Rule("queue_slowed", "network_congestion", (on.INFLATED,), flag="mostly_idle", flag_when=on.MOSTLY_IDLE),
             Rule("still_starting", "slow_start", (on.SLOW_START,)),
             Rule("nothing_explains", "unexplained"),
         ),

@@ -96,6 +96,11 @@ class Thresholds:
     capacity_exceeded: float = _value(
         1.1, "throughput above this multiple of the capacity bound shows that the capacity given is wrong", "as window_exceeded"
     )
+    packets_in_flight_least: float = _value(
+        1.0,
+        "a sender with fewer packets in flight on average was idle most of the time, so a queue alone did not set its speed",
+        "Little's law: X·R bytes are in flight on average, and a sender that waits for the path has at least one packet there",
+    )
     loss_decisive: float = _value(0.005, "loss rate that explains a deficit by itself", "EC2: 0.42 % to 1.7 % on lossy paths; provisional")
     loss_heavy: float = _value(0.01, "loss rate at which the loss verdict gains confidence", "EC2")
     loss_negligible: float = _value(0.001, "below this loss rate a host verdict gains confidence", "VTN: 0.015 % and less on clean paths")

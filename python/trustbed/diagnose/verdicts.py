@@ -98,11 +98,11 @@ SPECIAL: Mapping[tuple[Cause, Verdict], str] = MappingProxyType(
 )
 
 
-DOUBTED = "faster than its window or link allows — look before use"
+IMPOSSIBLE_RATE = "faster than its window or link allows — look before use"
 
 
-def headline(cause: Cause, verdict: Verdict, *, doubted: bool = False) -> str:
-    """The verdict in at most 60 characters; ``doubted`` when an impossible rate took the trust away."""
-    if doubted:
-        return DOUBTED
+def headline(cause: Cause, verdict: Verdict, *, impossible: bool = False) -> str:
+    """The verdict in at most 60 characters; ``impossible`` when an impossible rate took the trust away."""
+    if impossible:
+        return IMPOSSIBLE_RATE
     return SPECIAL.get((cause, verdict)) or f"{WHAT[cause]} — {ADVICE[verdict]}"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from trustbed.diagnose.causes import Cause
-from trustbed.diagnose.conditions import Case, at_least
+from trustbed.diagnose.conditions import MOSTLY_IDLE, UNEXPLAINED, Case, at_least
 from trustbed.diagnose.units import count_words, percent_words, rate_words, seconds_words
 
 NEXT_STEP: Mapping[Cause, str] = MappingProxyType(
@@ -44,6 +44,8 @@ def reasons_of(cause: Cause, case: Case) -> tuple[str, ...]:
         return (_rate(case), _pauses(case), _path(case), *_cpu(case), *_application(case))
     if cause == "slow_start":
         return (_rate(case), "no packet was lost, and it ended before slow start could reach its bound", _path(case))
+    if cause == "network_congestion" and UNEXPLAINED.holds(case) and MOSTLY_IDLE.holds(case):
+        return (_rate(case), _path(case), "on average less than one packet was in flight: it was idle most of the time")
     return (_rate(case), _path(case), _pauses(case))
 
 
