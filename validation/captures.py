@@ -1,0 +1,71 @@
+"""Which captures are compared, and which are not and why."""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from validation.records import DamagedError, NotACaptureError, Record, contents, records
+
+SUFFIXES = (".pcap", ".pcapng", ".dmp", ".cap", ".snoop", ".pcap.gz", ".pcapng.gz", ".dmp.gz", ".snoop.gz")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A capture file and the name it goes by in the report."""
+
+    name: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A capture that is not compared, and why."""
+
+    name: str
+    why: str
+
+
+def project() -> Path:
+    """The project's root."""
+    return Path(__file__).resolve().parent.parent
+
+
+def folders() -> list[tuple[str, Path]]:
+    """Where captures are: the traces (TRUSTBED_TRACES, else ../shared/traces) and the recordings, with the name each goes by."""
+    root = project()
+    traces = Path(os.environ.get("TRUSTBED_TRACES", root.parent / "shared" / "traces"))
+    recordings = root.parent / "shared" / "recordings"
+    found = [("traces", traces), ("recordings", recordings if recordings.is_dir() else root / "recordings")]
+    return [(name, folder) for name, folder in found if folder.is_dir()]
+
+
+def sources() -> list[Source]:
+    """Every capture file, in the order of their names."""
+    return [
+        Source(f"{name}/{path.relative_to(folder)}", path)
+        for name, folder in folders()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name.endswith(SUFFIXES)
+    ]
+
+
+def load(source: Source) -> list[Record] | Unread:
+    """All records of a capture, or why it is not compared.
+
+    A file that stops making sense is not compared: tcptrace and tshark stop there, each at its own place, while trustbed goes on.
+    """
+    try:
+        return list(records(contents(source.path)))
+    except NotACaptureError as error:
+        return Unread(source.name, f"neither pcap nor pcapng ({error})")
+    except DamagedError as error:
+        return Unread(source.name, f"damaged: {error}")
+    except (EOFError, OSError) as error:
+        return Unread(source.name, f"damaged: {error}")
+
+
+def opens_with_wireshark(path: Path) -> bool:
+    """Whether capinfos reads the whole file."""
+    done = subprocess.run(["capinfos", "-Mc", str(path)], capture_output=True, check=False)
+    return done.returncode == 0

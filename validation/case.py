@@ -1,0 +1,119 @@
+"""What a reason's predicate may look at: one packet, one round-trip sample or one frame's flags, in its connection."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from validation.connections import Connection
+from validation.packets import ACK, Packet
+from validation.stream import Stream
+from validation.tshark_rules import Situation
+
+
+def forward(a: int, b: int) -> int:
+    """Signed distance from sequence number `b` to `a`, modulo 2³²."""
+    distance = (a - b) & 0xFFFFFFFF
+    return distance - (1 << 32) if distance >= 1 << 31 else distance
+
+
+def overlap(packet: Packet, start: int, end: int) -> int:
+    """How many bytes of a packet's payload lie in [start, end) of the sequence space."""
+    left = forward(packet.seq, start)
+    return max(0, min(left + packet.payload, forward(end, start)) - max(left, 0))
+
+
+@dataclass(slots=True)
+class History:
+    """The packets of one connection in file order, as the tools meet them."""
+
+    connection: Connection
+    packets: list[Packet]
+    places: dict[int, int]
+
+    @classmethod
+    def of(cls, connection: Connection) -> "History":
+        """The history of a connection."""
+        packets = sorted(connection.packets, key=lambda packet: packet.frame)
+        return cls(connection, packets, {packet.frame: place for place, packet in enumerate(packets)})
+
+    def packet(self, frame: int) -> Packet:
+        """The packet of that number."""
+        return self.packets[self.places[frame]]
+
+    def holds(self, frame: int) -> bool:
+        """Whether the connection has that packet."""
+        return frame in self.places
+
+    def before(self, packet: Packet) -> Iterator[Packet]:
+        """Earlier packets of the connection, the latest first."""
+        for place in range(self.places[packet.frame] - 1, -1, -1):
+            yield self.packets[place]
+
+    def sent_before(self, packet: Packet) -> Iterator[Packet]:
+        """Earlier packets of the same sender, the latest first."""
+        return (other for other in self.before(packet) if other.sender == packet.sender)
+
+    def received_before(self, packet: Packet) -> Iterator[Packet]:
+        """Earlier packets of the peer, the latest first."""
+        return (other for other in self.before(packet) if other.sender != packet.sender)
+
+    def between(self, first: Packet, last: Packet) -> list[Packet]:
+        """Packets after `first` up to and including `last`."""
+        return self.packets[self.places[first.frame] + 1 : self.places[last.frame] + 1]
+
+    def highest_ack_before(self, packet: Packet, of: tuple[str, int]) -> int | None:
+        """The highest acknowledgement number that an endpoint sent before a packet."""
+        highest: int | None = None
+        for other in self.before(packet):
+            if other.sender == of and other.has(ACK) and (highest is None or forward(other.ack, highest) > 0):
+                highest = other.ack
+        return highest
+
+
+@dataclass(frozen=True, slots=True)
+class PacketCase:
+    """A packet that a tool counts otherwise than trustbed."""
+
+    packet: Packet
+    history: History
+
+    @property
+    def stream(self) -> Stream:
+        """What trustbed's definitions say about the packet's direction."""
+        return self.history.connection.streams[self.packet.sender]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleCase:
+    """A round-trip time that only one side takes: from `segment` to `ack`."""
+
+    segment: Packet
+    ack: Packet
+    by_tool: bool
+    history: History
+
+    @property
+    def stream(self) -> Stream:
+        """What trustbed's definitions say about the direction of the data."""
+        return self.history.connection.streams[self.segment.sender]
+
+
+@dataclass(frozen=True, slots=True)
+class FlagCase:
+    """A frame whose flags differ: `expected` by trustbed's classes, `observed` from tshark; `stream_began` is the first frame of its tshark stream."""
+
+    packet: Packet
+    expected: frozenset[str]
+    observed: frozenset[str]
+    situation: Situation
+    history: History
+    stream_began: int = 1
+
+    @property
+    def stream(self) -> Stream:
+        """What trustbed's definitions say about the packet's direction."""
+        return self.history.connection.streams[self.packet.sender]
+
+    @property
+    def peer(self) -> Stream:
+        """… and about the opposite direction."""
+        return self.history.connection.streams[self.packet.receiver]
