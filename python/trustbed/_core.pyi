@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+__all__ = ["Analysis", "CaptureError", "Table", "analyze", "parse_rate", "schemas"]
+
 class CaptureError(Exception):
     """A capture cannot be read at all. ``message`` says what and where, ``hint`` what to do."""
 

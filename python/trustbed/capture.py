@@ -172,7 +172,7 @@ class Capture:
             raise ValueError(f"no table {table!r}: analyze(..., samples=True) keeps it")
         if table not in self.tables:
             raise ValueError(f"no table {table!r}: {', '.join(self.tables)}")
-        reader = pa.RecordBatchReader.from_stream(getattr(self._analysis, table))
+        reader = schemas.ordered(pa.RecordBatchReader.from_stream(getattr(self._analysis, table)))
         return self._judged(reader) if table == "transfers" else reader
 
     def _judged(self, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:

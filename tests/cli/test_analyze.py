@@ -77,6 +77,7 @@ def test_strict_counts_records_that_should_have_been_measured(run: Run, made: Ma
 
 def test_what_cannot_be_read_is_one_error_and_one_hint(run: Run) -> None:
     error = CaptureError("not a capture, x.txt", "text files hold no packets")
+    error.message, error.hint = error.args
     ended = run(error, "analyze", "x.txt")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == "error: not a capture, x.txt\nhint: text files hold no packets\n"
@@ -89,7 +90,7 @@ def test_our_own_mistakes_are_not_dressed_up(run: Run) -> None:
 
 def test_an_interrupt_leaves_nothing_and_says_so(run: Run, tmp_path: Path) -> None:
     ended = run(KeyboardInterrupt(), "analyze", "x.pcap", "--out", str(tmp_path / "tables"), "--junit", str(tmp_path / "junit.xml"))
-    assert (ended.code, ended.out, ended.err) == (130, "", "interrupted, nothing was written\n")
+    assert (ended.code, ended.out, ended.err) == (130, "", "interrupted, nothing was left half-written\n")
     assert list(tmp_path.iterdir()) == []
 
 

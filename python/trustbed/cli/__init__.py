@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _leave_stdout()
         return READER_GONE
     except KeyboardInterrupt:
-        print("\ninterrupted, nothing was written" if sys.stderr.isatty() else "interrupted, nothing was written", file=sys.stderr)
+        tell_interrupted()
         return INTERRUPTED
     return code
 
@@ -87,6 +87,11 @@ def _verb(verb: str, rest: list[str]) -> int:
 def _complain(message: str, hint: str, code: int) -> int:
     print(f"error: {message}\nhint: {hint}", file=sys.stderr)
     return code
+
+
+def tell_interrupted() -> None:
+    """The one line after Ctrl-C, below the ``^C`` that the terminal shows."""
+    print(f"{os.linesep if sys.stderr.isatty() else ''}interrupted, nothing was left half-written", file=sys.stderr, flush=True)
 
 
 def _leave_stdout() -> None:

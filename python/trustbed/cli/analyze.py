@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import os
 import shlex
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from trustbed.cli import DISCARD, ERROR, FINE, REVIEW, arguments, progress
+from trustbed.cli import DISCARD, ERROR, FINE, INTERRUPTED, REVIEW, arguments, interrupt, progress, tell_interrupted
 
 if TYPE_CHECKING:
     from trustbed.capture import Capture
@@ -58,10 +59,16 @@ def read(options: argparse.Namespace, captures: Sequence[str], *, samples: bool 
         "samples": samples,
         "series": series,
     }
-    if not progress.wanted(quiet=options.quiet):
-        return analyze(captures, **asked)
-    with progress.Progress(captures[0]) as bar:
-        return analyze(captures, **asked, progress=bar)
+    with interrupt.ends_waiting(_give_up):
+        if not progress.wanted(quiet=options.quiet):
+            return analyze(captures, **asked)
+        with progress.Progress(captures[0]) as bar:
+            return analyze(captures, **asked, progress=bar)
+
+
+def _give_up() -> NoReturn:
+    tell_interrupted()
+    os._exit(INTERRUPTED)  # the main thread is stuck in a read; nothing has been written yet
 
 
 def _check_places(options: argparse.Namespace) -> None:

@@ -61,6 +61,13 @@ ABOUT: Mapping[str, str] = {
 }
 
 
+def ordered(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """The same rows, each field's metadata in one order: it arrives in any, and would make equal tables different files."""
+    fields = [field.with_metadata(dict(sorted((field.metadata or {}).items(), reverse=True))) for field in reader.schema]
+    schema = pa.schema(fields)
+    return pa.RecordBatchReader.from_batches(schema, (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in reader))
+
+
 def from_rows(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
     """A table of plain rows; a missing key is null."""
     kept = list(rows)

@@ -25,6 +25,10 @@ FINDINGS = 6
 _PLAIN = Paint()
 _SEVERITIES = ("error", "warning", "info")
 _INDENT = 9
+_AMOUNTS = 35
+"""Width of bytes, time and throughput."""
+_LEAST_ENDS = 45
+"""From this width on long addresses are cut to fit their column; in less they get a line of their own."""
 
 _PLACE_FROM = {
     "given": "as given",
@@ -88,7 +92,7 @@ def _quality(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
     about_one = len(overview.findings) - len(about_all)
     if not about_all:
         if about_one:
-            yield f"{words.counted(about_one, 'finding')} about single transfers (--json and --report show them)"
+            yield from _wrapped(f"{words.counted(about_one, 'finding')} about single transfers (--json and --report show them)", width)
         return
     yield paint("strong", "Capture quality")
     grave = sorted(
@@ -103,7 +107,8 @@ def _quality(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
     left = max(0, len(grave) - FINDINGS) + max(0, len(notes) - FINDINGS)
     more = [f"{left} more" if left else "", f"{about_one} about single transfers" if about_one else ""]
     if any(more):
-        yield f"{'':{_INDENT}}… and {' and '.join(part for part in more if part)} (--json and --report show them)"
+        text = f"… and {' and '.join(part for part in more if part)} (--json and --report show them)"
+        yield from _wrapped(text, width, first=" " * _INDENT, rest=" " * _INDENT)
 
 
 def _finding(finding: Row, width: int, paint: Paint) -> Iterator[str]:
@@ -123,26 +128,31 @@ def _transfers(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
     if not listed:
         return
     name_width = max(8, *(len(row["transfer"]) for row in listed))
-    ends_width = width - _INDENT - name_width - 2 - 32
-    yield paint(
-        "faint", f"{'VERDICT':<{_INDENT}}{'TRANSFER':<{name_width}}  {'FROM → TO':<{ends_width}}{'BYTES':>9}{'TIME':>9}{'THROUGHPUT':>14}"
-    )
+    room = width - _INDENT - name_width - 2 - _AMOUNTS
+    beside = room >= _LEAST_ENDS or max(len(_ends(row, None)) for row in listed) <= room
+    title = f"{'FROM → TO' if beside else '':<{room}}{'BYTES':>9}{'TIME':>12}{'THROUGHPUT':>14}"
+    yield paint("faint", f"{'VERDICT':<{_INDENT}}{'TRANSFER':<{name_width}}  {title}")
     for place, row in enumerate(listed):
         if place and place < IN_FULL:
             yield ""
-        yield paint(row["verdict"], f"{row['verdict']:<{_INDENT}}") + _numbers(row, name_width, ends_width)
+        ends = _ends(row, room) if beside else ""
+        yield paint(row["verdict"], f"{row['verdict']:<{_INDENT}}") + f"{row['transfer']:<{name_width}}  {ends:<{room}}{_amounts(row)}"
+        if not beside:
+            yield " " * _INDENT + _ends(row, width - _INDENT)
         yield from _why(row, width, paint, in_full=place < IN_FULL, placed=_is_uniform(overview))
     left = overview.judged - len(listed)
     if left > 0:
         yield f"… and {words.counted(left, 'transfer')} more (--json has them all)"
 
 
-def _numbers(row: Row, name_width: int, ends_width: int) -> str:
-    half = max((ends_width - 4) // 2, 14)
-    ends = f"{words.endpoint(row['src'], row['src_port'], half)} → {words.endpoint(row['dst'], row['dst_port'], half)}"
-    rate = words.rate(row.get("throughput_bytes_per_second"))
+def _ends(row: Row, width: int | None) -> str:
+    half = None if width is None else (width - 4) // 2
+    return f"{words.endpoint(row['src'], row['src_port'], half)} → {words.endpoint(row['dst'], row['dst_port'], half)}"
+
+
+def _amounts(row: Row) -> str:
     size, time = words.size(row.get("unique_bytes")), words.duration(row.get("duration_seconds"))
-    return f"{row['transfer']:<{name_width}}  {ends:<{ends_width}}{size:>9}{time:>9}{rate:>14}".rstrip()
+    return f"{size:>9}{time:>12}{words.rate(row.get('throughput_bytes_per_second')):>14}"
 
 
 def _why(row: Row, width: int, paint: Paint, *, in_full: bool, placed: bool) -> Iterator[str]:
@@ -185,9 +195,8 @@ def _next(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
     if "-" in overview.files:
         files = "CAPTURE"
     steps = [f"trustbed explain {files} {overview.transfers[0]['transfer']}", f"trustbed analyze {files} --report report.html"]
-    said = ["the rule and every number behind the first verdict", "the same with charts, to read in a browser"]
+    said = ["the rule that decided, number by number", "the same with charts, for the browser"]
     column = max(len(step) for step in steps) + 2
-    for number, (step, meaning) in enumerate(zip(steps, said, strict=True)):
-        head = "Next: " if number == 0 else "      "
-        fits = len(head) + column + len(meaning) <= width
+    fits = len("Next: ") + column + max(len(meaning) for meaning in said) <= width
+    for head, step, meaning in zip(("Next: ", "      "), steps, said, strict=True):
         yield paint("faint", head) + (f"{step:<{column}}{meaning}" if fits else step)

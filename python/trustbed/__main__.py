@@ -1,0 +1,7 @@
+"""``python -m trustbed`` is ``trustbed``."""
+
+import sys
+
+from trustbed.cli import main
+
+sys.exit(main())

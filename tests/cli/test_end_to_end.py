@@ -1,0 +1,166 @@
+"""The program as people run it: files and pipes in, exit codes and whole files out."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+TRUSTBED = [sys.executable, "-m", "trustbed"]
+EMPTY = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
+
+
+def trustbed(*words: str | Path, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([*TRUSTBED, *map(str, words)], input=stdin, capture_output=True, check=False)
+
+
+def complaint(done: subprocess.CompletedProcess[bytes]) -> tuple[str, str]:
+    """The error and the hint: the only two lines on standard error."""
+    assert done.stdout == b""
+    error, hint = done.stderr.decode().splitlines()
+    assert error.startswith("error: ")
+    assert hint.startswith("hint: ")
+    return error, hint
+
+
+@pytest.fixture
+def quota(recordings: Path) -> Path:
+    return recordings / "guest-quota.sender.pcap.gz"
+
+
+def test_a_starved_guest_is_discarded(quota: Path) -> None:
+    done = trustbed("analyze", quota, "--workload", "bulk", "--fail-on", "discard")
+    assert done.returncode == 4
+    assert done.stderr == b""
+    text = done.stdout.decode()
+    assert "\ndiscard  12.1 " in text
+    assert "host_scheduling" in text
+    assert max(len(line) for line in text.splitlines() if not line.startswith(("Next", "      trustbed"))) <= 100
+    assert "\x1b" not in text
+
+
+def test_standard_input_is_read_like_a_file(quota: Path) -> None:
+    from_file = json.loads(trustbed("analyze", quota, "--json").stdout)
+    from_pipe = json.loads(trustbed("analyze", "-", "--json", stdin=gzip.decompress(quota.read_bytes())).stdout)
+    for part in ("transfers", "connections", "summary"):
+        assert from_pipe[part] == from_file[part]
+
+
+def test_tables_are_the_same_bytes_for_any_number_of_workers(quota: Path, tmp_path: Path) -> None:
+    for workers in ("1", "2", "7"):
+        assert trustbed("analyze", quota, "--workers", workers, "--out", tmp_path / workers, "--samples", "--csv", "-q").returncode == 0
+    names = sorted(path.name for path in (tmp_path / "1").iterdir())
+    assert {name.partition(".")[0] for name in names} == {
+        "connections",
+        "findings",
+        "rtt",
+        "segments",
+        "skips",
+        "spacing",
+        "transfers",
+        "trustbed",
+    }
+    for name in names:
+        if name != "trustbed.json":
+            assert len({(tmp_path / workers / name).read_bytes() for workers in ("1", "2", "7")}) == 1, name
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(quota: Path) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m trustbed analyze {quota} --json | head -c 20 >/dev/null; echo ${{PIPESTATUS[0]}}",
+        shell=True,
+        executable="/bin/bash",
+        capture_output=True,
+        check=True,
+    )
+    assert done.stderr == b""
+    assert done.stdout.splitlines()[-1] == b"141"
+
+
+def test_an_interrupt_ends_it_cleanly(tmp_path: Path) -> None:
+    words = ["analyze", "-", "--out", str(tmp_path / "tables"), "--junit", str(tmp_path / "junit.xml")]
+    with subprocess.Popen([*TRUSTBED, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(EMPTY)
+        process.stdin.flush()
+        time.sleep(1.5)  # until it waits for the first packet
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 130
+        assert process.stderr.read() == b"interrupted, nothing was left half-written\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("text.pcap", b"no packets here\n" * 10),
+        ("zero.pcap", b""),
+        ("magic.pcap", b"\x00\x01\x02\x03" * 20),
+        ("cut.pcap", EMPTY[:20]),
+        ("text.pcap.gz", gzip.compress(b"no packets here\n")),
+    ],
+)
+def test_what_is_no_capture_is_one_clear_error(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    done = trustbed("analyze", path)
+    assert done.returncode == 1
+    error, _ = complaint(done)
+    assert name in error
+
+
+def test_a_file_that_is_not_there_and_a_folder_are_one_clear_error(tmp_path: Path) -> None:
+    for path in (tmp_path / "nowhere.pcap", tmp_path):
+        done = trustbed("analyze", path)
+        assert done.returncode == 1
+        assert path.name in complaint(done)[0]
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not Path("/usr/bin/setpriv").exists(), reason="root reads everything, and setpriv is not there")
+def test_a_file_that_may_not_be_read_is_one_clear_error(tmp_path: Path) -> None:
+    path = tmp_path / "secret.pcap"
+    path.write_bytes(EMPTY)
+    path.chmod(0)
+    drop = ["/usr/bin/setpriv", "--bounding-set", "-all", "--inh-caps", "-all"] if os.geteuid() == 0 else []
+    done = subprocess.run([*drop, *TRUSTBED, "analyze", str(path)], capture_output=True, check=False)
+    assert done.returncode == 1
+    assert "secret.pcap" in complaint(done)[0]
+
+
+def test_a_cut_capture_is_analysed_and_the_cut_is_named(quota: Path, tmp_path: Path) -> None:
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(gzip.decompress(quota.read_bytes())[:-7])
+    done = trustbed("analyze", path, "--json")
+    assert done.returncode == 0
+    document = json.loads(done.stdout)
+    (problem,) = document["capture"]["problems"]
+    assert problem["file"].endswith("cut.pcap")
+    assert problem["offset"] > 0
+    assert any(finding["code"] == "read_problem" and str(problem["offset"]) in finding["message"] for finding in document["findings"])
+
+    strict = trustbed("analyze", path, "--strict", "-q")
+    assert strict.returncode == 1
+    assert f"byte {problem['offset']}" in complaint(strict)[0]
+
+
+def test_explain_and_analyze_agree(quota: Path) -> None:
+    done = trustbed("explain", quota, "12.1")
+    assert done.returncode == 0
+    assert "verdict discard" in " ".join(done.stdout.decode().split())
+
+
+def test_a_report_is_written_whole(quota: Path, tmp_path: Path) -> None:
+    done = trustbed("analyze", quota, "--report", tmp_path / "report.html", "-q")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.rstrip().endswith("</html>")
+    assert "12.1" in page
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

@@ -1,0 +1,100 @@
+"""Columns of text files: seconds, ISO 8601, no NaN, and everything else untouched."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from trustbed.report import columns
+from trustbed.report.folder import for_csv, regrouped
+
+BATCH = pa.RecordBatch.from_arrays(
+    [
+        pa.array([1_700_000_000_123_456_789, None, -1], pa.timestamp("ns", "UTC")),
+        pa.array([20_600_000, None, -5], pa.int64()),
+        pa.array([20_600_000.5, float("nan"), float("inf")], pa.float64()),
+        pa.array([[1_000_000_000, 2_500_000_000], None, []], pa.list_(pa.int64())),
+        pa.array([2**63, None, 0], pa.uint64()),
+        pa.array([["a", "b"], [], None], pa.list_(pa.string())),
+        pa.array(["x", None, "ü"], pa.string()),
+    ],
+    names=["start_ns", "rtt_min_ns", "rtt_mean_ns", "stall_gaps_ns", "bytes", "flags", "src"],
+)
+
+
+def test_rows_as_json_carries_them() -> None:
+    assert list(columns.text_rows(BATCH)) == [
+        {
+            "start": "2023-11-14T22:13:20.123456789Z",
+            "start_seconds": 1_700_000_000.123456789,
+            "rtt_min_seconds": 0.0206,
+            "rtt_mean_seconds": 0.0206000005,
+            "stall_gaps_seconds": [1.0, 2.5],
+            "bytes": 2**63,
+            "flags": ["a", "b"],
+            "src": "x",
+        },
+        {
+            "start": None,
+            "start_seconds": None,
+            "rtt_min_seconds": None,
+            "rtt_mean_seconds": None,
+            "stall_gaps_seconds": None,
+            "bytes": None,
+            "flags": [],
+            "src": None,
+        },
+        {
+            "start": "1969-12-31T23:59:59.999999999Z",
+            "start_seconds": -1e-9,
+            "rtt_min_seconds": -5e-9,
+            "rtt_mean_seconds": None,
+            "stall_gaps_seconds": [],
+            "bytes": 0,
+            "flags": None,
+            "src": "ü",
+        },
+    ]
+
+
+def test_a_slice_gives_the_same_rows_as_the_whole() -> None:
+    assert list(columns.text_rows(BATCH.slice(1))) == list(columns.text_rows(BATCH))[1:]
+
+
+def test_names_follow_the_values() -> None:
+    for field in BATCH.schema:
+        assert set(columns.text_names(field)) <= set(columns.for_text(BATCH).schema.names)
+
+
+def test_csv_joins_lists() -> None:
+    flat = for_csv(BATCH)
+    assert flat.column("flags").to_pylist() == ["a;b", "", None]
+    assert flat.column("stall_gaps_seconds").to_pylist() == ["1.0;2.5", None, ""]
+
+
+def test_facts_are_converted_at_every_depth() -> None:
+    facts = {
+        "first_ns": 1_700_000_000_000_000_001,
+        "clock_step_max_ns": None,
+        "share": float("nan"),
+        "files": [{"timestamp_resolution_ns": 1000, "name": "x"}],
+    }
+    assert columns.for_text_mapping(facts) == {
+        "first": "2023-11-14T22:13:20.000000001Z",
+        "first_seconds": 1_700_000_000.0,
+        "clock_step_max_seconds": None,
+        "share": None,
+        "files": [{"timestamp_resolution_seconds": 1e-6, "name": "x"}],
+    }
+
+
+@pytest.mark.parametrize("sizes", [[], [1], [3, 3, 3], [10], [1, 9, 2, 8], [4, 4, 4, 0, 1]])
+def test_row_groups_do_not_depend_on_the_batches(sizes: list[int]) -> None:
+    schema = pa.schema([("n", pa.int64())])
+    start, batches = 0, []
+    for size in sizes:
+        batches.append(pa.RecordBatch.from_arrays([pa.array(range(start, start + size), pa.int64())], schema=schema))
+        start += size
+    groups = list(regrouped(batches, schema, 4))
+    assert [value for group in groups for value in group.column("n").to_pylist()] == list(range(start))
+    assert [group.num_rows for group in groups] == [4] * (start // 4) + [start % 4] * (start % 4 > 0)

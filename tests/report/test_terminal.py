@@ -1,0 +1,167 @@
+"""The terminal summary: fits its width, worst first, the same without colour, nothing left out silently."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from trustbed.report import terminal
+from trustbed.report.overview import Overview
+from trustbed.report.paint import Paint
+
+SETTLED = "the CPU share of the sending host, or --workload bulk if the sender had data waiting all the time"
+Row = dict[str, Any]
+
+
+def transfer(number: int, verdict: str = "trust", **columns: Any) -> Row:  # noqa: ANN401 - any column
+    return {
+        "transfer": f"{number}.0",
+        "src": "10.0.0.1",
+        "src_port": 40_000 + number,
+        "dst": "10.0.0.2",
+        "dst_port": 5201,
+        "at": "sender",
+        "at_from": "handshake",
+        "unique_bytes": 11_400_000,
+        "duration_seconds": 5.01,
+        "throughput_bytes_per_second": 2_275_000.0,
+        "verdict": verdict,
+        "cause": "host_scheduling",
+        "confidence": 0.9,
+        "headline": "the sending machine stood still — do not use",
+        "reasons": [
+            "13.1 Mbit/s where window and delay allow 30.3 Mbit/s (43 %)",
+            "for 80 % of the time it was allowed to send and did not",
+            "no packet lost",
+        ],
+        "alternatives": [],
+        **columns,
+    }
+
+
+def finding(severity: str, message: str = "12 packets dropped while capturing", scope: str = "capture") -> Row:
+    return {
+        "code": "x",
+        "severity": severity,
+        "scope": scope,
+        "message": message,
+        "meaning": f"What {severity} means.",
+        "next_step": "look",
+    }
+
+
+def overview(transfers: Iterable[Row] = (), *, verdicts: dict[str, int] | None = None, **parts: Any) -> Overview:  # noqa: ANN401 - any part
+    listed = list(transfers)
+    counts = {verdict: sum(row["verdict"] == verdict for row in listed) for verdict in ("discard", "review", "trust")}
+    facts = {"packets": 11_804, "first_seconds": 1_700_000_000.0, "last_seconds": 1_700_000_006.02}
+    given = {"name": "server.pcap", "files": ("server.pcap",), "facts": facts, "findings": [], "skips": [], "connections": 2, **parts}
+    return Overview(transfers=listed, verdicts=counts if verdicts is None else verdicts, **given)
+
+
+WIDE = overview(
+    [
+        transfer(
+            number,
+            verdict,
+            src="2001:db8:85a3:1234:5678:8a2e:370:7334",
+            dst="2001:db8:ffff:ffff:ffff:ffff:ffff:fffe",
+            alternatives=[{"cause": "sender_application_limited", "hint": "window full 42 % of the time " * 3, "settled_by": SETTLED}],
+        )
+        for number, verdict in enumerate(["discard"] * 3 + ["review"] * 10 + ["trust"] * 20, start=123_456)
+    ],
+    findings=[finding("error", "a long story " * 12), finding("info"), finding("warning"), finding("info", scope="123456.0")],
+    name="a-capture-with-a-name-that-goes-on-and-on-and-on-and-on-and-on-and-on-until-it-ends-at-some-point.pcapng.gz",
+)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 250])
+def test_no_line_is_wider_than_the_terminal_or_100_columns(columns: int) -> None:
+    for line in terminal.render(WIDE, columns=columns).splitlines():
+        if not line.startswith(("Next:", "      trustbed", "a-capture-with")):  # commands and names are not broken
+            assert len(line) <= min(columns, 100), line
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_colour_adds_nothing_but_colour(columns: int) -> None:
+    painted = terminal.render(WIDE, columns=columns, paint=Paint(on=True))
+    assert "\x1b[1;31mdiscard" in painted
+    assert re.sub("\x1b\\[[0-9;]*m", "", painted) == terminal.render(WIDE, columns=columns)
+
+
+def test_one_transfer_in_full() -> None:
+    lines = terminal.render(overview([transfer(1, "discard")])).splitlines()
+    assert lines == [
+        "server.pcap · 11,804 packets · 6.02 s · 2 connections",
+        "captured beside the sender (seen from the handshake)",
+        "",
+        "VERDICT  TRANSFER  FROM → TO                                         BYTES        TIME    THROUGHPUT",
+        "discard  1.0       10.0.0.1:40001 → 10.0.0.2:5201                  11.4 MB      5.01 s   18.2 Mbit/s",
+        "         The sending machine stood still — do not use (host_scheduling, confidence 0.90)",
+        "         · 13.1 Mbit/s where window and delay allow 30.3 Mbit/s (43 %)",
+        "         · for 80 % of the time it was allowed to send and did not",
+        "         · no packet lost",
+        "",
+        "Next: trustbed explain server.pcap 1.0                   the rule that decided, number by number",
+        "      trustbed analyze server.pcap --report report.html  the same with charts, for the browser",
+    ]
+
+
+def test_capture_quality_comes_before_the_verdicts_and_the_gravest_first() -> None:
+    findings = [
+        finding("info", "a note"),
+        finding("warning", "a doubt"),
+        finding("error", "a hole"),
+        finding("info", "about one", scope="1.0"),
+    ]
+    text = terminal.render(overview([transfer(1)], findings=findings))
+    assert text.index("a hole") < text.index("a doubt") < text.index("a note") < text.index("VERDICT")
+    assert "What error means." in text
+    assert "What info means." not in text
+    assert "about one" not in text
+    assert "1 about single transfers" in text
+
+
+def test_many_findings_are_counted() -> None:
+    text = terminal.render(overview(findings=[finding("warning", f"doubt {number}") for number in range(20)]))
+    assert text.count("doubt ") == terminal.FINDINGS
+    assert f"{20 - terminal.FINDINGS} more" in text
+
+
+def test_many_transfers_are_counted() -> None:
+    text = terminal.render(overview([transfer(number) for number in range(1, 51)], verdicts={"trust": 731, "not_judged": 12_345}))
+    assert text.count("\ntrust ") == terminal.LISTED
+    assert "… and 711 transfers more (--json has them all)" in text
+    assert "12,345 transfers too short to judge" in text
+
+
+def test_what_would_settle_an_open_question_is_said_once_for_all() -> None:
+    other = {"cause": "sender_application_limited", "hint": "no clear lean", "settled_by": SETTLED}
+    text = terminal.render(overview([transfer(1, alternatives=[other]), transfer(2, alternatives=[other]), transfer(3)]))
+    assert text.count("? or sender_application_limited: no clear lean") == 2
+    assert text.count("1.0, 2.0: the CPU share of the sending host") == 1
+
+
+def test_transfers_captured_at_different_places_each_say_where() -> None:
+    text = terminal.render(overview([transfer(1), transfer(2, at="unknown", at_from="none"), transfer(3, at="middle", at_from="given")]))
+    folded = " ".join(text.split())
+    assert "confidence 0.90; captured beside the sender (seen from the handshake))" in folded
+    assert "where it was captured is unknown: judged as if beside the sender" in folded
+    assert "captured between sender and receiver (as given)" in folded
+
+
+def test_unknown_numbers_are_question_marks() -> None:
+    text = terminal.render(overview([transfer(1, unique_bytes=None, duration_seconds=None, throughput_bytes_per_second=None)]))
+    row = next(line for line in text.splitlines() if line.startswith("trust"))
+    assert row.split()[-3:] == ["?", "?", "?"]
+
+
+def test_a_capture_without_transfers_says_so() -> None:
+    assert "No TCP transfer in this capture: there is nothing to judge." in terminal.render(overview())
+
+
+def test_files_with_blanks_can_be_pasted() -> None:
+    assert "trustbed explain 'my file.pcap' 1.0" in terminal.render(overview([transfer(1)], files=("my file.pcap",)))
+    assert "trustbed explain CAPTURE 1.0" in terminal.render(overview([transfer(1)], files=("-",)))
