@@ -84,6 +84,18 @@ def test_a_reader_that_goes_away_ends_it_quietly(quota: Path) -> None:
     assert done.stdout.splitlines()[-1] == b"141"
 
 
+def test_a_full_disk_behind_standard_output_is_an_error(quota: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*TRUSTBED, "analyze", str(quota), "--json"], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines()[0] == "error: no space left on device, standard output"
+
+
+def test_closed_streams_do_no_harm(quota: Path) -> None:
+    command = f"{sys.executable} -m trustbed analyze {quota} --fail-on discard >&- 2>&-"
+    assert subprocess.run(["/bin/bash", "-c", command], check=False).returncode == 4
+
+
 def test_an_interrupt_ends_it_cleanly(tmp_path: Path) -> None:
     words = ["analyze", "-", "--out", str(tmp_path / "tables"), "--junit", str(tmp_path / "junit.xml")]
     with subprocess.Popen([*TRUSTBED, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import trustbed
@@ -159,3 +161,39 @@ def test_charts_of_what_cannot_be_read_again_say_so(made: Make, rows: Mapping[st
     capture = Capture(made([rows["healthy"](1)]), Question(files=("-",)))
     with pytest.raises(ValueError, match="series=True"):
         capture.series("1.0")
+
+
+@pytest.fixture(scope="module")
+def quota() -> Capture:
+    recording = Path(__file__).resolve().parents[2] / "recordings" / "guest-quota.sender.pcap.gz"
+    return trustbed.analyze(recording, workload="bulk", samples=True)
+
+
+def test_a_recording_has_every_table(quota: Capture) -> None:
+    assert quota.tables == ("connections", "transfers", "findings", "skips", "rtt", "spacing", "segments")
+    for name in quota.tables:
+        table = getattr(quota, name)
+        assert isinstance(table, pa.Table)
+        assert table.schema == quota.stream(name).schema
+    samples = quota.rtt.filter((pc.field("kind") != "timestamp") & (pc.field("transfer") == "12.1"))
+    assert quota.transfer("12.1").row["rtt_samples"] == samples.num_rows > 3000
+
+
+def test_charts_are_drawn_from_a_second_reading(quota: Capture) -> None:
+    transfer = quota.transfer("12.1")
+    assert {"time_sequence", "throughput", "round_trip", "outstanding", "spacing", "distributions"} <= set(transfer.charts)
+    assert json.dumps(transfer.charts, allow_nan=False)
+    assert transfer.chart("round_trip").to_dict()["layer"]
+    with pytest.raises(KeyError, match="no chart 'pie'"):
+        transfer.chart("pie")
+
+
+def test_a_transfer_without_points_has_no_charts(quota: Capture) -> None:
+    (short, *_) = [row["transfer"] for row in quota.rows() if row["verdict"] == "not_judged"]
+    for spec in quota.transfer(short).charts.values():
+        assert json.dumps(spec, allow_nan=False)
+
+
+def test_a_capture_joins_a_page_that_tells_of_several(quota: Capture) -> None:
+    part = quota.for_page(name="starved", story="A guest.", beside="free", captures=5)
+    assert (part.title, part.beside, list(part.series)) == ("starved", "free", ["12.1"])

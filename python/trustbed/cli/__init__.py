@@ -19,6 +19,9 @@ FINE, ERROR, USAGE, REVIEW, DISCARD, INTERRUPTED, READER_GONE = 0, 1, 2, 3, 4, 1
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # started with the stream closed
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 lives until the interpreter ends
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that cannot show an arrow gets a question mark, not a traceback
             stream.reconfigure(errors="replace")
@@ -67,13 +70,17 @@ def _verb(verb: str, rest: list[str]) -> int:
             from trustbed.cli.explain import run
         else:
             raise arguments.unknown_command(verb, COMMANDS)
-        return run(rest)
+        code = run(rest)
+        sys.stdout.flush()
+        return code
     except arguments.Complaint as error:
         return _complain(error.message, error.hint, error.code)
     except (KeyboardInterrupt, BrokenPipeError):
         raise
     except OSError as error:
-        where = f", {error.filename}" if error.filename else ""
+        where = f", {error.filename}" if error.filename else ", standard output"
+        if not error.filename:
+            _leave_stdout()
         return _complain(f"{(error.strerror or str(error)).lower()}{where}", "nothing was left under the name that was asked for", ERROR)
     except MemoryError:
         return _complain("out of memory", "fewer workers (--workers 1) need less; --report and --samples need more", ERROR)
@@ -90,12 +97,13 @@ def _complain(message: str, hint: str, code: int) -> int:
 
 
 def tell_interrupted() -> None:
-    """The one line after Ctrl-C, below the ``^C`` that the terminal shows."""
-    print(f"{os.linesep if sys.stderr.isatty() else ''}interrupted, nothing was left half-written", file=sys.stderr, flush=True)
+    """The one line after Ctrl-C, in the place of the ``^C`` that a terminal shows."""
+    place = "\r\x1b[K" if sys.stderr.isatty() else ""
+    print(f"{place}interrupted, nothing was left half-written", file=sys.stderr, flush=True)
 
 
 def _leave_stdout() -> None:
-    """The reader is gone: what is still buffered must not raise again when the interpreter ends."""
+    """Standard output takes no more: what is still buffered must not raise again when the interpreter ends."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):

@@ -53,7 +53,7 @@ SKIPS = pa.schema(
 ABOUT: Mapping[str, str] = {
     "connections": "One row per TCP or UDP connection, in the order of their first packets.",
     "transfers": "One row per transfer: the data that one side of a TCP connection sends. The unit of diagnosis.",
-    "findings": "Checked statements about the capture and its transfers, the most severe first.",
+    "findings": "Checked statements: about the capture, then about hosts, then about single transfers.",
     "skips": "Records that were not measured, by reason. Nothing is skipped without a row here.",
     "rtt": "One row per RTT sample (`--samples`).",
     "spacing": "One row per spacing sample: receiving a packet to sending the next data (`--samples`).",
