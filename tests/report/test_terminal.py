@@ -165,3 +165,4 @@ def test_a_capture_without_transfers_says_so() -> None:
 def test_files_with_blanks_can_be_pasted() -> None:
     assert "trustbed explain 'my file.pcap' 1.0" in terminal.render(overview([transfer(1)], files=("my file.pcap",)))
     assert "trustbed explain CAPTURE 1.0" in terminal.render(overview([transfer(1)], files=("-",)))
+    assert "trustbed explain CAPTURE… 1.0" in terminal.render(overview([transfer(1)], files=("a", "b", "c")))

@@ -192,8 +192,8 @@ def _next(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
     if not overview.transfers:
         return
     files = " ".join(shlex.quote(file) for file in overview.files)
-    if "-" in overview.files:
-        files = "CAPTURE"
+    if "-" in overview.files or len(overview.files) > 2:
+        files = "CAPTURE" if len(overview.files) == 1 else "CAPTURE…"
     steps = [f"trustbed explain {files} {overview.transfers[0]['transfer']}", f"trustbed analyze {files} --report report.html"]
     said = ["the rule that decided, number by number", "the same with charts, for the browser"]
     column = max(len(step) for step in steps) + 2
