@@ -71,10 +71,11 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class PacketCase:
-    """A packet that a tool counts otherwise than trustbed."""
+    """A packet that tcptrace counts otherwise than trustbed; `tool_began` is the first frame of its connection there."""
 
     packet: Packet
     history: History
+    tool_began: int = 1
 
     @property
     def stream(self) -> Stream:

@@ -81,6 +81,9 @@ class Comparison:
         self.pairs = tcptrace_rules.trace(capture.packets)
         self.pair_of = {frame: pair for pair in self.pairs for side in pair.sides for frame in side.frames}
         self.wrong_pairs = self._wrong_pairs()
+        self.siblings: dict[tuple[Endpoint, Endpoint], list[Connection]] = defaultdict(list)
+        for connection in connections:
+            self.siblings[connection.endpoints].append(connection)
         self.analysis = tshark_rules.analyse(capture.packets)
         self.stream_frames: dict[tuple[int, Endpoint], set[int]] = defaultdict(set)
         for packet in capture.packets:
@@ -128,18 +131,23 @@ class Comparison:
         if any(key in self.wrong_pairs for key in involved):
             return [Finding("tcptrace", "connection", "unexplained", (), "the model of tcptrace does not give what it printed")]
         sides = [pair.side(endpoint) for pair in involved.values()]
-        findings = [self._cut_like_tcptrace(history, endpoint, stream, list(involved.values()))]
-        findings += _counts(history, stream, direction, sides)
-        findings += _round_trips(history, endpoint, stream, direction, sides)
+        own = {frame for frame in stream.frames if frame in self.pair_of}
+        findings = [self._cut("tcptrace", connection, own, [set(side.frames) for side in sides])]
+        findings += _counts(history, stream, direction, sides, {f: self.pair_of[f].first_frame for f in own})
+        findings += _round_trips(history, stream, direction, sides)
         return findings
 
-    def _cut_like_tcptrace(
-        self, history: History, endpoint: Endpoint, stream: Stream, pairs: list[tcptrace_rules.Pair]
-    ) -> Finding:
-        frames = {frame for pair in pairs for frame in pair.side(endpoint).frames}
-        own = {frame for frame in stream.frames if frame in self.pair_of}
-        groups = [set(pair.side(endpoint).frames) for pair in pairs]
-        return _cut("tcptrace", history, endpoint, own, frames, groups, sorted({packet.frame for packet in self.capture.packets}))
+    def _cut(self, tool: str, connection: Connection, own: set[int], groups: list[set[int]]) -> Finding:
+        """Whether the tool cuts the connection where trustbed does. `groups`: frames of this direction, by instance of the tool."""
+        theirs = set().union(*groups)
+        case = CutCase(connection, self.siblings[connection.endpoints], len(groups) > 1, bool(theirs - own))
+        if not case.split and not case.joined:
+            return Finding(tool, "connection", "equal")
+        names = [reason.name for reason in CUTS if reason.tool in (tool, "both") and reason.holds(case)]
+        if names:
+            return Finding(tool, "connection", "explained", tuple(names))
+        detail = f"{len(groups)} instances, {len(theirs - own)} packets of other instances"
+        return Finding(tool, "connection", "unexplained", (), detail)
 
     # tshark -----------------------------------------------------------------------------------------------------
 
@@ -151,7 +159,7 @@ class Comparison:
         streams = sorted({self.analysis.streams[f] for f in stream.frames if f in self.analysis.streams})
         groups = [self.stream_frames[number, endpoint] for number in streams]
         own = {f for f in stream.frames if f in self.analysis.streams}
-        findings = [_cut("tshark", history, endpoint, own, set().union(*groups), groups, [])]
+        findings = [self._cut("tshark", connection, own, groups)]
         findings += self._lengths(history, stream, direction, frames)
         findings += self._flags(connection, history, endpoint, stream, direction, frames)
         return findings
@@ -227,19 +235,6 @@ class Comparison:
         return found
 
 
-def _cut(
-    tool: str, history: History, endpoint: Endpoint, own: set[int], theirs: set[int], groups: list[set[int]], frames: list[int]
-) -> Finding:
-    """Whether the tool cuts the connection where trustbed does."""
-    if own == theirs and len(groups) <= 1:
-        return Finding(tool, "connection", "equal")
-    case = CutCase(tool, history, endpoint, own, groups)
-    names = [reason.name for reason in CUTS if reason.tool in (tool, "both") and reason.holds(case)]
-    if names:
-        return Finding(tool, "connection", "explained", tuple(names))
-    return Finding(tool, "connection", "unexplained", (), f"{len(groups)} instances, {len(theirs - own)} packets of other instances")
-
-
 def _as_printed(pair: tcptrace_rules.Pair, connection: tcptrace.Connection) -> bool:
     names = tuple(f"{host}:{port}" for host, port in pair.endpoints)
     return names == connection.endpoints and all(
@@ -296,7 +291,9 @@ def _tool_effects(sides: list[tcptrace_rules.Side], frame: int, packet: Packet, 
     return effect
 
 
-def _counts(history: History, stream: Stream, direction: Direction, sides: list[tcptrace_rules.Side]) -> list[Finding]:
+def _counts(
+    history: History, stream: Stream, direction: Direction, sides: list[tcptrace_rules.Side], began: dict[int, int]
+) -> list[Finding]:
     transfer = direction.transfer or {}
     ours = {"packets": direction.packets, "payload_bytes": direction.payload_bytes}
     ours |= {name: transfer.get(name, 0) for name in COUNT_FIELDS[2:]}
@@ -311,7 +308,7 @@ def _counts(history: History, stream: Stream, direction: Direction, sides: list[
             mine[name] += a[name]
             theirs[name] += b[name]
         if a != b:
-            names, left = explain_counts(PacketCase(packet, history), {name: b[name] - a[name] for name in COUNT_FIELDS})
+            names, left = explain_counts(PacketCase(packet, history, began.get(frame, frame)), {name: b[name] - a[name] for name in COUNT_FIELDS})
             for name in COUNT_FIELDS:
                 if name in left:
                     bad[name].append(f"frame {frame}: {b[name] - a[name]:+d}")
@@ -378,16 +375,13 @@ def _segments_differ(stream: Stream, direction: Direction) -> str:
 # Round trips ----------------------------------------------------------------------------------------------------
 
 
-def _oracle_samples(history: History, endpoint: Endpoint, stream: Stream) -> list[RoundTrip]:
+def _oracle_samples(stream: Stream) -> list[RoundTrip]:
     samples = [trip for trip in stream.round_trips if trip.verdict == "sample"]
-    handshake = history.connection.handshake_sample(endpoint)
-    return [handshake, *samples] if handshake else samples
+    return [stream.handshake, *samples] if stream.handshake else samples
 
 
-def _round_trips(
-    history: History, endpoint: Endpoint, stream: Stream, direction: Direction, sides: list[tcptrace_rules.Side]
-) -> list[Finding]:
-    mine = _oracle_samples(history, endpoint, stream)
+def _round_trips(history: History, stream: Stream, direction: Direction, sides: list[tcptrace_rules.Side]) -> list[Finding]:
+    mine = _oracle_samples(stream)
     if stream.data_packets == 0:
         mine = []
     theirs = [sample for side in sides for sample in side.samples if history.holds(sample.ack_frame)]

@@ -16,7 +16,7 @@ SILENT_NS = 120 * 10**9
 LINGER_NS = 10 * 10**9
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Connection:
     """One instance; `streams` by sending endpoint."""
 
@@ -37,7 +37,6 @@ class Connection:
     syn_ack_frame: int = 0
     syn_ack_repeated: bool = False
     ack_ns: int | None = None
-    ack_frame: int = 0
     after_reset: set[int] = field(default_factory=set)
     clock_steps: int = 0
 
@@ -49,18 +48,6 @@ class Connection:
     def peer(self, endpoint: tuple[str, int]) -> tuple[str, int]:
         """The other endpoint."""
         return self.endpoints[1] if endpoint == self.endpoints[0] else self.endpoints[0]
-
-    def handshake_sample(self, endpoint: tuple[str, int]) -> RoundTrip | None:
-        """SYN → SYN-ACK for the initiator's data, SYN-ACK → next packet for the responder's, if what was answered was sent once."""
-        if endpoint == self.initiator:
-            sent, answered, repeated = self.syn_ns, self.syn_ack_ns, self.syn_repeated
-            frames = (self.syn_ack_frame, self.syn_frame)
-        else:
-            sent, answered, repeated = self.syn_ack_ns, self.ack_ns, self.syn_ack_repeated
-            frames = (self.ack_frame, self.syn_ack_frame)
-        if sent is None or answered is None or repeated or answered <= sent:
-            return None
-        return RoundTrip("sample", answered - sent, *frames, 0)
 
 
 def cut(arrivals: Iterable[Arrival]) -> list[Connection]:
@@ -137,7 +124,9 @@ def _take(connection: Connection, packet: Packet, *, later_fragment: bool) -> No
         if stream.base is None:
             stream.base = packet.seq
         if connection.ack_ns is None and connection.syn_ack_ns is not None and packet.sender == connection.initiator:
-            connection.ack_ns, connection.ack_frame = packet.time_ns, packet.frame
+            connection.ack_ns = packet.time_ns
+            if not connection.syn_ack_repeated:
+                _handshake(connection.streams[packet.receiver], packet, connection.syn_ack_ns, connection.syn_ack_frame)
     if acknowledges(packet):
         changed = packet.window << stream.shift != stream.window
         peer.on_ack(packet, window_changed=changed)
@@ -173,6 +162,8 @@ def _on_syn(connection: Connection, packet: Packet, stream: Stream) -> None:
     stream.shift = stream.scale_offered or 0
     if packet.has(ACK):
         connection.syn_ack_ns, connection.syn_ack_frame = packet.time_ns, packet.frame
+        if connection.syn_ns is not None and not connection.syn_repeated and packet.sender != connection.initiator:
+            _handshake(connection.streams[connection.initiator], packet, connection.syn_ns, connection.syn_frame)
     elif connection.syn_ns is None:
         connection.syn_ns, connection.syn_frame = packet.time_ns, packet.frame
     else:
@@ -180,6 +171,12 @@ def _on_syn(connection: Connection, packet: Packet, stream: Stream) -> None:
     both = list(connection.streams.values())
     if all(each.syn is not None for each in both):
         _agree(both)
+
+
+def _handshake(stream: Stream, answer: Packet, sent_ns: int, sent_frame: int) -> None:
+    """SYN → SYN-ACK for the initiator's data, SYN-ACK → next packet for the responder's."""
+    if answer.time_ns > sent_ns:
+        stream.handshake = RoundTrip("sample", answer.time_ns - sent_ns, answer.frame, sent_frame, 0)
 
 
 def _agree(both: list[Stream]) -> None:

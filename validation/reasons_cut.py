@@ -3,33 +3,34 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from validation.case import History
-from validation.connections import IDLE_NS, LINGER_NS
-from validation.packets import ACK, RST, SYN
+from validation.connections import IDLE_NS, LINGER_NS, SILENT_NS, Connection
+from validation.packets import ACK, SYN
 from validation.tcptrace_rules import IDLE_SECONDS
-
-Endpoint = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class CutCase:
-    """One direction of a connection: its own frames, and the frames of the tool's instances that hold them."""
+    """One connection of trustbed, its siblings on the same endpoints in order of time (itself included), and what the tool makes of them.
 
-    tool: str
-    history: History
-    endpoint: Endpoint
-    own: set[int]
-    groups: list[set[int]]
+    `split`: the tool has several instances where trustbed has this one. `joined`: the tool's instance also holds packets of siblings.
+    """
 
-    @property
-    def split(self) -> bool:
-        """The tool has several instances where trustbed has one."""
-        return len(self.groups) > 1
+    connection: Connection
+    siblings: list[Connection]
+    split: bool
+    joined: bool
 
     @property
-    def joined(self) -> bool:
-        """The tool's instance holds packets of other instances of trustbed."""
-        return any(group - self.own for group in self.groups)
+    def seams(self) -> list[tuple[Connection, Connection]]:
+        """The pairs of neighbours that this connection is part of: trustbed cuts between them."""
+        pairs = zip(self.siblings, self.siblings[1:], strict=False)
+        return [(before, after) for before, after in pairs if self.connection in (before, after)]
+
+    @property
+    def gaps_ns(self) -> list[int]:
+        """Times between neighbouring packets of this connection."""
+        packets = sorted(self.connection.packets, key=lambda packet: packet.frame)
+        return [later.time_ns - early.time_ns for early, later in zip(packets, packets[1:], strict=False)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,43 @@ class CutReason:
 
 def idle_4_minutes(case: CutCase) -> bool:
     """tcptrace begins anew after four minutes of silence; trustbed after ten, or after two with a SYN."""
-    packets = case.history.packets
-    return case.split and any(b.time_ns - a.time_ns > IDLE_SECONDS * 10**9 for a, b in zip(packets, packets[1:], strict=False))
+    return case.split and any(gap > IDLE_SECONDS * 10**9 for gap in case.gaps_ns)
 
 
-CUTS: tuple[CutReason, ...] = (CutReason("idle_4_minutes", "tcptrace", idle_4_minutes.__doc__ or "", idle_4_minutes),)
+def late_packets(case: CutCase) -> bool:
+    """Packets came more than 10 s after a close (RST, or both FINs): a new instance for trustbed, a part of the old one for the tool."""
+    return case.joined and any(
+        before.over_ns is not None and after.packets[0].time_ns - before.over_ns >= LINGER_NS for before, after in case.seams
+    )
+
+
+def new_syn(case: CutCase) -> bool:
+    """A SYN with another number after a close, a silence of two minutes, or no answer: a new instance for trustbed, not for the tool."""
+    return case.joined and any(
+        after.packets[0].has(SYN)
+        and (before.is_over or before.syn_ack_ns is None or after.packets[0].time_ns - before.last_ns >= SILENT_NS)
+        for before, after in case.seams
+    )
+
+
+def idle_10_minutes(case: CutCase) -> bool:
+    """Ten minutes of silence end an instance of trustbed; tshark never ends one for silence."""
+    return case.joined and any(after.packets[0].time_ns - before.last_ns >= IDLE_NS for before, after in case.seams)
+
+
+def stray_syn(case: CutCase) -> bool:
+    """A SYN with another number inside a running connection: a stray one for trustbed, a new stream for the tool."""
+    seen: set[tuple[tuple[str, int], int]] = set()
+    for packet in sorted(case.connection.packets, key=lambda packet: packet.frame):
+        if packet.has(SYN) and not packet.has(ACK):
+            seen.add((packet.sender, packet.seq))
+    return case.split and (len({number for _, number in seen}) > 1 or case.connection.midstream and bool(seen))
+
+
+CUTS: tuple[CutReason, ...] = (
+    CutReason("idle_4_minutes", "tcptrace", idle_4_minutes.__doc__ or "", idle_4_minutes),
+    CutReason("late_packets", "both", late_packets.__doc__ or "", late_packets),
+    CutReason("new_syn", "both", new_syn.__doc__ or "", new_syn),
+    CutReason("idle_10_minutes", "tshark", idle_10_minutes.__doc__ or "", idle_10_minutes),
+    CutReason("stray_syn", "both", stray_syn.__doc__ or "", stray_syn),
+)

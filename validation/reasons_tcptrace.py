@@ -187,6 +187,21 @@ def idle_cut(case: PacketCase) -> bool:
     return False
 
 
+def _own_bytes_before(case: PacketCase) -> bool:
+    start, end = case.packet.seq, (case.packet.seq + case.packet.payload) & 0xFFFFFFFF
+    return any(overlap(other, start, end) for other in case.history.sent_before(case.packet))
+
+
+def seen_in_older_instance(case: PacketCase) -> bool:
+    """Its bytes were seen, if at all, in an older instance of trustbed that tcptrace continues."""
+    return case.tool_began < case.history.packets[0].frame and not _own_bytes_before(case)
+
+
+def window_of_older_instance(case: PacketCase) -> bool:
+    """In this instance the peer has sent nothing but RSTs; tcptrace goes by the window of an older instance that it continues."""
+    return case.tool_began < case.history.packets[0].frame and all(other.has(RST) for other in case.history.received_before(case.packet))
+
+
 COUNTS: tuple[CountReason, ...] = (
     CountReason("under_labels", under_labels.__doc__ or "", lambda case: under_labels(case.packet), _not_counted),
     CountReason("under_two_tags", under_two_tags.__doc__ or "", lambda case: under_two_tags(case.packet), _not_counted),
@@ -245,6 +260,17 @@ COUNTS: tuple[CountReason, ...] = (
             "retransmitted_packets": (0, 1),
         },
     ),
+    CountReason(
+        "seen_in_older_instance",
+        seen_in_older_instance.__doc__ or "",
+        seen_in_older_instance,
+        lambda case: {
+            "unique_bytes": (-case.packet.payload, 0),
+            "retransmitted_packets": (0, 1),
+            "retransmitted_bytes": (0, case.packet.payload + 1),
+        },
+    ),
+    CountReason("window_of_older_instance", window_of_older_instance.__doc__ or "", window_of_older_instance, _none_of_it),
     CountReason("idle_cut", "Its bytes were sent before a silence of four minutes, where tcptrace begins anew.", idle_cut, _fewer_seen),
 )
 
@@ -333,6 +359,22 @@ def older_retransmission(case: SampleCase) -> bool:
     )
 
 
+def covers_fill(case: SampleCase) -> bool:
+    """The ACK also covers bytes that came after higher ones: a hole that was filled, which gives no time in trustbed."""
+    start = case.history.highest_ack_before(case.ack, case.ack.sender)
+    if start is None:
+        return False
+    highest: int | None = None
+    for packet in case.history.packets[: case.history.places[case.ack.frame]]:
+        if packet.sender != case.segment.sender or packet.payload == 0:
+            continue
+        if highest is not None and forward(packet.seq, highest) < 0 and overlap(packet, start, case.ack.ack):
+            return True
+        end = (packet.seq + packet.payload) & 0xFFFFFFFF
+        highest = end if highest is None or forward(end, highest) > 0 else highest
+    return False
+
+
 def fragmented(case: SampleCase) -> bool:
     """A fragmented packet gives no time."""
     return case.ack.fragment or case.segment.fragment
@@ -360,6 +402,14 @@ def ack_inside(case: SampleCase) -> bool:
     """This ACK or an earlier one ends inside the segment, at the end of a wire segment of a super-packet: no sample for tcptrace."""
     return any(
         other.has(ACK) and other.sender == case.ack.sender and 0 < forward(other.ack, case.segment.seq) < case.segment.payload
+        for other in case.history.between(case.segment, case.ack)
+    )
+
+
+def sent_below_since(case: SampleCase) -> bool:
+    """Bytes below the segment were sent again after it, and had been acknowledged by an earlier ACK: tcptrace refuses the time all the same."""
+    return any(
+        other.sender == case.segment.sender and other.span > 0 and forward(other.seq, case.segment.seq) < 0
         for other in case.history.between(case.segment, case.ack)
     )
 
@@ -397,10 +447,12 @@ SAMPLES: tuple[SampleReason, ...] = (
     _sample("hole_fill", True, hole_fill),
     _sample("hole_acknowledged", True, hole_acknowledged),
     _sample("older_retransmission", True, older_retransmission),
+    _sample("covers_fill", True, covers_fill),
     _sample("fragmented", True, fragmented),
     _sample("clock_step", True, clock_step),
     _sample("unordered", True, unordered),
     _sample("ack_inside", False, ack_inside),
+    _sample("sent_below_since", False, sent_below_since),
     _sample("quadrant_edge", False, quadrant_edge),
     _sample("unopened", False, unopened),
     _sample("idle_cut", False, idle_cut_sample),

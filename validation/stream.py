@@ -15,6 +15,8 @@ from validation.ranges import Ranges
 WILD = 1 << 30
 REORDERING_NS = 3_000_000
 LARGEST_SHIFT = 14
+# Retransmissions that a later DSACK may still declare unnecessary: trustbed remembers so many.
+REMEMBERED = 64
 
 
 @dataclass(slots=True)
@@ -85,6 +87,7 @@ class Stream:
     unseen_acks: list[int] = field(default_factory=list)
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     round_trips: list[RoundTrip] = field(default_factory=list)
+    handshake: RoundTrip | None = None
 
     base: int | None = None
     syn: int | None = None
@@ -198,7 +201,7 @@ class Stream:
             outcome.kind, outcome.cause = "retransmission", self._why_again(outcome, end)
             if outcome.start <= self.una:
                 self.duplicates_before = self.duplicates
-            self.again.append(outcome)
+            self.again = [*self.again[1 - REMEMBERED :], outcome]
         else:
             outcome.kind, outcome.cause = "fill", self._why_late(outcome, top)
 

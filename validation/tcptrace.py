@@ -1,5 +1,6 @@
 """Runs tcptrace and reads its long output."""
 
+import ipaddress
 import re
 import subprocess
 from dataclasses import dataclass
@@ -72,13 +73,22 @@ def parse(text: str) -> list[Connection]:
         if HEAD.match(line):
             hosts, left, right = [], {}, {}
         elif host := HOST.match(line):
-            hosts.append(host["endpoint"])
+            hosts.append(_endpoint(host["endpoint"]))
             if len(hosts) == 2:
                 found.append(Connection((hosts[0], hosts[1]), (left, right)))
         elif (row := ROW.match(line)) and (name := COLUMNS.get(row["label"])):
             left.setdefault(name, _number(row["left"]))
             right.setdefault(name, _number(row["right"]))
     return found
+
+
+def _endpoint(text: str) -> str:
+    """The address as everybody else writes it: tcptrace pads the groups of IPv6 addresses with zeros."""
+    host, _, port = text.rpartition(":")
+    try:
+        return f"{ipaddress.ip_address(host)}:{port}"
+    except ValueError:
+        return text
 
 
 def _number(text: str) -> float:
