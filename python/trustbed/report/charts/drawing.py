@@ -7,6 +7,7 @@ transfers. No theme is set: fonts and the colours of axes are the reader's (page
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -58,9 +59,10 @@ def frame(
     }
 
 
-def layer(dataset: str, mark: Spec, **encoding: Spec | list[Spec]) -> Spec:
-    """One layer, drawn from the data set of that name."""
-    return {"data": {"name": dataset}, "mark": mark, "encoding": encoding}
+def layer(dataset: str, mark: Spec, *, word: str | None = None, **encoding: Spec | list[Spec]) -> Spec:
+    """One layer, drawn from the data set of that name; ``word`` is what the legend calls all of it."""
+    named = {} if word is None else {"transform": [{"calculate": json.dumps(word, ensure_ascii=False), "as": "word"}]}
+    return {"data": {"name": dataset}, **named, "mark": mark, "encoding": encoding}
 
 
 def time_axis(field: str = "t", *, title: str = "time since the first data packet", last: str = "duration") -> Spec:
@@ -96,17 +98,14 @@ def logarithmic_axis(field: str, *, title: str) -> Spec:
     }
 
 
-def legend_of(roles: Mapping[str, str]) -> Spec:
-    """The colour scale and legend of a chart: what is drawn, in words, with the role of its colour."""
+def coloured_by_word(roles: Mapping[str, str]) -> Spec:
+    """Colour and legend of a chart: what is drawn, in words, with the role of its colour."""
     return {
+        "field": "word",
+        "type": "nominal",
         "scale": {"domain": list(roles), "range": [LIGHT[role] for role in roles.values()]},
         "legend": {"title": None, "orient": "top", "symbolType": "stroke", "symbolStrokeWidth": 3},
     }
-
-
-def named(word: str, legend: Spec) -> Spec:
-    """The colour of one layer: its word in the legend."""
-    return {"datum": word, **legend}
 
 
 def tooltip(*fields: tuple[str, str, str]) -> list[Spec]:

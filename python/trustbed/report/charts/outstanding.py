@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trustbed.report.charts.drawing import BYTES_LABEL, Spec, frame, layer, legend_of, named, quantity_axis, rows, time_axis, tooltip
+from trustbed.report.charts.drawing import BYTES_LABEL, Spec, coloured_by_word, frame, layer, quantity_axis, rows, time_axis, tooltip
 from trustbed.report.charts.sequence import FLATTENED
 
 OUTSTANDING, WINDOW = "outstanding data", "advertised window"
@@ -24,14 +24,14 @@ def outstanding(series: Mapping[str, Any], *, height: int = 240) -> Spec:
     most = max(columns["bytes"], default=0)
     within = max(columns["window_bytes"], default=0) <= FLATTENED * most
     shown = columns if within else {name: columns[name] for name in ("t", "bytes")}
-    legend = legend_of({OUTSTANDING: "data"} | ({WINDOW: "window"} if within else {}))
+    colour = coloured_by_word({OUTSTANDING: "data"} | ({WINDOW: "window"} if within else {}))
     vertical = quantity_axis("bytes", title="bytes", label=BYTES_LABEL)
     tips = tooltip(("t", "time (s)", ".6f"), ("bytes", "outstanding", ",d"))
     area = {"type": "area", "interpolate": "step-after", "opacity": 0.35, "line": {"strokeWidth": 1, "opacity": 1}}
-    layers = [layer("outstanding", area, x=time_axis(), y=vertical, color=named(OUTSTANDING, legend), tooltip=tips)]
+    layers = [layer("outstanding", area, x=time_axis(), y=vertical, word=OUTSTANDING, color=colour, tooltip=tips)]
     if within:
         steps = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.6, "strokeDash": [5, 2]}
-        layers.append(layer("outstanding", steps, x=time_axis(), y={**vertical, "field": "window_bytes"}, color=named(WINDOW, legend)))
+        layers.append(layer("outstanding", steps, x=time_axis(), y={**vertical, "field": "window_bytes"}, word=WINDOW, color=colour))
     return frame(
         description="Outstanding data against the advertised window over time",
         datasets={"outstanding": rows(shown)},

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from trustbed.report.charts.drawing import RATE_LABEL, Spec, frame, layer, legend_of, named, quantity_axis, rows, time_axis, tooltip
+from trustbed.report.charts.drawing import RATE_LABEL, Spec, coloured_by_word, frame, layer, quantity_axis, rows, time_axis, tooltip
 from trustbed.report.charts.palette import LIGHT
 from trustbed.report.charts.sequence import ALLOWED, FLATTENED
 
@@ -36,7 +36,7 @@ def throughput(
     most = max((row["bits"] for row in samples), default=0.0)
     lines = [(MEAN, mean_bytes_per_second, "reference"), (ALLOWED, allowed_bytes_per_second, "allowed")]
     marks = [{"bits": value * 8, "word": word} for word, value, _ in lines if value and value * 8 <= FLATTENED * most]
-    legend = legend_of({MEASURED: "data"} | {word: role for word, _, role in lines if any(mark["word"] == word for mark in marks)})
+    colour = coloured_by_word({MEASURED: "data"} | {word: role for word, _, role in lines if any(mark["word"] == word for mark in marks)})
     vertical = quantity_axis("bits", title="throughput", label=RATE_LABEL)
     area = {"type": "area", "interpolate": "step", "opacity": 0.3, "line": {"strokeWidth": 1.4, "opacity": 1}}
     tips = tooltip(("t", "time (s)", ".3f"), ("bits", "bit/s", ".3s"))
@@ -45,8 +45,8 @@ def throughput(
         description="Throughput over time",
         datasets={"samples": samples, "marks": marks},
         layers=[
-            layer("samples", area, x=time_axis(), y=vertical, color=named(MEASURED, legend), tooltip=tips),
-            layer("marks", dashed, y=vertical, color={"field": "word", "type": "nominal", **legend}),
+            layer("samples", area, x=time_axis(), y=vertical, word=MEASURED, color=colour, tooltip=tips),
+            layer("marks", dashed, y=vertical, color=colour),
         ],
         params={"duration": series["duration_seconds"]},
         height=height,

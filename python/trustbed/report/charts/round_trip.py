@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trustbed.report.charts.drawing import SECONDS_LABEL, Spec, frame, layer, legend_of, named, quantity_axis, rows, time_axis, tooltip
+from trustbed.report.charts.drawing import SECONDS_LABEL, Spec, coloured_by_word, frame, layer, quantity_axis, rows, time_axis, tooltip
 
 SAMPLE, BASE = "RTT sample", "base RTT"
 RAW, LINUX = "RTO without lower bound", "RTO as Linux has it"
@@ -18,22 +18,20 @@ RAW, LINUX = "RTO without lower bound", "RTO as Linux has it"
 def round_trip(series: Mapping[str, Any], *, base_seconds: float | None = None, linux: bool = False, height: int = 240) -> Spec:
     """Every RTT sample over time, the RTO after it, and the base RTT as a line."""
     words = {SAMPLE: "data", RAW: "timeout"} | ({LINUX: "window"} if linux else {}) | ({BASE: "reference"} if base_seconds else {})
-    legend = legend_of(words)
+    colour = coloured_by_word(words)
     vertical = quantity_axis("seconds", title="round-trip time", label=SECONDS_LABEL)
     steps = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.3}
     tips = tooltip(("t", "time (s)", ".6f"), ("seconds", "RTT (s)", ".6f"))
-    layers = [layer("rto", steps, x=time_axis(), y={**vertical, "field": "raw_seconds"}, color=named(RAW, legend))]
+    layers = [layer("rto", steps, x=time_axis(), y={**vertical, "field": "raw_seconds"}, word=RAW, color=colour)]
     if linux:
         layers.append(
-            layer(
-                "rto", {**steps, "strokeDash": [2, 2]}, x=time_axis(), y={**vertical, "field": "linux_seconds"}, color=named(LINUX, legend)
-            )
+            layer("rto", {**steps, "strokeDash": [2, 2]}, x=time_axis(), y={**vertical, "field": "linux_seconds"}, word=LINUX, color=colour)
         )
     dots = {"type": "point", "filled": True, "size": 9, "opacity": 0.75}
-    layers.append(layer("rtt", dots, x=time_axis(), y=vertical, color=named(SAMPLE, legend), tooltip=tips))
+    layers.append(layer("rtt", dots, x=time_axis(), y=vertical, word=SAMPLE, color=colour, tooltip=tips))
     base = [{"seconds": base_seconds}] if base_seconds else []
     if base:
-        layers.append(layer("base", {"type": "rule", "strokeDash": [6, 4], "strokeWidth": 1.2}, y=vertical, color=named(BASE, legend)))
+        layers.append(layer("base", {"type": "rule", "strokeDash": [6, 4], "strokeWidth": 1.2}, y=vertical, word=BASE, color=colour))
     rto = series.get("rto") or {}
     return frame(
         description="Round-trip time samples and retransmission timeout over time",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trustbed.report.charts.drawing import BYTES_LABEL, Spec, frame, layer, legend_of, named, quantity_axis, rows, time_axis, tooltip
+from trustbed.report.charts.drawing import BYTES_LABEL, Spec, coloured_by_word, frame, layer, quantity_axis, rows, time_axis, tooltip
 
 SENT, RETRANSMITTED, FILLED = "sent", "sent again", "filled a gap"
 ACKNOWLEDGED, ALLOWED = "acknowledged", "what window, RTT and loss allow"
@@ -42,24 +42,22 @@ def _segments(columns: Mapping[str, Any] | None) -> tuple[Rows, Rows]:
     return new, again
 
 
-def _legend(again: Rows, *others: str) -> Spec:
+def _colour(again: Rows, *others: str) -> Spec:
     """The words that occur, in the order in which they are told."""
     occurring = {SENT, ACKNOWLEDGED, *others, *(row["word"] for row in again)}
-    return legend_of({word: role for word, role in _ROLES.items() if word in occurring})
+    return coloured_by_word({word: role for word, role in _ROLES.items() if word in occurring})
 
 
-def _packets(legend: Spec, horizontal: Spec, vertical: Spec, *, width: float) -> list[Spec]:
+def _packets(colour: Spec, horizontal: Spec, vertical: Spec, *, width: float) -> list[Spec]:
     """Acknowledgements as steps, new data as strokes from first to last byte, everything else as triangles."""
     strokes = {"type": "rule", "strokeWidth": width, "strokeCap": "square"}
     steps = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.3}
     triangles = {"type": "point", "shape": "triangle-up", "filled": True, "size": 55, "opacity": 1}
     low = {**vertical, "field": "low"}
     return [
-        layer("acks", steps, x=horizontal, y=vertical, color=named(ACKNOWLEDGED, legend)),
-        layer("segments", strokes, x=horizontal, y=low, y2={"field": "high"}, color=named(SENT, legend), tooltip=tooltip(*_SENT_TIPS)),
-        layer(
-            "again", triangles, x=horizontal, y=low, color={"field": "word", "type": "nominal", **legend}, tooltip=tooltip(*_SENT_TIPS[:2])
-        ),
+        layer("acks", steps, x=horizontal, y=vertical, word=ACKNOWLEDGED, color=colour),
+        layer("segments", strokes, x=horizontal, y=low, y2={"field": "high"}, word=SENT, color=colour, tooltip=tooltip(*_SENT_TIPS)),
+        layer("again", triangles, x=horizontal, y=low, color=colour, tooltip=tooltip(*_SENT_TIPS[:2])),
     ]
 
 
@@ -75,12 +73,12 @@ def time_sequence(series: Mapping[str, Any], *, allowed_bytes_per_second: float 
     line: Rows = []
     if allowed_bytes_per_second and allowed_bytes_per_second * duration <= FLATTENED * reached:
         line = [{"t": 0.0, "offset": 0}, {"t": duration, "offset": round(allowed_bytes_per_second * duration)}]
-    legend = _legend(again, *([ALLOWED] if line else []))
+    colour = _colour(again, *([ALLOWED] if line else []))
     vertical = quantity_axis("offset", title="bytes since the start", label=BYTES_LABEL)
-    layers = _packets(legend, time_axis(), vertical, width=1.6)
+    layers = _packets(colour, time_axis(), vertical, width=1.6)
     if line:
         dashed = {"type": "line", "strokeDash": [6, 4], "strokeWidth": 1.6}
-        layers.insert(0, layer("allowed", dashed, x=time_axis(), y=vertical, color=named(ALLOWED, legend)))
+        layers.insert(0, layer("allowed", dashed, x=time_axis(), y=vertical, word=ALLOWED, color=colour))
     return frame(
         description="Time–sequence graph: bytes sent, acknowledged and sent again over time",
         datasets={"segments": new, "acks": rows(series.get("acks")), "again": again, "allowed": line},
@@ -115,17 +113,17 @@ def close_up(part: Mapping[str, Any], *, height: int = 280) -> Spec:
     if max((row["offset"] for row in edge), default=0) > FLATTENED * reached:
         edge = []
     horizontal = time_axis(title="time in this stretch")
-    legend = _legend(again, *([WINDOW] if edge else []), *([SILENCE] if silence else []))
+    colour = _colour(again, *([WINDOW] if edge else []), *([SILENCE] if silence else []))
     vertical = quantity_axis("offset", title="bytes", label=BYTES_LABEL)
-    layers = _packets(legend, horizontal, vertical, width=2)
+    layers = _packets(colour, horizontal, vertical, width=2)
     if edge:
         steps = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "strokeDash": [5, 2]}
-        layers.insert(0, layer("edge", steps, x=horizontal, y=vertical, color=named(WINDOW, legend)))
+        layers.insert(0, layer("edge", steps, x=horizontal, y=vertical, word=WINDOW, color=colour))
     if silence:
         band = {"type": "rect", "opacity": 0.25}
         tips = tooltip(("from", "from (s)", ".6f"), ("to", "to (s)", ".6f"))
-        start_of, colour = {**horizontal, "field": "from"}, named(SILENCE, legend)
-        layers.insert(0, layer("silence", band, x=start_of, x2={"field": "to"}, color=colour, tooltip=tips))
+        start_of = {**horizontal, "field": "from"}
+        layers.insert(0, layer("silence", band, x=start_of, x2={"field": "to"}, word=SILENCE, color=colour, tooltip=tips))
     return frame(
         description="Time–sequence graph of a short stretch: packets, acknowledgements, the window's edge, the sender's silences",
         datasets={"segments": new, "acks": acks, "edge": edge, "again": again, "silence": silence},

@@ -13,11 +13,10 @@ from typing import Any
 from trustbed.report.charts.drawing import (
     SHARE_LABEL,
     Spec,
+    coloured_by_word,
     frame,
     layer,
-    legend_of,
     logarithmic_axis,
-    named,
     quantity_axis,
     rows,
     time_axis,
@@ -53,8 +52,7 @@ def spacing(series: Mapping[str, Any], *, base_seconds: float | None = None, lim
     samples += [{"t": row["t"], "seconds": max(row["seconds"], SHORTEST), "word": RESPONSE} for row in rows(series.get("response"))]
     marks = _marks(base_seconds, limit_seconds)
     occurring = {row["word"] for row in (*samples, *marks)}
-    legend = legend_of({word: role for word, role in _ROLES.items() if word in occurring})
-    coloured = {"field": "word", "type": "nominal", **legend}
+    colour = coloured_by_word({word: role for word, role in _ROLES.items() if word in occurring})
     vertical = logarithmic_axis("seconds", title="the sender was silent for")
     dots = {"type": "point", "filled": True, "size": 10, "opacity": 0.7}
     tips = [*tooltip(("t", "time (s)", ".6f"), ("seconds", "silent for (s)", ".6f")), {"field": "word", "title": "what"}]
@@ -63,8 +61,8 @@ def spacing(series: Mapping[str, Any], *, base_seconds: float | None = None, lim
         description="Silences of the sender over time: packet spacing by category and responses to an open window",
         datasets={"samples": samples, "marks": marks},
         layers=[
-            layer("samples", dots, x=time_axis(), y=vertical, color=coloured, tooltip=tips),
-            layer("marks", dashed, y=vertical, color=coloured),
+            layer("samples", dots, x=time_axis(), y=vertical, color=colour, tooltip=tips),
+            layer("marks", dashed, y=vertical, color=colour),
         ],
         params={"duration": series["duration_seconds"]},
         height=height,
@@ -95,14 +93,14 @@ def distributions(series: Mapping[str, Any], *, beside: tuple[str, Mapping[str, 
         datasets["beside"] = [
             {"seconds": max(row["seconds"], SHORTEST), "share": row["share"]} for row in rows(beside[1].get("response_cdf"))
         ]
-    legend = legend_of(words)
+    colour = coloured_by_word(words)
     horizontal = logarithmic_axis("seconds", title="time")
     vertical = quantity_axis("share", title="share of all samples", label=SHARE_LABEL, scale={"domain": [0, 1]})
     line = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.8}
     tips = [*tooltip(("seconds", "at most (s)", ".6f"), ("share", "share", ".1%")), {"field": "word", "title": "what"}]
-    layers = [layer("curves", line, x=horizontal, y=vertical, color={"field": "word", "type": "nominal", **legend}, tooltip=tips)]
+    layers = [layer("curves", line, x=horizontal, y=vertical, color=colour, tooltip=tips)]
     if beside:
-        layers.append(layer("beside", {**line, "strokeDash": [6, 3]}, x=horizontal, y=vertical, color=named(other, legend)))
+        layers.append(layer("beside", {**line, "strokeDash": [6, 3]}, x=horizontal, y=vertical, word=other, color=colour))
     return frame(
         description="Cumulative distributions of packet spacing, of silences after the window opened and of round-trip times",
         datasets=datasets,

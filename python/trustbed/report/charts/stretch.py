@@ -1,7 +1,7 @@
 """Chooses the short stretch of a transfer that is drawn packet by packet, and cuts it out of the thinned columns.
 
-The stretch is an ordinary one: of many candidates the one whose silences and throughput are nearest to the whole transfer's, so
-that the close-up shows what the numbers say and not the worst moment. It is about twelve round trips long.
+The stretch is an ordinary one: of many candidates the one whose silences, throughput and retransmissions are nearest to the whole
+transfer's, so that the close-up shows what the numbers say and not the worst moment. It is about twelve round trips long.
 
 Bias: columns thinned to less than about twenty-five acknowledgements in such a stretch show no packets any more; then there is no
 close-up.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 ROUND_TRIPS = 12
@@ -38,7 +39,9 @@ def stretch(
     acks = series["acks"]
     if len(acks["t"]) * width / duration < FEWEST_ACKNOWLEDGEMENTS:
         return None
-    start = _ordinary(duration, width, acks, silence, withheld_fraction or 0.0)
+    again = [t for t, kind in zip(series["segments"]["t"], series["segments"]["kind"], strict=True) if kind == "retransmission"]
+    whole = _Whole(duration=duration, acks=acks, again=again, silence=silence, withheld=withheld_fraction or 0.0)
+    start = whole.ordinary(width)
     return _cut(series, start, width, silence)
 
 
@@ -50,24 +53,38 @@ def _silences(response: Series, threshold: float) -> list[tuple[float, float]]:
     return [(t, seconds) for t, seconds, category in held if seconds > threshold and category != "recovery_wait"]
 
 
-def _ordinary(duration: float, width: float, acks: Series, silence: Sequence[tuple[float, float]], withheld: float) -> float:
-    """Where the most ordinary stretch starts; the first and last tenth of the transfer are left out."""
-    times, offsets = acks["t"], acks["offset"]
-    mean: float = offsets[-1] / duration or 1.0
-    ends = [end for end, _ in silence]
-    first, room = 0.1 * duration, max(0.0, 0.8 * duration - width)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Whole:
+    """What an ordinary stretch is compared with."""
 
-    def oddness(start: float) -> float:
-        end = start + width
-        # One beyond the last that ends inside: it may have begun inside.
-        inside = silence[bisect_left(ends, start) : bisect_right(ends, end) + 1]
-        held = sum(_overlap(one, start, end) for one in inside)
+    duration: float
+    acks: Series
+    again: Sequence[float]
+    silence: Sequence[tuple[float, float]]
+    withheld: float
+
+    def ordinary(self, width: float) -> float:
+        """Where the most ordinary stretch starts; the first and last tenth of the transfer are left out."""
+        ends = [end for end, _ in self.silence]
+        mean = self.acks["offset"][-1] / self.duration or 1.0
+        usual = len(self.again) * width / self.duration
+        first, room = 0.1 * self.duration, max(0.0, 0.8 * self.duration - width)
+
+        def oddness(start: float) -> float:
+            end = start + width
+            # One beyond the last that ends inside: it may have begun inside.
+            inside = self.silence[bisect_left(ends, start) : bisect_right(ends, end) + 1]
+            held = sum(_overlap(one, start, end) for one in inside) / width
+            again = bisect_right(self.again, end) - bisect_left(self.again, start)
+            return abs(held - self.withheld) + abs(self._rate(start, end) - mean) / mean + abs(again - usual) / (usual + 1)
+
+        starts = [first + room * place / (CANDIDATES - 1) for place in range(CANDIDATES)]
+        return min(starts, key=oddness)
+
+    def _rate(self, start: float, end: float) -> float:
+        times, offsets = self.acks["t"], self.acks["offset"]
         low, high = bisect_left(times, start), bisect_right(times, end) - 1
-        rate: float = (offsets[high] - offsets[low]) / width if high > low else 0.0
-        return abs(held / width - withheld) + abs(rate - mean) / mean
-
-    starts = [first + room * place / (CANDIDATES - 1) for place in range(CANDIDATES)]
-    return min(starts, key=oddness)
+        return float(offsets[high] - offsets[low]) / (end - start) if high > low else 0.0
 
 
 def _overlap(silence: tuple[float, float], start: float, end: float) -> float:

@@ -20,8 +20,8 @@ UNSEEN = "unknown from this capture"
 class Measured:
     """One quantity: what was measured, what it is compared with, and what that says.
 
-    ``fill`` and ``mark`` (0…1, ``None`` = nothing to draw) place the value and its threshold on a small scale. ``crossed`` is
-    ``None`` when the value is unknown.
+    ``brief`` is said beside a verdict instead of the reading. ``fill`` and ``mark`` (0…1, ``None`` = nothing to draw) place the
+    value and its threshold on a small scale. ``crossed`` is ``None`` when the value is unknown.
     """
 
     term: str
@@ -33,6 +33,12 @@ class Measured:
     reading: str
     fill: float | None = None
     mark: float | None = None
+    brief: str = ""
+
+    @property
+    def beside_verdict(self) -> str:
+        """What stands under the value where there is room for one sentence."""
+        return self.brief or self.reading
 
 
 def expected_rate(transfer: Row) -> float | None:
@@ -53,6 +59,7 @@ def inflation(transfer: Row) -> float | None:
 
 def _throughput(transfer: Row, limits: Thresholds) -> Measured:
     ratio, expected = reached(transfer), expected_rate(transfer)
+    share = f"{words.percent(ratio)} of the {words.rate(expected)} expected" if ratio is not None else "expected rate unknown"
     crossed = None if ratio is None else ratio < limits.explained_ratio
     if crossed is None:
         reading = "cannot be compared: too little is known about window, RTT and capacity"
@@ -64,7 +71,8 @@ def _throughput(transfer: Row, limits: Thresholds) -> Measured:
         term="Throughput",
         definition="throughput",
         value=words.rate(transfer.get("throughput_bytes_per_second")),
-        detail=f"{words.percent(ratio)} of the {words.rate(expected)} expected" if ratio is not None else "expected rate unknown",
+        detail=share,
+        brief="" if ratio is None else share,
         threshold=f"unexplained below {words.percent(limits.explained_ratio)} of expected",
         crossed=crossed,
         reading=reading,
@@ -191,8 +199,8 @@ _ROWS: tuple[Callable[[Row, Thresholds], Measured], ...] = (
         term="Window open, sender silent",
         definition="withheld",
         limit="withheld_fraction",
-        above="the sender held back data that it was allowed to send",
-        below="the sender used the window soon after it opened",
+        above="it could have sent and did not: its machine or its application",
+        below="it used the window soon after it opened",
         detail=_withheld_detail,
     ),
     _TimeShare(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from trustbed.report import words
 from trustbed.report.html.model import Capture
+from trustbed.report.html.selection import charted
 from trustbed.report.overview import Row
 
 SEVERITIES = ("error", "warning", "info")
@@ -54,10 +55,11 @@ class CaptureQuality:
         return next((severity for severity in SEVERITIES if severity in present), "trust")
 
 
-def quality(capture: Capture) -> CaptureQuality:
+def quality(capture: Capture, *, captures: int = 1) -> CaptureQuality:
     """The quality of one capture; findings that belong to a transfer with its own section are left to that section."""
     overview = capture.overview
-    findings = [finding for finding in overview.findings if finding["scope"] not in capture.series]
+    told = set(charted(overview.transfers, captures=captures))
+    findings = [finding for finding in overview.findings if finding["scope"] not in told]
     findings.sort(key=lambda finding: SEVERITIES.index(finding["severity"]))
     return CaptureQuality(
         name=capture.title,
@@ -92,8 +94,8 @@ def _file(file: Row) -> str:
         words.size(file.get("bytes")),
         f"{words.count(file.get('records'))} records",
     ]
-    if file.get("snap_length"):
-        parts.append(f"at most {words.size(file['snap_length'])} of each")
+    if file.get("snapped_records"):
+        parts.append(f"{words.count(file['snapped_records'])} of them cut at {words.size(file.get('snap_length'))}")
     return " · ".join(parts)
 
 

@@ -61,14 +61,14 @@ def render(page: Page) -> str:
     shown = view(page, payload)
     return environment.from_string(_part("page.html.j2")).render(
         **shown,
-        qualities=[quality(capture) for capture in page.captures],
+        qualities=[quality(capture, captures=len(page.captures)) for capture in page.captures],
         definitions=DEFINITIONS,
         expected_rate=expected_rate,
         style=_part("page.css"),
         light=style_sheet(LIGHT),
         dark=style_sheet(DARK),
         script=_part("page.js"),
-        vega=vega() if shown["sections"] else "",
+        vega=vega() if payload.size_bytes else "",
         payload=payload.text(),
     )
 

@@ -18,7 +18,8 @@ from trustbed.report.html.evidence import Measured, measured
 from trustbed.report.html.figures import Drawer, Figure, Scale
 from trustbed.report.html.model import Capture, Page, Series
 from trustbed.report.html.payload import Payload
-from trustbed.report.html.selection import BUDGET, sections
+from trustbed.report.html.selection import BUDGET, points, sections
+from trustbed.report.html.thinning import thinned
 from trustbed.report.overview import Row
 
 VITAL = 4
@@ -93,6 +94,7 @@ class Section:
     beside: str
     figures: Sequence[Figure]
     row: Sequence[Figure]
+    without_charts: str
 
     @property
     def vital(self) -> Sequence[Measured]:
@@ -161,13 +163,32 @@ def _control(page: Page, capture: Capture, transfer: Row) -> Control | None:
     return None if other.main is None else Control(name=other.title, transfer=other.main, series=other.series.get(other.main["transfer"]))
 
 
-def _section(page: Page, number: int, place: int, transfer: Row, *, rows: bool, scale: Scale, payload: Payload) -> Section:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drawing:
+    """What the charts of a page share: how fine they are, where their axes end, whether small ones stand at the top, where they go."""
+
+    points: int
+    scale: Scale
+    rows: bool
+    payload: Payload
+
+    def figures(self, page: Page, transfer: Row, series: Series | None, control: Control | None) -> tuple[list[Figure], list[Figure], str]:
+        """The charts of a section, those of its row at the top, and why there are none."""
+        if not series or not series.get("duration_seconds"):
+            return [], [], "no series were kept for this transfer"
+        if self.payload.size_bytes > BUDGET:
+            return [], [], "they would have made this page too large"
+        drawn = thinned(series, self.points)
+        beside = (control.name, control.series) if control and control.series else None
+        whole = Drawer(transfer, drawn, self.payload).whole(limits=page.thresholds, beside=beside)
+        return whole, Drawer(transfer, drawn, self.payload).in_a_row(self.scale) if self.rows else [], ""
+
+
+def _section(page: Page, number: int, place: int, transfer: Row, drawing: _Drawing) -> Section:
     capture = page.captures[place]
     several, is_main = len(page.captures) > 1, transfer is capture.main
-    series = capture.series[transfer["transfer"]]
     control = _control(page, capture, transfer)
-    beside = (control.name, control.series) if control and control.series else None
-    fits = payload.size_bytes < BUDGET
+    figures, row, without = drawing.figures(page, transfer, capture.series.get(transfer["transfer"]), control)
     return Section(
         anchor=f"transfer-{number}",
         name=capture.title
@@ -189,8 +210,9 @@ def _section(page: Page, number: int, place: int, transfer: Row, *, rows: bool, 
         control=control.name if control else None,
         differences=differences(transfer, control.transfer) if control else [],
         beside=in_a_sentence(control.name, transfer, control.transfer) if control else "",
-        figures=Drawer(transfer, series, payload).whole(limits=page.thresholds, beside=beside) if fits else [],
-        row=Drawer(transfer, series, payload).in_a_row(scale) if fits and rows else [],
+        figures=figures,
+        row=row,
+        without_charts=without,
     )
 
 
@@ -215,18 +237,15 @@ def summary(page: Page) -> str:
 def view(page: Page, payload: Payload) -> Mapping[str, Any]:
     """Everything that the template names. Fills ``payload`` with the charts."""
     chosen = sections(page)
-    scale = Scale.over(page.captures[place].series[transfer["transfer"]] for place, transfer in chosen)
-    rows = len(chosen) > 1
+    series = [page.captures[place].series.get(transfer["transfer"]) or {} for place, transfer in chosen]
+    drawing = _Drawing(points=points(len(chosen)), scale=Scale.over(series), rows=len(chosen) > 1, payload=payload)
     listed = [(capture.title, transfer) for capture in page.captures for transfer in capture.overview.transfers]
     judged = sum(capture.overview.judged for capture in page.captures)
     return {
         "page": page,
         "several": len(page.captures) > 1,
         "summary": summary(page),
-        "sections": [
-            _section(page, number, place, transfer, rows=rows, scale=scale, payload=payload)
-            for number, (place, transfer) in enumerate(chosen, start=1)
-        ],
+        "sections": [_section(page, number, place, transfer, drawing) for number, (place, transfer) in enumerate(chosen, start=1)],
         "short": sum(capture.overview.not_judged for capture in page.captures),
         "table": [
             {"capture": title, "transfer": transfer, "verdict": Verdict.of(transfer), "endpoints": endpoints(transfer)}

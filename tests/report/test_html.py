@@ -1,0 +1,242 @@
+"""The page: what it says, in which order, and that it stays in one piece whatever is fed to it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trustbed.diagnose.thresholds import THRESHOLDS
+from trustbed.report import html
+from trustbed.report.html.definitions import ANCHORS
+from trustbed.report.html.view import summary
+
+Make = Callable[..., Any]
+
+HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>&\"'</style>"
+
+
+def text_of(page: str) -> str:
+    """What a reader sees: no markup, no script, no style, single spaces."""
+    bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare)).replace("\u00a0", " ").replace("&#39;", "'")
+
+
+@pytest.fixture(scope="module")
+def story(side_by_side: html.Page) -> str:
+    return html.render(side_by_side)
+
+
+def test_the_page_asks_nobody_for_anything(story: str) -> None:
+    markup = re.sub(r"<script\b.*?</script>", "", story, flags=re.S)
+    addresses = re.findall(r"""(?:src|href|action|poster|data|srcset)\s*=\s*["']([^"']*)""", markup)
+    assert addresses
+    assert [address for address in addresses if not address.startswith("#") and address != "data:,"] == []
+    assert not re.findall(r"@import|url\(", markup)
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', story)
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none';")
+    assert "unsafe-eval" not in policy[1]
+
+
+def test_the_same_page_is_the_same_text(side_by_side: html.Page, story: str) -> None:
+    assert html.render(side_by_side) == story
+
+
+def test_verdicts_come_first_then_the_captures_quality_then_the_evidence(story: str) -> None:
+    places = [story.index(mark) for mark in ("<h1>", 'id="verdicts"', 'id="quality"', 'class="transfer', 'id="all"', 'id="definitions"')]
+    assert places == sorted(places)
+
+
+def test_the_first_sentence_counts_the_verdicts(story: str) -> None:
+    assert "Of 3 transfers, 1 may be used, 1 needs a look first and 1 must not be used." in text_of(story)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ([], "No transfer was long enough to judge."),
+        (["trust"], "Limited by its window."),
+        (["trust", "trust"], "Of 2 transfers, 2 may be used."),
+        (["discard", "review", "review"], "Of 3 transfers, 2 need a look first and 1 must not be used."),
+    ],
+)
+def test_the_page_in_one_sentence(verdicts: list[str], said: str, page: Make, capture: Make, transfer: Make) -> None:
+    rows = [transfer(f"{number}.0", verdict=verdict) for number, verdict in enumerate(verdicts, start=1)]
+    one = capture(*rows, series={}) if rows else capture(transfer(), series={})
+    if not rows:
+        one = html.Capture(overview=replace(one.overview, transfers=(), verdicts={"not_judged": 4}))
+    assert summary(page(one)) == said
+
+
+def test_a_verdict_is_a_word_and_a_shape_and_not_only_a_colour(story: str) -> None:
+    for verdict, word in (("trust", "Trust"), ("review", "Review"), ("discard", "Discard")):
+        badge = re.search(rf'<span class="badge {verdict}">(.*?)</span>', story, flags=re.S)
+        assert badge is not None
+        assert f"#icon-{verdict}" in badge[1]
+        assert word in badge[1]
+
+
+def test_every_threshold_stands_beside_its_measured_value(story: str) -> None:
+    said = text_of(story)
+    assert "80 % 3 silences, 50.0 ms in total speaks from 35 %" in said
+    assert f"inflated from {THRESHOLDS.inflation:g} × base" in said
+    assert f"decisive from {THRESHOLDS.loss_decisive * 100:g} %" in said
+
+
+def test_a_capture_is_compared_with_its_control(story: str) -> None:
+    said = text_of(story)
+    assert "Beside its control, healthy" in said
+    assert "Throughput 9.60 Mbit/s 21.6 Mbit/s −56 %" in said
+    assert "Loss 0 % 0 % the same" in said
+    assert "Window open, sender silent 80 % 5 % +75 points" in said
+    assert "silence: healthy" in story
+
+
+def test_short_transfers_are_one_line(story: str) -> None:
+    assert "2 transfers were too short to judge" in text_of(story)
+
+
+def test_every_word_that_is_a_link_is_explained_on_the_page(story: str) -> None:
+    linked = set(re.findall(r'href="#about-([\w-]+)"', story))
+    explained = set(re.findall(r'id="about-([\w-]+)"', story))
+    assert linked
+    assert linked <= explained == ANCHORS
+
+
+def test_links_inside_the_page_lead_somewhere(story: str) -> None:
+    ids = set(re.findall(r'id="([\w-]+)"', story))
+    assert {target for target in re.findall(r'href="#([\w-]+)"', story) if target not in ids} == set()
+
+
+def test_every_chart_says_in_words_what_it_shows(story: str) -> None:
+    labels = re.findall(r'<div class="plot" data-chart="\d+" role="img" aria-label="([^"]+)"', story)
+    assert len(labels) == story.count('class="plot"') >= 3 * (7 + 3)
+    assert all(re.search(r"\d|over the whole transfer", label) for label in labels)
+
+
+def test_findings_about_one_transfer_stand_with_it(page: Make, capture: Make) -> None:
+    finding = {
+        "code": "x", "severity": "warning", "scope": "capture", "message": "about the capture",
+        "value": 0.25, "threshold": 0.1, "unit": "share", "evidence": "record 7", "meaning": "matters", "next_step": "do it",
+    }  # fmt: skip
+    about_others = [
+        {**finding, "scope": "1.0", "message": "about the transfer"},
+        {**finding, "scope": "10.0.0.1", "message": "about the host"},
+    ]
+    findings = [finding, *about_others]
+    text = html.render(page(capture(findings=findings)))
+    quality, section = text.index('id="quality"'), text.index('class="transfer')
+    assert quality < text.index("about the capture") < section
+    assert quality < text.index("about the host") < section
+    assert section < text.index("about the transfer")
+    assert "2 warnings" in text_of(text)
+    assert "25 %, counts from 10 %" in text_of(text)
+
+
+def test_what_was_not_measured_is_said_with_its_reason(page: Make, capture: Make) -> None:
+    skips = [{"reason": "bad_header", "records": 3, "first_index": 8}, {"reason": "from_the_future", "records": 1, "first_index": 9}]
+    said = text_of(html.render(page(capture(skips=skips))))
+    assert "Not measured: 3 impossible headers, 1 from_the_future." in said
+
+
+def test_unknown_drops_are_not_called_none(page: Make, capture: Make) -> None:
+    counted = {"files": [{"name": "a", "interfaces": [{"dropped": 0, "os_dropped": None}, {"dropped": 4, "os_dropped": 1}]}]}
+    assert "Packets lost while capturing: unknown" in text_of(html.render(page(capture())))
+    assert "Packets lost while capturing: 5." in text_of(html.render(page(capture(facts=counted))))
+
+
+def test_ambiguity_and_what_would_settle_it_are_named(page: Make, capture: Make, transfer: Make) -> None:
+    other = {"cause": "sender_application_limited", "hint": "it ran out of data", "settled_by": "the CPU share"}
+    said = text_of(html.render(page(capture(transfer(alternatives=[other])))))
+    assert "It ran out of data." in said
+    assert "What would settle it? The CPU share." in said
+    assert "Nothing in these packets points to another cause." in text_of(html.render(page()))
+
+
+def test_a_transfer_of_which_little_is_known_says_so(page: Make, capture: Make, transfer: Make) -> None:
+    kept = ("transfer", "src", "src_port", "dst", "dst_port", "packets", "cause", "confidence", "verdict", "unique_bytes")
+    full = transfer(verdict="review", cause="no_anomaly")
+    row = {name: value if name in kept else None for name, value in full.items()}
+    said = text_of(html.render(page(capture(row, series={}))))
+    assert "unknown from this capture" in said
+    assert "No charts: no series were kept for this transfer." in said
+    assert not re.search(r"\b(None|nan|inf)\b", said)
+
+
+def test_what_strangers_put_into_a_capture_stays_text(page: Make, capture: Make, transfer: Make, series: Make) -> None:
+    finding = dict.fromkeys(("code", "message", "evidence", "meaning", "next_step", "unit"), HOSTILE)
+    finding |= {"severity": "error", "scope": "capture", "value": 1.0, "threshold": None}
+    row = transfer(src=HOSTILE, headline=HOSTILE, reasons=[HOSTILE], next_step=HOSTILE, verdict_flags=[HOSTILE])
+    one = capture(row, name=HOSTILE, findings=[finding], story=HOSTILE, skips=[{"reason": HOSTILE, "records": 1}], series={"1.0": series()})
+    control = capture(transfer(), name=HOSTILE + "2", beside=HOSTILE)
+    text = html.render(page(one, control, title=HOSTILE, introduction=HOSTILE))
+    assert "<script>alert" not in text
+    assert "<img" not in re.sub(r"<script\b.*?</script>", "", text, flags=re.S)
+    assert text.count("<script") == text.count("</script>") == 3
+    assert text.count("</style>") == 1
+
+
+def test_a_page_without_charts_carries_no_vega(page: Make, capture: Make) -> None:
+    with_charts, without = html.render(page()), html.render(page(capture(series={})))
+    assert len(with_charts) > 800_000
+    assert len(without) < 60_000
+    assert "payload" not in re.findall(r'id="([\w-]+)"', without)
+
+
+def test_charts_are_few_enough_and_thin_enough_for_five_megabytes(page: Make, capture: Make, transfer: Make, series: Make) -> None:
+    rows = [transfer(f"{number}.0", unique_bytes=10**9 - number) for number in range(1, 60)]
+    crowded = series(duration=12.0)
+    crowded["rtt"]["seconds"][1234] = 7.654321
+    assert len(crowded["rtt"]["t"]) > 20_000
+    text = html.render(page(capture(*rows, series={row["transfer"]: crowded for row in rows[: html.CHARTED]})))
+    # Equal series are stored once; as bytes they must fit even when they differ.
+    assert len(text.encode()) < 5_000_000
+    assert "7.65432" in text
+    assert text.count('<section class="transfer') == html.CHARTED
+    assert text.count("<tr>") >= 59
+
+
+def test_different_crowded_series_fit_as_well(page: Make, capture: Make, transfer: Make, series: Make) -> None:
+    rows = [transfer(f"{number}.0", unique_bytes=10**9 - number) for number in range(1, html.CHARTED + 1)]
+    drawn = {
+        row["transfer"]: series(duration=8.0 + 0.37 * number, pause=0.0003 * number, lost=40 + number) for number, row in enumerate(rows)
+    }
+    text = html.render(page(capture(*rows, series=drawn)))
+    assert 3_000_000 < len(text.encode()) < 5_000_000
+    assert "too large" not in text
+
+
+def test_transfers_beyond_the_table_are_counted(page: Make, capture: Make, transfer: Make) -> None:
+    one = capture(transfer(), series={})
+    many = html.Capture(overview=replace(one.overview, verdicts={"trust": 1201}), name="many")
+    assert "1,200 further transfers are not listed" in text_of(html.render(page(many)))
+
+
+def test_the_page_names_tool_command_and_inputs(story: str) -> None:
+    said = text_of(story)
+    assert "Made by trustbed 0.1.0 on 2026-01-01T00:00:00Z" in said
+    assert "trustbed analyze one.pcap --report" in said
+
+
+def test_nothing_is_left_under_the_name_of_a_page_that_could_not_be_made(
+    tmp_path: Path, page: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: html.Page) -> str:
+        raise RuntimeError("on purpose")
+
+    monkeypatch.setattr(sys.modules["trustbed.report.html.render"], "render", fail)
+    with pytest.raises(RuntimeError, match="on purpose"):
+        html.write(tmp_path / "report.html", page())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_is_written_whole(tmp_path: Path, page: Make, capture: Make) -> None:
+    html.write(tmp_path / "report.html", page(capture(series={})))
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").rstrip().endswith("</html>")
+    assert len(list(tmp_path.iterdir())) == 1
