@@ -108,6 +108,8 @@ pub struct FileFacts {
     pub timestamp_resolution: Span,
     /// Records of which the snap length cut something off.
     pub snapped_records: u64,
+    /// Records that were stored without a time and have that of the record before them: they say nothing about timing.
+    pub records_without_time: u64,
     /// Bytes that are not part of any record or block that could be read.
     pub skipped_bytes: u64,
     /// The machine that captured, as the file says.

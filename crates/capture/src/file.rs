@@ -222,6 +222,7 @@ impl CaptureFile {
             timestamp_resolution: interfaces.iter().map(|interface| interface.resolution).max().unwrap_or(Span::ZERO),
             snapped_records: tally.snapped,
             skipped_bytes: tally.skipped_bytes,
+            records_without_time: tally.without_time,
             hardware,
             os,
             application,

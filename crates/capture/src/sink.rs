@@ -66,6 +66,7 @@ pub(crate) struct Tally {
     pub(crate) records: u64,
     pub(crate) snapped: u64,
     pub(crate) skipped_bytes: u64,
+    pub(crate) without_time: u64,
     earliest: Ns,
     latest: Ns,
     last: Ns,
@@ -74,7 +75,16 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) const fn new() -> Self {
-        Self { records: 0, snapped: 0, skipped_bytes: 0, earliest: Ns::MAX, latest: Ns::MIN, last: Ns::MIN, stamped: false }
+        Self {
+            records: 0,
+            snapped: 0,
+            skipped_bytes: 0,
+            without_time: 0,
+            earliest: Ns::MAX,
+            latest: Ns::MIN,
+            last: Ns::MIN,
+            stamped: false,
+        }
     }
 
     #[inline]

@@ -14,7 +14,7 @@ use crate::facts::Compression;
 pub(crate) type Origin = Box<dyn Read + Send>;
 
 /// What a buffer holds to begin with; small enough for the processor's cache.
-const BUFFER_LENGTH: usize = 256 * 1024;
+const BUFFER_LENGTH: usize = 128 * 1024;
 
 /// A single read asks for at most this much: the decompressors drop what they produced in the call that fails.
 const READ_LENGTH: usize = 64 * 1024;
@@ -96,12 +96,12 @@ impl Stream {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;
-            if self.buffer.len() < length {
-                // Twice what is asked for, so that the next records need not move again.
-                self.buffer.resize((length * 2).max(BUFFER_LENGTH), 0);
-            }
         }
         while !self.ended && self.end - self.start < length {
+            if self.end == self.buffer.len() {
+                // Only as bytes come, for what is asked for may never come.
+                self.buffer.resize((self.buffer.len() * 2).max(BUFFER_LENGTH), 0);
+            }
             let upto = self.buffer.len().min(self.end + READ_LENGTH);
             match self.reader.read(&mut self.buffer[self.end..upto]) {
                 Ok(0) => self.ended = true,

@@ -174,6 +174,7 @@ fn simple_packets_take_the_time_of_the_packet_before() {
     assert_eq!(facts.files[0].records, 3);
     assert_eq!(facts.files[0].first_ts, Some(Ns(frames[1].ts_ns)), "packets without a time have no part in it");
     assert_eq!(codes(&facts), ["no_timestamp"], "said once");
+    assert_eq!(facts.files[0].records_without_time, 2);
     assert_eq!(packets[0].original_length, frames[0].original);
 }
 

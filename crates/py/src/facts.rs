@@ -14,9 +14,7 @@ pub(crate) fn capture<'py>(py: Python<'py>, facts: &CaptureFacts, passed: &Passe
     dict.set_item("files", PyList::new(py, files)?)?;
     dict.set_item("records", facts.files.iter().map(|f| f.records).sum::<u64>())?;
     dict.set_item("snapped_records", facts.files.iter().map(|f| f.snapped_records).sum::<u64>())?;
-    let without_time = facts.problems.iter().filter(|p| p.code == trustbed_capture::Problem::NO_TIMESTAMP).count() as u64
-        + facts.problems_left_out.iter().filter(|(code, _)| *code == trustbed_capture::Problem::NO_TIMESTAMP).map(|(_, n)| n).sum::<u64>();
-    dict.set_item("records_without_time", without_time)?;
+    dict.set_item("records_without_time", facts.files.iter().map(|f| f.records_without_time).sum::<u64>())?;
     let left_out = PyDict::new(py);
     for (code, count) in &facts.problems_left_out {
         left_out.set_item(code, count)?;

@@ -306,7 +306,10 @@ impl Pcapng {
         let snapped = bytes.len() < original as usize;
         match found {
             Some((_, _, Some(ts))) => self.tally.count(ts, snapped),
-            Some((_, _, None)) => self.tally.count_unstamped(snapped),
+            Some((_, _, None)) => {
+                self.tally.without_time += 1;
+                self.tally.count_unstamped(snapped);
+            }
             None => {
                 let detail = format!("a packet of interface {id}, which the file does not describe: how to read it is not known");
                 self.say(Problem::UNKNOWN_INTERFACE, position, detail, sink);
