@@ -63,8 +63,9 @@ test: setup ## Everything that must hold: lint, Rust tests, Python tests
 
 lint: $(READY)/develop $(READY)/command ## Formatting, clippy, ruff, mypy, import-linter, stubtest
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	ruff format --check --quiet python bench tools tests
+	ruff format --check --quiet .
 	ruff check --quiet
 	mypy
 	python -m mypy.stubtest trustbed._core
@@ -85,8 +86,9 @@ fuzz: ## Every fuzz target for FUZZ_SECONDS (600)
 	tools/setup.sh fuzz
 	tools/fuzz.sh $(FUZZ_SECONDS)
 
-docs: $(READY)/develop $(READY)/command ## docs/tables.md, docs/findings.md, docs/diagnosis.md and the crates' documentation
+docs: $(READY)/develop $(READY)/command ## The pages and schemas that follow from the code, and the crates' documentation
 	python tools/generate_docs.py
+	python -m trustbed.report.contract
 	cargo doc --workspace --no-deps --locked --quiet
 
 validate: $(READY)/develop $(READY)/command tools ## Every capture against tcptrace and tshark; writes docs/validation.md
