@@ -128,6 +128,14 @@ def test_a_window_far_above_the_data_is_not_drawn(series: Make) -> None:
     assert "window_bytes" not in json.dumps(charts.outstanding(wide))
 
 
+def test_two_values_at_one_time_are_not_added_up(series: Make) -> None:
+    twice = series()
+    twice["outstanding"] = {"t": [0.1, 0.1, 0.2], "bytes": [50_000, 40_000, 45_000], "window_bytes": [60_000] * 3}
+    vl_convert = pytest.importorskip("vl_convert")
+    vega = vl_convert.vegalite_to_vega({**charts.outstanding(twice), "width": 400})
+    assert "stack" not in {step["type"] for part in vega["data"] for step in part.get("transform", ())}
+
+
 def test_the_close_up_counts_from_its_start_and_cuts_silences_at_its_edges() -> None:
     part = {
         "start_seconds": 5.0,

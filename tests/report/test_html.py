@@ -169,6 +169,18 @@ def test_a_transfer_of_which_little_is_known_says_so(page: Make, capture: Make, 
     assert not re.search(r"\b(None|nan|inf)\b", said)
 
 
+def test_what_the_place_of_the_capture_hides_is_not_drawn(page: Make, capture: Make, transfer: Make) -> None:
+    row = transfer(at="receiver", spacing_source="estimated", rtt_source="timestamp_echo", rtt_mean_seconds=0.000004)
+    text = html.render(page(capture(row)))
+    drawn = re.findall(r"<h4>(.*?) <a", text)
+    assert drawn == ["Time–sequence graph", "Throughput"]
+    said = text_of(text)
+    assert "the sender's silences and its outstanding data are estimates" in said
+    assert "Window open, sender silent 5 % estimated from where the capture was taken" in said
+    assert "20.6 ms base 20.0 ms, median of the receiver's timestamp echoes" in said
+    assert "4.00 µs" not in said
+
+
 def test_what_strangers_put_into_a_capture_stays_text(page: Make, capture: Make, transfer: Make, series: Make) -> None:
     finding = dict.fromkeys(("code", "message", "evidence", "meaning", "next_step", "unit"), HOSTILE)
     finding |= {"severity": "error", "scope": "capture", "value": 1.0, "threshold": None}

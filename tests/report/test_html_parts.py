@@ -53,8 +53,8 @@ def test_throughput_is_crossed_below_its_threshold_and_unknown_without_an_expect
 
 
 def test_rtt_is_crossed_by_its_inflation(transfer: Make) -> None:
-    assert rows_of(transfer(rtt_base_seconds=0.02, rtt_mean_seconds=0.0241))["Round-trip time"].crossed is True
-    assert rows_of(transfer(rtt_base_seconds=0.02, rtt_mean_seconds=0.0239))["Round-trip time"].crossed is False
+    assert rows_of(transfer(rtt_base_seconds=0.02, rtt_path_seconds=0.0241))["Round-trip time"].crossed is True
+    assert rows_of(transfer(rtt_base_seconds=0.02, rtt_path_seconds=0.0239))["Round-trip time"].crossed is False
     assert rows_of(transfer(rtt_base_seconds=None))["Round-trip time"].crossed is None
 
 
@@ -64,7 +64,7 @@ def test_evidence_rows_are_the_same_whatever_is_known(transfer: Make) -> None:
 
 
 def test_scales_stay_within_their_box(transfer: Make) -> None:
-    wild = transfer(expected_ratio=9.0, loss_rate_genuine=1.0, rtt_mean_seconds=9.0, withheld_fraction=1.0)
+    wild = transfer(expected_ratio=9.0, loss_rate_genuine=1.0, rtt_path_seconds=9.0, withheld_fraction=1.0)
     assert all(row.fill is None or 0 <= row.fill <= 1 for row in measured(wild, THRESHOLDS))
 
 
@@ -145,8 +145,8 @@ def test_captions_state_numbers_and_what_they_do_not_know(transfer: Make, series
     row = transfer(expected_ratio=0.1, expected_bytes_per_second=27e6)
     assert "Too steep to be drawn" in captions.time_sequence(row)
     assert "no queue grew" in captions.round_trip(transfer(), THRESHOLDS)
-    assert "a queue stood" in captions.round_trip(transfer(rtt_mean_seconds=0.03), THRESHOLDS)
-    assert captions.round_trip(transfer(rtt_mean_seconds=None), THRESHOLDS) == "No round-trip time can be seen in this capture."
+    assert "a queue stood" in captions.round_trip(transfer(rtt_path_seconds=0.03), THRESHOLDS)
+    assert captions.round_trip(transfer(rtt_path_seconds=None), THRESHOLDS) == "No round-trip time can be seen in this capture."
     assert "shorter than the base RTT" in captions.spacing(transfer())
     assert "longer than the base RTT" in captions.spacing(transfer(spacing_max_seconds=0.5))
     assert captions.distributions({}) == "No samples."
@@ -165,6 +165,6 @@ def test_differences_are_signed_and_unknown_ones_empty(transfer: Make) -> None:
     here, control = transfer(throughput_bytes_per_second=1e6, rtt_p99_seconds=None), transfer(throughput_bytes_per_second=2e6)
     told = {row.term: row.difference for row in differences(here, control)}
     assert told["Throughput"] == "−50 %"
-    assert told["Mean round-trip time"] == "+0 %"
+    assert told["Round-trip time"] == "the same"
     assert told["99th percentile of the RTT"] == ""
     assert "throughput −50 %" in in_a_sentence("control", here, control)

@@ -45,7 +45,7 @@ def throughput(
         description="Throughput over time",
         datasets={"samples": samples, "marks": marks},
         layers=[
-            layer("samples", area, x=time_axis(), y=vertical, word=MEASURED, color=colour, tooltip=tips),
+            layer("samples", area, x=time_axis(), y={**vertical, "stack": None}, word=MEASURED, color=colour, tooltip=tips),
             layer("marks", dashed, y=vertical, color=colour),
         ],
         params={"duration": series["duration_seconds"]},

@@ -9,7 +9,7 @@ from __future__ import annotations
 from trustbed.diagnose.thresholds import Thresholds
 from trustbed.report import words
 from trustbed.report.charts.sequence import FLATTENED
-from trustbed.report.html.evidence import expected_rate, inflation, reached
+from trustbed.report.html.evidence import expected_rate, inflation, reached, round_trip_seconds
 from trustbed.report.html.model import Series
 from trustbed.report.overview import Row
 
@@ -55,7 +55,7 @@ def round_trip(transfer: Row, limits: Thresholds) -> str:
         return "No round-trip time can be seen in this capture."
     lowest, highest = words.duration(transfer.get("rtt_min_seconds")), words.duration(transfer.get("rtt_max_seconds"))
     shape = "a queue stood on the path" if times >= limits.inflation else "no queue grew on the path"
-    mean, base = words.duration(transfer.get("rtt_mean_seconds")), words.duration(transfer.get("rtt_base_seconds"))
+    mean, base = words.duration(round_trip_seconds(transfer)), words.duration(transfer.get("rtt_base_seconds"))
     samples = words.counted(transfer.get("rtt_samples") or 0, "sample")
     return f"{samples} from {lowest} to {highest}. Mean {mean}, {times:.2f} times the base of {base}: {shape}."
 
@@ -84,7 +84,7 @@ def spacing(transfer: Row) -> str:
     limit = transfer.get("withheld_threshold_seconds")
     if count is not None and total is not None:
         above = f" longer than {words.duration(limit)}" if limit else ""
-        said += f" {words.counted(count, 'silence')}{above} after the window had opened, {words.duration(total)} in total: "
+        said += f" {words.counted(round(count), 'silence')}{above} after the window had opened, {words.duration(total)} in total: "
         said += f"{words.percent(transfer.get('withheld_fraction'))} of the transfer."
     return said.strip()
 

@@ -33,7 +33,7 @@ def _relative(here: float | None, control: float | None) -> str:
     if not here or not control:
         return ""
     change = here / control - 1
-    return f"{_sign(change)}{words.percent(abs(change))}"
+    return "the same" if change == 0 else f"{_sign(change)}{words.percent(abs(change))}"
 
 
 def _points(here: float | None, control: float | None) -> str:
@@ -46,7 +46,7 @@ def _points(here: float | None, control: float | None) -> str:
 
 _COMPARED: Sequence[tuple[str, str, str, Shape, Change]] = (
     ("Throughput", "throughput", "throughput_bytes_per_second", words.rate, _relative),
-    ("Mean round-trip time", "rtt", "rtt_mean_seconds", words.duration, _relative),
+    ("Round-trip time", "rtt", "rtt_path_seconds", words.duration, _relative),
     ("99th percentile of the RTT", "rtt", "rtt_p99_seconds", words.duration, _relative),
     ("Loss", "loss", "loss_rate_genuine", words.percent, _points),
     ("Spacing above an RTT", "spacing", "oversize_fraction", words.percent, _points),
@@ -72,7 +72,7 @@ def in_a_sentence(name: str, here: Row, control: Row) -> str:
     """The comparison in short, for the top of the page."""
     known = [
         ("throughput", _relative(here.get("throughput_bytes_per_second"), control.get("throughput_bytes_per_second"))),
-        ("RTT", _relative(here.get("rtt_mean_seconds"), control.get("rtt_mean_seconds"))),
+        ("RTT", _relative(here.get("rtt_path_seconds"), control.get("rtt_path_seconds"))),
         ("loss", _points(here.get("loss_rate_genuine"), control.get("loss_rate_genuine"))),
     ]
     said = [f"{what} {change}" for what, change in known if change]

@@ -51,9 +51,24 @@ def reached(transfer: Row) -> float | None:
     return transfer.get("expected_ratio")
 
 
+def round_trip_seconds(transfer: Row) -> float | None:
+    """The round-trip time between sender and receiver, whatever the capture's place allows to see of it."""
+    return transfer.get("rtt_path_seconds")
+
+
+def silences_are_seen(transfer: Row) -> bool:
+    """Whether the capture shows when the sender learned what it might send; elsewhere its silences are estimates."""
+    return transfer.get("spacing_source") == "measured"
+
+
+def round_trips_are_seen(transfer: Row) -> bool:
+    """Whether acknowledgements show round-trip times of the whole path, sample by sample."""
+    return transfer.get("rtt_source") == "acknowledgements"
+
+
 def inflation(transfer: Row) -> float | None:
-    """Mean RTT as a multiple of its base."""
-    mean, base = transfer.get("rtt_mean_seconds"), transfer.get("rtt_base_seconds")
+    """RTT as a multiple of its base."""
+    mean, base = round_trip_seconds(transfer), transfer.get("rtt_base_seconds")
     return float(mean / base) if mean and base else None
 
 
@@ -81,6 +96,13 @@ def _throughput(transfer: Row, limits: Thresholds) -> Measured:
     )
 
 
+_ROUND_TRIPS = {
+    "acknowledgements": "mean from data to acknowledgement",
+    "timestamp_echo": "median of the receiver's timestamp echoes",
+    "both_halves": "sum of both sides of the capture",
+}
+
+
 def _round_trip(transfer: Row, limits: Thresholds) -> Measured:
     times = inflation(transfer)
     crossed = None if times is None else times >= limits.inflation
@@ -88,8 +110,8 @@ def _round_trip(transfer: Row, limits: Thresholds) -> Measured:
     return Measured(
         term="Round-trip time",
         definition="rtt",
-        value=words.duration(transfer.get("rtt_mean_seconds")),
-        detail=f"base {words.duration(transfer.get('rtt_base_seconds'))}, {words.count(transfer.get('rtt_samples'))} samples",
+        value=words.duration(round_trip_seconds(transfer)),
+        detail=f"base {words.duration(transfer.get('rtt_base_seconds'))}, {_ROUND_TRIPS.get(transfer.get('rtt_source') or '', 'not seen')}",
         threshold=f"inflated from {limits.inflation:g} × base",
         crossed=crossed,
         reading=f"{times:.2f} × base: {reading}" if times is not None else reading,
@@ -148,13 +170,15 @@ class _TimeShare:
 
 def _withheld_detail(transfer: Row) -> str:
     count = transfer.get("withheld_samples")
-    return "" if count is None else f"{words.counted(count, 'silence')}, {words.duration(transfer.get('withheld_seconds'))} in total"
+    if not silences_are_seen(transfer):
+        return "estimated from where the capture was taken"
+    return "" if count is None else f"{words.counted(round(count), 'silence')}, {words.duration(transfer.get('withheld_seconds'))} in total"
 
 
 def _longest_spacing(transfer: Row) -> str:
     longest, base = transfer.get("spacing_max_seconds"), transfer.get("rtt_base_seconds")
-    if longest is None:
-        return ""
+    if longest is None or not silences_are_seen(transfer):
+        return "" if longest is None else "estimated from where the capture was taken"
     return f"longest spacing {words.duration(longest)}, base RTT {words.duration(base)}"
 
 

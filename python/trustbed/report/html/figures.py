@@ -13,7 +13,7 @@ from trustbed.diagnose.thresholds import Thresholds
 from trustbed.report import charts
 from trustbed.report.charts.drawing import Spec, small
 from trustbed.report.html import captions
-from trustbed.report.html.evidence import expected_rate
+from trustbed.report.html.evidence import expected_rate, round_trip_seconds, round_trips_are_seen, silences_are_seen
 from trustbed.report.html.model import Series
 from trustbed.report.html.payload import Payload
 from trustbed.report.overview import Row
@@ -58,9 +58,10 @@ class Drawer:
         self._series = series
         self._payload = payload
         self._figures: list[Figure] = []
+        self._draws_round_trips = round_trips_are_seen(transfer) and bool(_column(series, "rtt", "t"))
         self._stretch = charts.stretch(
             series,
-            rtt_seconds=transfer.get("rtt_mean_seconds"),
+            rtt_seconds=round_trip_seconds(transfer) if silences_are_seen(transfer) else None,
             withheld_fraction=transfer.get("withheld_fraction"),
             withheld_threshold_seconds=transfer.get("withheld_threshold_seconds"),
         )
@@ -70,7 +71,7 @@ class Drawer:
         self._figures.append(Figure(chart=chart, title=title, caption=caption, definition=definition, wide=wide))
 
     def whole(self, *, limits: Thresholds, beside: tuple[str, Series] | None) -> list[Figure]:
-        """Every chart that there is data for."""
+        """Every chart that there is data for and that the capture's place allows."""
         transfer, series = self._transfer, self._series
         base, expected = transfer.get("rtt_base_seconds"), expected_rate(transfer)
         mean, withheld = transfer.get("throughput_bytes_per_second"), transfer.get("withheld_threshold_seconds")
@@ -82,8 +83,10 @@ class Drawer:
         if _column(series, "throughput", "t"):
             spec = charts.throughput(series, allowed_bytes_per_second=expected, mean_bytes_per_second=mean)
             self._add(spec, "Throughput", captions.throughput(transfer), "throughput")
-        if _column(series, "rtt", "t"):
+        if self._draws_round_trips:
             self._add(charts.round_trip(series, base_seconds=base), "RTT and RTO", captions.round_trip(transfer, limits), "rto")
+        if not silences_are_seen(transfer):
+            return self._figures
         if _column(series, "outstanding", "t"):
             self._add(charts.outstanding(series), "Outstanding data and window", captions.outstanding(transfer, series), "window")
         if _column(series, "spacing", "t") or _column(series, "response", "t"):
@@ -100,7 +103,7 @@ class Drawer:
         if self._stretch:
             spec = small(charts.close_up(self._stretch), keep=("silence", "edge", "acks", "segments", "again"))
             self._add(spec, "packet by packet", captions.close_up(self._stretch), "time-sequence", wide=True)
-        if _column(series, "rtt", "t"):
+        if self._draws_round_trips:
             spec = small(charts.round_trip(series), keep=("rtt",), largest=scale.rtt_seconds)
             self._add(spec, "RTT", "Round-trip time over the whole transfer.", "rtt")
         if _column(series, "throughput", "t"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from trustbed.report import words
 from trustbed.report.html.model import Capture
@@ -89,7 +90,7 @@ def _file(file: Row) -> str:
     compression = file.get("compression")
     packed = f" in {compression}" if compression and compression != "none" else ""
     parts = [
-        str(file.get("name") or "standard input"),
+        PurePath(file.get("name") or "standard input").name,
         f"{file.get('format') or 'unknown format'}{packed}",
         words.size(file.get("bytes")),
         f"{words.count(file.get('records'))} records",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from importlib import resources
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from trustbed.report import words
 from trustbed.report.charts.palette import DARK, LIGHT, style_sheet
@@ -55,7 +55,13 @@ def render(page: Page) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_unbroken
     )
     environment.filters.update(
-        rate=words.rate, duration=words.duration, percent=words.percent, size=words.size, count=words.count, measured=measured
+        rate=words.rate,
+        duration=words.duration,
+        percent=words.percent,
+        size=words.size,
+        count=words.count,
+        measured=measured,
+        basename=lambda path: PurePath(path).name,
     )
     payload = Payload()
     shown = view(page, payload)

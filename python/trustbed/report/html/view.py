@@ -14,7 +14,7 @@ from trustbed.diagnose.diagnosis import FLAGS
 from trustbed.report import words
 from trustbed.report.charts.rates import LIMITS
 from trustbed.report.html.comparison import Difference, differences, in_a_sentence
-from trustbed.report.html.evidence import Measured, measured
+from trustbed.report.html.evidence import Measured, measured, silences_are_seen
 from trustbed.report.html.figures import Drawer, Figure, Scale
 from trustbed.report.html.model import Capture, Page, Series
 from trustbed.report.html.payload import Payload
@@ -24,6 +24,10 @@ from trustbed.report.overview import Row
 
 VITAL = 4
 """The first so many rows of the evidence stand beside the verdict."""
+
+NOT_DRAWN = (
+    "From where this capture was taken, the sender's silences and its outstanding data are estimates: they are counted above and not drawn."
+)
 
 BADGES = {"trust": "Trust", "review": "Review", "discard": "Discard", "not_judged": "Not judged"}
 
@@ -95,6 +99,7 @@ class Section:
     figures: Sequence[Figure]
     row: Sequence[Figure]
     without_charts: str
+    not_drawn: str
 
     @property
     def vital(self) -> Sequence[Measured]:
@@ -213,6 +218,7 @@ def _section(page: Page, number: int, place: int, transfer: Row, drawing: _Drawi
         figures=figures,
         row=row,
         without_charts=without,
+        not_drawn="" if silences_are_seen(transfer) else NOT_DRAWN,
     )
 
 
