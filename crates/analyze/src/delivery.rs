@@ -88,7 +88,7 @@ impl Delivery {
     }
 
     /// Percentiles of the delivery rate for a transfer that lasted `duration`.
-    pub fn rates(&self, duration: Span) -> Option<Rates> {
+    pub fn rates(&mut self, duration: Span) -> Option<Rates> {
         let skip = SECOND.min(Span(duration.0 / 4));
         let mut all;
         let rates = if skip < SECOND && self.early.iter().any(|(t, _)| *t >= skip) {
@@ -98,9 +98,9 @@ impl Delivery {
                     all.add(rate);
                 }
             }
-            &all
+            &mut all
         } else {
-            &self.rates
+            &mut self.rates
         };
         Some(Rates { p10: rates.nearest_rank(0.1)?, p50: rates.nearest_rank(0.5)?, p90: rates.nearest_rank(0.9)? })
     }

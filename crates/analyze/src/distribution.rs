@@ -5,26 +5,53 @@
 
 /// Values kept as they are.
 const EXACT: usize = 64;
+/// Room for values at first; most transfers are short.
+const FEW: usize = 8;
 /// Bins per power of two, as a power of two.
 const FINENESS: u32 = 7;
 const PER_OCTAVE: u64 = 1 << FINENESS;
 
-/// Values with counts, and the sum of the values in each bin.
+/// Values with counts, and the sum of the values in each bin. Two cache lines: one that is written for nearly every packet, and the
+/// last few values, which enter their bins together, so that the memory of eight bins is waited for once.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[repr(C, align(64))]
 pub struct Distribution {
     n: u64,
     sum: i64,
     squares: f64,
     min: i64,
     max: i64,
-    exact: Vec<i64>,
-    bins: Option<Box<Bins>>,
+    values: Values,
+    waiting: [u64; WAITING],
+    waits: usize,
 }
 
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Bins {
+/// Values that wait to enter their bins.
+const WAITING: usize = 8;
+
+#[derive(Debug, Clone, PartialEq)]
+enum Values {
+    Exact(Vec<i64>),
+    Binned(Box<[Bin]>, usize),
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Self::Exact(Vec::new())
+    }
+}
+
+/// How many values fell into a bin, and their sum.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Bin {
+    count: u32,
+    sum: u64,
+}
+
+/// Bins from number `first` on.
+struct Bins<'a> {
     first: usize,
-    counts: Vec<(u32, u64)>,
+    bins: &'a [Bin],
 }
 
 impl Distribution {
@@ -40,18 +67,48 @@ impl Distribution {
         self.n += 1;
         self.sum = self.sum.saturating_add(value);
         self.squares += value as f64 * value as f64;
-        if let Some(bins) = &mut self.bins {
-            bins.add(value.unsigned_abs());
-        } else if self.exact.len() < EXACT {
-            self.exact.push(value);
-        } else {
-            let mut bins = Bins::default();
-            for &old in &self.exact {
-                bins.add(old.unsigned_abs());
+        match &mut self.values {
+            Values::Binned(bins, first) => {
+                if self.waits == WAITING {
+                    self.waiting.iter().for_each(|&value| enter(bins, first, value));
+                    self.waits = 0;
+                }
+                self.waiting[self.waits] = value.unsigned_abs();
+                self.waits += 1;
             }
-            bins.add(value.unsigned_abs());
-            self.exact = Vec::new();
-            self.bins = Some(Box::new(bins));
+            Values::Exact(exact) if exact.len() < EXACT => {
+                if exact.len() == exact.capacity() {
+                    exact.reserve_exact(if exact.is_empty() { FEW } else { EXACT - exact.len() });
+                }
+                exact.push(value);
+            }
+            Values::Exact(_) => self.bin(value),
+        }
+    }
+
+    /// Goes over from values to bins.
+    #[cold]
+    fn bin(&mut self, value: i64) {
+        let (mut bins, mut first) = (Box::default(), 0);
+        grow(&mut bins, &mut first, index(self.min.unsigned_abs()));
+        grow(&mut bins, &mut first, index(self.max.unsigned_abs()));
+        if let Values::Exact(exact) = &self.values {
+            for &old in exact.iter().chain([&value]) {
+                enter(&mut bins, &mut first, old.unsigned_abs());
+            }
+        }
+        self.values = Values::Binned(bins, first);
+    }
+
+    /// The bins, with everything that waited entered, or the values.
+    fn bins(&mut self) -> Result<Bins<'_>, &[i64]> {
+        match &mut self.values {
+            Values::Binned(bins, first) => {
+                self.waiting[..self.waits].iter().for_each(|&value| enter(bins, first, value));
+                self.waits = 0;
+                Ok(Bins { first: *first, bins })
+            }
+            Values::Exact(exact) => Err(exact),
         }
     }
 
@@ -89,16 +146,22 @@ impl Distribution {
     }
 
     /// The quantile `q` (0…1) by linear interpolation between order statistics (Hyndman and Fan, type 7).
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "ranks are small and not negative")]
-    pub fn quantile(&self, q: f64) -> Option<f64> {
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "ranks are small and not negative"
+    )]
+    pub fn quantile(&mut self, q: f64) -> Option<f64> {
         if self.n == 0 {
             return None;
         }
         let rank = (self.n - 1) as f64 * q.clamp(0.0, 1.0);
-        if let Some(bins) = &self.bins {
-            return Some(bins.at_rank(rank).clamp(self.min as f64, self.max as f64));
-        }
-        let mut sorted = self.exact.clone();
+        let (least, most) = (self.min as f64, self.max as f64);
+        let mut sorted = match self.bins() {
+            Ok(bins) => return Some(bins.at_rank(rank).clamp(least, most)),
+            Err(exact) => exact.to_vec(),
+        };
         sorted.sort_unstable();
         let low = rank.floor() as usize;
         let high = (low + 1).min(sorted.len() - 1);
@@ -106,52 +169,57 @@ impl Distribution {
     }
 
     /// The value at rank ⌊(n − 1)·q⌋: nearest rank, no interpolation; from bins, the mean of the bin that holds it.
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "ranks are small and not negative")]
-    pub fn nearest_rank(&self, q: f64) -> Option<f64> {
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "ranks are small and not negative"
+    )]
+    pub fn nearest_rank(&mut self, q: f64) -> Option<f64> {
         if self.n == 0 {
             return None;
         }
         let rank = ((self.n - 1) as f64 * q.clamp(0.0, 1.0)).floor();
-        if let Some(bins) = &self.bins {
-            return Some(bins.mean_at_rank(rank));
-        }
-        let mut sorted = self.exact.clone();
+        let mut sorted = match self.bins() {
+            Ok(bins) => return Some(bins.mean_at_rank(rank)),
+            Err(exact) => exact.to_vec(),
+        };
         sorted.sort_unstable();
         Some(sorted[rank as usize] as f64)
     }
 
     /// Number and sum of the values above `threshold`. The bin that the threshold cuts is taken as evenly filled.
-    pub fn above(&self, threshold: f64) -> (f64, f64) {
-        if let Some(bins) = &self.bins {
-            if let (Some(min), true) = (self.min(), self.n > 0)
-                && as_f64(min) > threshold
-            {
-                return (count_f64(self.n), as_f64(self.sum));
-            }
-            return bins.above(threshold);
+    pub fn above(&mut self, threshold: f64) -> (f64, f64) {
+        if self.n > 0 && as_f64(self.min) > threshold {
+            return (count_f64(self.n), as_f64(self.sum));
         }
-        let over = self.exact.iter().filter(|&&v| as_f64(v) > threshold);
-        over.fold((0.0, 0.0), |(n, sum), &v| (n + 1.0, sum + as_f64(v)))
+        match self.bins() {
+            Ok(bins) => bins.above(threshold),
+            Err(exact) => {
+                let over = exact.iter().filter(|&&v| as_f64(v) > threshold);
+                over.fold((0.0, 0.0), |(n, sum), &v| (n + 1.0, sum + as_f64(v)))
+            }
+        }
     }
 
     /// Points of the cumulative distribution: (value, share of values not above it), at most `most` of them.
     #[expect(clippy::cast_precision_loss, reason = "shares are floats")]
-    pub fn cumulative(&self, most: usize) -> Vec<(f64, f64)> {
+    pub fn cumulative(&mut self, most: usize) -> Vec<(f64, f64)> {
         let mut points = Vec::new();
-        if let Some(bins) = &self.bins {
-            let mut seen = 0_u64;
-            for (n, &(count, _)) in bins.counts.iter().enumerate() {
-                if count > 0 {
-                    seen += u64::from(count);
+        let whole = self.n as f64;
+        match self.bins() {
+            Ok(bins) => {
+                let mut seen = 0_u64;
+                for (n, bin) in bins.bins.iter().enumerate().filter(|(_, b)| b.count > 0) {
+                    seen += u64::from(bin.count);
                     let (low, high) = edges(bins.first + n);
-                    points.push(((low + high) as f64 / 2.0, seen as f64 / self.n as f64));
+                    points.push(((low + high) as f64 / 2.0, seen as f64 / whole));
                 }
             }
-        } else {
-            let mut sorted = self.exact.clone();
-            sorted.sort_unstable();
-            for (n, value) in sorted.iter().enumerate() {
-                points.push((*value as f64, (n + 1) as f64 / self.n as f64));
+            Err(exact) => {
+                let mut sorted = exact.to_vec();
+                sorted.sort_unstable();
+                points.extend(sorted.iter().enumerate().map(|(n, value)| (*value as f64, (n + 1) as f64 / whole)));
             }
         }
         let step = points.len().div_ceil(most.max(2)).max(1);
@@ -164,39 +232,45 @@ impl Distribution {
     }
 }
 
-impl Bins {
-    #[inline]
-    fn add(&mut self, value: u64) {
-        let at = index(value);
-        if at.wrapping_sub(self.first) >= self.counts.len() {
-            self.grow(at);
-        }
-        let bin = &mut self.counts[at - self.first];
-        bin.0 = bin.0.saturating_add(1);
-        bin.1 += value;
+/// Enters a value into bins that begin with number `first`, and makes room for it where there is none.
+#[inline]
+fn enter(bins: &mut Box<[Bin]>, first: &mut usize, value: u64) {
+    let at = index(value);
+    if at.wrapping_sub(*first) >= bins.len() {
+        grow(bins, first, at);
     }
+    let bin = &mut bins[at - *first];
+    bin.count = bin.count.saturating_add(1);
+    bin.sum += value;
+}
 
-    /// Makes room for bin `at` with some to spare on that side.
-    fn grow(&mut self, at: usize) {
-        const SPARE: usize = 32;
-        if self.counts.is_empty() {
-            self.first = at.saturating_sub(SPARE);
-            self.counts = vec![(0, 0); at - self.first + SPARE];
-        } else if at < self.first {
-            let first = at.saturating_sub(SPARE);
-            let more = self.first - first;
-            self.counts.splice(0..0, std::iter::repeat_n((0, 0), more));
-            self.first = first;
-        } else {
-            self.counts.resize(at - self.first + SPARE, (0, 0));
-        }
+/// Makes room for bin `at` with some to spare on that side.
+#[cold]
+fn grow<T: Copy + Default>(bins: &mut Box<[T]>, first: &mut usize, at: usize) {
+    const SPARE: usize = 64;
+    let (from, to) = if bins.is_empty() {
+        (at.saturating_sub(SPARE / 2), at + SPARE / 2)
+    } else if (*first..*first + bins.len()).contains(&at) {
+        return;
+    } else if at < *first {
+        (at.saturating_sub(SPARE), *first + bins.len())
+    } else {
+        (*first, at + SPARE)
+    };
+    let mut wider = vec![T::default(); to - from];
+    if !bins.is_empty() {
+        wider[*first - from..*first - from + bins.len()].copy_from_slice(bins);
     }
+    *bins = wider.into_boxed_slice();
+    *first = from;
+}
 
+impl Bins<'_> {
     #[expect(clippy::cast_precision_loss, reason = "positions within a bin")]
     fn at_rank(&self, rank: f64) -> f64 {
         let mut below = 0.0;
-        for (n, &(count, _)) in self.counts.iter().enumerate() {
-            let count = f64::from(count);
+        for (n, bin) in self.bins.iter().enumerate() {
+            let count = f64::from(bin.count);
             if count > 0.0 && below + count > rank {
                 let (low, high) = edges(self.first + n);
                 let width = (high - low) as f64;
@@ -204,16 +278,16 @@ impl Bins {
             }
             below += count;
         }
-        self.counts.iter().rposition(|c| c.0 > 0).map_or(0.0, |n| edges(self.first + n).1 as f64)
+        self.bins.iter().rposition(|b| b.count > 0).map_or(0.0, |n| edges(self.first + n).1 as f64)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a mean is a float")]
     fn mean_at_rank(&self, rank: f64) -> f64 {
         let mut below = 0.0;
         let mut mean = 0.0;
-        for &(count, sum) in self.counts.iter().filter(|c| c.0 > 0) {
-            mean = sum as f64 / f64::from(count);
-            below += f64::from(count);
+        for bin in self.bins.iter().filter(|b| b.count > 0) {
+            mean = bin.sum as f64 / f64::from(bin.count);
+            below += f64::from(bin.count);
             if below > rank {
                 break;
             }
@@ -224,15 +298,12 @@ impl Bins {
     #[expect(clippy::cast_precision_loss, reason = "sums of nanoseconds")]
     fn above(&self, threshold: f64) -> (f64, f64) {
         let (mut total, mut sum) = (0.0, 0.0);
-        for (n, &(count, bin_sum)) in self.counts.iter().enumerate() {
-            if count == 0 {
-                continue;
-            }
+        for (n, bin) in self.bins.iter().enumerate().filter(|(_, b)| b.count > 0) {
             let (low, high) = edges(self.first + n);
             let (low, high) = (low as f64, high as f64);
             let share = if low > threshold { 1.0 } else { ((high - threshold) / (high - low)).clamp(0.0, 1.0) };
-            total += share * f64::from(count);
-            sum += if share >= 1.0 { bin_sum as f64 } else { share * f64::from(count) * f64::midpoint(threshold.max(low), high) };
+            total += share * f64::from(bin.count);
+            sum += if share >= 1.0 { bin.sum as f64 } else { share * f64::from(bin.count) * f64::midpoint(threshold.max(low), high) };
         }
         (total, sum)
     }
@@ -269,56 +340,66 @@ fn count_f64(value: u64) -> f64 {
     value as f64
 }
 
-/// A quantity over time: how long it had which value.
+/// A quantity over time: how long it had which value. One cache line.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[repr(align(64))]
 pub struct TimeWeighted {
     total: i64,
-    product: i128,
-    exact: Vec<(u64, i64)>,
-    bins: Option<Box<(usize, Vec<i64>)>>,
+    product: f64,
+    levels: Levels,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Levels {
+    Exact(Vec<(u64, i64)>),
+    Binned(Box<[i64]>, usize),
+}
+
+impl Default for Levels {
+    fn default() -> Self {
+        Self::Exact(Vec::new())
+    }
 }
 
 impl TimeWeighted {
     /// The quantity had `value` for `duration` nanoseconds.
     #[inline]
+    #[expect(clippy::cast_precision_loss, reason = "a mean is a float")]
     pub fn add(&mut self, value: u64, duration: i64) {
         if duration <= 0 {
             return;
         }
         self.total += duration;
-        self.product += i128::from(value) * i128::from(duration);
-        if self.bins.is_some() {
-            self.add_binned(value, duration);
-        } else if let Some(last) = self.exact.last_mut()
-            && last.0 == value
-        {
-            last.1 += duration;
-        } else if self.exact.len() < EXACT {
-            self.exact.push((value, duration));
-        } else {
-            self.bins = Some(Box::default());
-            for (value, duration) in std::mem::take(&mut self.exact) {
-                self.add_binned(value, duration);
+        self.product += value as f64 * duration as f64;
+        match &mut self.levels {
+            Levels::Binned(times, first) => enter_time(times, first, value, duration),
+            Levels::Exact(exact) => {
+                if let Some(last) = exact.last_mut()
+                    && last.0 == value
+                {
+                    last.1 += duration;
+                } else if exact.len() < EXACT {
+                    exact.push((value, duration));
+                } else {
+                    self.bin(value, duration);
+                }
             }
-            self.add_binned(value, duration);
         }
     }
 
-    fn add_binned(&mut self, value: u64, duration: i64) {
-        let Some((first, times)) = self.bins.as_deref_mut() else { return };
-        let at = index(value);
-        if at.wrapping_sub(*first) >= times.len() {
-            if times.is_empty() {
-                *first = at;
-                times.push(0);
-            } else if at < *first {
-                times.splice(0..0, std::iter::repeat_n(0, *first - at));
-                *first = at;
-            } else {
-                times.resize(at - *first + 16, 0);
+    /// Goes over from values to bins.
+    #[cold]
+    fn bin(&mut self, value: u64, duration: i64) {
+        let (mut times, mut first) = (Box::default(), 0);
+        if let Levels::Exact(exact) = &self.levels {
+            let (least, most) = exact.iter().fold((value, value), |(a, b), &(v, _)| (a.min(v), b.max(v)));
+            grow(&mut times, &mut first, index(least));
+            grow(&mut times, &mut first, index(most));
+            for &(value, duration) in exact.iter().chain([&(value, duration)]) {
+                enter_time(&mut times, &mut first, value, duration);
             }
         }
-        times[at - *first] += duration;
+        self.levels = Levels::Binned(times, first);
     }
 
     /// Nanoseconds entered.
@@ -329,14 +410,15 @@ impl TimeWeighted {
     /// The time-weighted mean.
     #[expect(clippy::cast_precision_loss, reason = "a mean is a float")]
     pub fn mean(&self) -> Option<f64> {
-        (self.total > 0).then(|| self.product as f64 / self.total as f64)
+        (self.total > 0).then(|| self.product / self.total as f64)
     }
 
     /// Nanoseconds during which the quantity was at least `threshold`. The bin that the threshold cuts is taken as evenly filled.
     #[expect(clippy::cast_precision_loss, reason = "durations and byte counts")]
     pub fn at_least(&self, threshold: f64) -> f64 {
-        let Some((first, times)) = self.bins.as_deref() else {
-            return self.exact.iter().filter(|(v, _)| *v as f64 >= threshold).map(|&(_, t)| t as f64).sum();
+        let (times, first) = match &self.levels {
+            Levels::Binned(times, first) => (times, *first),
+            Levels::Exact(exact) => return exact.iter().filter(|(v, _)| *v as f64 >= threshold).map(|&(_, t)| t as f64).sum(),
         };
         let mut total = 0.0;
         for (n, &time) in times.iter().enumerate().filter(|(_, t)| **t > 0) {
@@ -347,4 +429,13 @@ impl TimeWeighted {
         }
         total
     }
+}
+
+#[inline]
+fn enter_time(times: &mut Box<[i64]>, first: &mut usize, value: u64, duration: i64) {
+    let at = index(value);
+    if at.wrapping_sub(*first) >= times.len() {
+        grow(times, first, at);
+    }
+    times[at - *first] += duration;
 }

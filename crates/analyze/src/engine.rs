@@ -48,13 +48,20 @@ impl Shards {
     /// Takes packets in order; those of other workers' shards are passed over.
     pub fn on_batch(&mut self, batch: &Batch, epoch: u32) {
         for packet in &batch.packets {
-            let shard = shard_of(packet.flow_hash);
-            if self.workers == 1 {
-                self.tables[shard].on_packet(packet, batch.options_of(packet), epoch, &mut self.meter);
-            } else if shard % self.workers == self.worker {
-                self.tables[shard / self.workers].on_packet(packet, batch.options_of(packet), epoch, &mut self.meter);
+            if let Some(table) = self.table_of(packet.flow_hash).and_then(|at| self.tables.get_mut(at)) {
+                table.on_packet(packet, batch.options_of(packet), epoch, &mut self.meter);
             }
         }
+    }
+
+    /// This worker's table for a flow, if the flow is this worker's.
+    #[inline]
+    fn table_of(&self, flow_hash: u64) -> Option<usize> {
+        let shard = shard_of(flow_hash);
+        if self.workers == 1 {
+            return Some(shard);
+        }
+        (shard % self.workers == self.worker).then_some(shard / self.workers)
     }
 
     /// The capture is over.
@@ -66,15 +73,15 @@ impl Shards {
 
     /// Takes what came to be.
     pub fn take(&mut self) -> Rows {
-        Rows {
-            ended: std::mem::take(&mut self.meter.ended),
-            samples: self.meter.samples.as_mut().map(std::mem::take).unwrap_or_default(),
-        }
+        Rows { ended: std::mem::take(&mut self.meter.ended), samples: self.meter.samples.as_mut().map(std::mem::take).unwrap_or_default() }
     }
 
     /// What the tables did.
     pub fn facts(&self) -> TableFacts {
-        self.tables.iter().map(Table::facts).fold(TableFacts::default(), |a, b| TableFacts { evicted: a.evicted + b.evicted, most: a.most + b.most })
+        self.tables
+            .iter()
+            .map(Table::facts)
+            .fold(TableFacts::default(), |a, b| TableFacts { evicted: a.evicted + b.evicted, most: a.most + b.most })
     }
 }
 

@@ -1,11 +1,11 @@
 //! What turns the connection table's events into rows.
 
-use trustbed_flow::{Ack, Connection, Observer, Segment, Sight};
+use trustbed_flow::{Ack, Connection, Observer, Retransmission, Segment, Sight};
 use trustbed_units::Span;
 
+use crate::Transfer;
 use crate::samples::Samples;
 use crate::summary::{ConnectionRow, Trail, TransferRow};
-use crate::Transfer;
 
 /// What somebody who asks for an analysis knows or wants.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -67,6 +67,10 @@ impl Observer for Meter {
     #[inline]
     fn on_ack(&mut self, transfer: &mut Transfer, sight: &Sight<'_>, ack: &Ack) {
         transfer.on_ack(sight, ack, self.samples.as_mut());
+    }
+
+    fn on_disproved(&mut self, transfer: &mut Transfer, sight: &Sight<'_>, retransmission: &Retransmission) {
+        transfer.on_disproved(sight, retransmission);
     }
 
     fn on_clock_step(&mut self, transfer: &mut Transfer) {

@@ -80,7 +80,8 @@ pub fn host_overlap(trails: &[Trail]) -> Vec<(TransferId, f64)> {
         for trail in group {
             let Some(base) = trail.rtt_base else { continue };
             let oversize: Vec<&Pause> = trail.pauses.iter().filter(|p| p.to - p.from > base).collect();
-            let others: Vec<&&Trail> = group.iter().filter(|t| t.transfer != trail.transfer && t.first < trail.last && trail.first < t.last).collect();
+            let others: Vec<&&Trail> =
+                group.iter().filter(|t| t.transfer != trail.transfer && t.first < trail.last && trail.first < t.last).collect();
             let whole: i64 = oversize.iter().map(|p| (p.to - p.from).0).sum();
             if whole > 0 && !others.is_empty() {
                 let shared: i64 = oversize.iter().map(|p| all_silent(p, &others).0).sum();
@@ -99,12 +100,7 @@ const MOST_TOGETHER: usize = 256;
 fn all_silent(pause: &Pause, others: &[&&Trail]) -> Span {
     let (mut from, mut to) = (pause.from, pause.to);
     for other in others.iter().filter(|t| t.first < pause.to && pause.from < t.last) {
-        let widest = other
-            .pauses
-            .iter()
-            .map(|p| (p.from.max(from), p.to.min(to)))
-            .max_by_key(|(a, b)| *b - *a)
-            .filter(|(a, b)| b > a);
+        let widest = other.pauses.iter().map(|p| (p.from.max(from), p.to.min(to))).max_by_key(|(a, b)| *b - *a).filter(|(a, b)| b > a);
         let Some((a, b)) = widest else { return Span::ZERO };
         (from, to) = (a, b);
     }

@@ -8,7 +8,7 @@ use crate::place::{At, Location, PlaceFrom};
 use crate::samples::TransferId;
 use crate::series::Series;
 use crate::transfer::USUAL;
-use crate::{Options, Pause, Path, Place, SenderView, Silence, Transfer};
+use crate::{Options, Path, Pause, Place, SenderView, Silence, Transfer};
 
 /// One connection.
 #[derive(Debug, Clone, PartialEq)]
@@ -212,7 +212,7 @@ pub struct Times {
 }
 
 impl Times {
-    fn of(d: &crate::Distribution) -> Self {
+    fn of(d: &mut crate::Distribution) -> Self {
         Self {
             count: d.count(),
             min: d.min(),
@@ -278,14 +278,14 @@ impl TransferRow {
         let mut row = Self::counted(connection, direction, &transfer);
         (row.at, row.at_from) = (at, location.from);
         let duration = row.duration.filter(|d| *d > Span::ZERO);
-        row.timed(&transfer, at);
+        row.timed(&mut transfer, at);
         row.lost(&transfer, at, duration);
         if let Some(duration) = duration {
             row.windows(&transfer, duration);
-            row.bound(&transfer, duration, at, options.capacity);
+            row.bound(&mut transfer, duration, at, options.capacity);
             let view = match at {
-                At::Sender | At::Unknown => Some(&transfer.near),
-                At::Receiver | At::Middle => transfer.far.as_deref().filter(|_| row.rtt_base.is_some()).map(|f| &f.view),
+                At::Sender | At::Unknown => Some(&mut transfer.near),
+                At::Receiver | At::Middle => transfer.far.as_deref_mut().filter(|_| row.rtt_base.is_some()).map(|f| &mut f.view),
             };
             row.spacing_estimated = !matches!(at, At::Sender | At::Unknown);
             if let Some(view) = view {
@@ -296,7 +296,7 @@ impl TransferRow {
             row.too_short = true;
         }
         let trail = row.trail(&transfer);
-        row.charts = transfer.series.take().map(|series| Box::new(charts(*series, &transfer)));
+        row.charts = transfer.series.take().map(|series| Box::new(charts(*series, &mut transfer)));
         (row, trail)
     }
 
@@ -428,9 +428,9 @@ impl TransferRow {
 
     /// Round-trip times, by what the place of the capture allows.
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds of round trips")]
-    fn timed(&mut self, transfer: &Transfer, at: At) {
-        self.rtt = Times::of(&transfer.rtt);
-        self.echo = Times::of(&transfer.echo);
+    fn timed(&mut self, transfer: &mut Transfer, at: At) {
+        self.rtt = Times::of(&mut transfer.rtt);
+        self.echo = Times::of(&mut transfer.echo);
         let (n, sum, least) = transfer.rtt_timestamp;
         self.rtt_timestamp = (n > 0).then(|| (n, least as f64, sum as f64 / n as f64));
         let here = (self.rtt.min.map(|m| m as f64), self.rtt.mean);
@@ -481,7 +481,7 @@ impl TransferRow {
 
     /// Throughput, the bounds it is held against, and the delivery rate.
     #[expect(clippy::cast_precision_loss, reason = "bytes and nanoseconds as floats")]
-    fn bound(&mut self, transfer: &Transfer, duration: Span, at: At, capacity: Option<f64>) {
+    fn bound(&mut self, transfer: &mut Transfer, duration: Span, at: At, capacity: Option<f64>) {
         let acknowledged = transfer.last_ack.map_or(0, |(_, una)| una - transfer.start_offset);
         self.throughput = Some(acknowledged as f64 / duration.as_secs_f64());
         if at == At::Receiver {
@@ -527,10 +527,10 @@ impl TransferRow {
 
     /// Spacing, withheld time and limiting states, from the sender's view.
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds as floats")]
-    fn seen_by_sender(&mut self, view: &SenderView, duration: Span) {
+    fn seen_by_sender(&mut self, view: &mut SenderView, duration: Span) {
         let whole = duration.as_f64();
         let share = |part: f64| (part / whole).clamp(0.0, 1.0);
-        self.spacing = Times::of(&view.spacing);
+        self.spacing = Times::of(&mut view.spacing);
         self.window_wait = Some(view.window_wait);
         self.recovery_wait = Some(view.recovery_wait);
         self.held_by_network = Some(view.held_by_network);
@@ -544,8 +544,7 @@ impl TransferRow {
         let oversize = view.spacing.above(base);
         self.oversize = Some(oversize);
         self.oversize_fraction = Some(share(oversize.1));
-        self.deficit_explained =
-            self.deficit.filter(|d| *d > 0.05 * whole).map(|deficit| (oversize.1 / deficit).clamp(0.0, 1.0));
+        self.deficit_explained = self.deficit.filter(|d| *d > 0.05 * whole).map(|deficit| (oversize.1 / deficit).clamp(0.0, 1.0));
         let idle = view.idle.above(base).1;
         self.app_limited_fraction = Some(share(idle));
         let (Some(period), Some(x)) = (self.packet_period, self.throughput.filter(|x| *x > 0.0)) else { return };
@@ -613,7 +612,7 @@ fn transfer_flags(connection: &Connection<Transfer>, direction: usize) -> Vec<&'
     all.into_iter().filter_map(|(set, name)| set.then_some(name)).collect()
 }
 
-fn charts(series: Series, transfer: &Transfer) -> Charts {
+fn charts(series: Series, transfer: &mut Transfer) -> Charts {
     const POINTS: usize = 200;
     Charts {
         series,

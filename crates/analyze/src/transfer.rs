@@ -106,7 +106,8 @@ impl Transfer {
     fn take_handshake(&mut self, sight: &Sight<'_>, rows: Rows<'_>) {
         let by_initiator = sight.direction == sight.initiator;
         let handshake = sight.handshake;
-        let (rtt, at) = if by_initiator { (handshake.to_responder(), handshake.syn_ack) } else { (handshake.to_initiator(), handshake.ack) };
+        let (rtt, at) =
+            if by_initiator { (handshake.to_responder(), handshake.syn_ack) } else { (handshake.to_initiator(), handshake.ack) };
         if let (Some(rtt), Some(at)) = (rtt, at)
             && rtt > Span::ZERO
         {
@@ -114,7 +115,15 @@ impl Transfer {
             self.rto.on_sample(rtt);
             if let Some(rows) = rows {
                 let rto = Some(self.rto.values());
-                rows.rtt.push(RttRow { index: self.id.connection, transfer: self.id, ts: at, rtt, kind: RttKind::Syn, delack_suspect: false, rto });
+                rows.rtt.push(RttRow {
+                    index: self.id.connection,
+                    transfer: self.id,
+                    ts: at,
+                    rtt,
+                    kind: RttKind::Syn,
+                    delack_suspect: false,
+                    rto,
+                });
             }
         }
     }
@@ -158,18 +167,11 @@ impl Transfer {
             self.silences.on_new(now, pending, outstanding_before);
             self.last_new = now;
         }
-        let sent = Sent {
-            now,
-            end: segment.end(),
-            length: segment.length,
-            repeats,
-            mss,
-            rtt_base: self.rtt_base(),
-            held_by_network: false,
-        };
+        let sent =
+            Sent { now, end: segment.end(), length: segment.length, repeats, mss, rtt_base: self.rtt_base(), held_by_network: false };
         let in_recovery = self.losses.in_recovery(stream.una);
         let turn = self.near.on_send(&sent, in_recovery);
-        if self.far.is_some() || far_is_needed(sight) {
+        if self.watches_far(sight) {
             self.on_data_far(sight, sent, segment, in_recovery);
         }
         if let Some(tsval) = segment.tsval {
@@ -223,6 +225,21 @@ impl Transfer {
         }
     }
 
+    /// Whether the sender's view must be reconstructed. Asked again now and then: answer times only shrink.
+    #[inline]
+    fn watches_far(&mut self, sight: &Sight<'_>) -> bool {
+        const ASKED_AGAIN: u32 = 32;
+        let packets = sight.stream.counters.data_packets;
+        if packets <= 8 || packets.is_multiple_of(ASKED_AGAIN) {
+            let needed = far_is_needed(sight);
+            if !needed {
+                self.far = None;
+            }
+            return needed;
+        }
+        self.far.is_some()
+    }
+
     /// The same through the eyes of a sender that is elsewhere.
     fn on_data_far(&mut self, sight: &Sight<'_>, mut sent: Sent, segment: &Segment, in_recovery: bool) {
         let Some(way) = way_to_sender(sight) else { return };
@@ -242,11 +259,6 @@ impl Transfer {
         let stream = sight.stream;
         let mss = stream.mss();
         self.on_rtt(ack, rows.as_deref_mut());
-        if let Some(retransmission) = ack.disproved {
-            self.losses.on_disproved(since(self.start, retransmission.sent));
-            let length = u64::try_from(retransmission.end - retransmission.start).unwrap_or(0);
-            self.spurious_wire += length.div_ceil(u64::from(mss.max(1)));
-        }
         let in_recovery = self.losses.in_recovery(stream.una);
         let idle = ack.advanced == 0 && stream.una >= stream.snd_max;
         if ack.advanced > 0 {
@@ -267,6 +279,13 @@ impl Transfer {
             let offset = (ack.una - self.start_offset) as f64;
             series.acks.add(since(self.start, ack.now), offset, 0.0);
         }
+    }
+
+    /// A retransmission turned out to have been unnecessary.
+    pub(crate) fn on_disproved(&mut self, sight: &Sight<'_>, retransmission: &trustbed_flow::Retransmission) {
+        self.losses.on_disproved(since(self.start, retransmission.sent));
+        let length = u64::try_from(retransmission.end - retransmission.start).unwrap_or(0);
+        self.spurious_wire += length.div_ceil(u64::from(sight.stream.mss().max(1)));
     }
 
     #[inline]

@@ -341,6 +341,9 @@ impl<T> Connection<T> {
         let about = About { connection: self.first_index, initiator: usize::from(self.initiator), handshake: &self.handshake };
         if let (Some(acknowledged), false, Some(transfer)) = (acknowledged, syn, other.as_deref_mut()) {
             let ack = ack_event(packet, peer, stream, &acknowledged, answered, fragment);
+            if let Some(retransmission) = peer.take_disproved() {
+                observer.on_disproved(transfer, &about.sight(peer, stream, 1 - direction), &retransmission);
+            }
             observer.on_ack(transfer, &about.sight(peer, stream, 1 - direction), &ack);
         }
         if packet.payload > 0 {
@@ -407,7 +410,14 @@ fn echo(stream: &mut Stream, peer: &mut Stream, packet: &Packet, advanced: bool)
 }
 
 #[inline]
-fn ack_event(packet: &Packet, data: &Stream, receiver: &Stream, acknowledged: &Acknowledged, answered: Option<Span>, fragment: bool) -> Ack {
+fn ack_event(
+    packet: &Packet,
+    data: &Stream,
+    receiver: &Stream,
+    acknowledged: &Acknowledged,
+    answered: Option<Span>,
+    fragment: bool,
+) -> Ack {
     Ack {
         now: packet.ts,
         index: packet.index,
@@ -417,7 +427,6 @@ fn ack_event(packet: &Packet, data: &Stream, receiver: &Stream, acknowledged: &A
         duplicate: acknowledged.duplicate,
         rtt: if fragment { crate::RttOutcome::None } else { acknowledged.rtt },
         rtt_timestamp: answered,
-        disproved: acknowledged.disproved,
     }
 }
 
@@ -425,7 +434,12 @@ fn ack_event(packet: &Packet, data: &Stream, receiver: &Stream, acknowledged: &A
 mod size {
     #[test]
     fn print() {
-        println!("conn {} stream {} counters {}", std::mem::size_of::<super::Connection<()>>(), std::mem::size_of::<super::Stream>(), std::mem::size_of::<crate::Counters>());
+        println!(
+            "conn {} stream {} counters {}",
+            std::mem::size_of::<super::Connection<()>>(),
+            std::mem::size_of::<super::Stream>(),
+            std::mem::size_of::<crate::Counters>()
+        );
         assert!(std::mem::size_of::<super::Connection<()>>() <= 720);
     }
 }

@@ -9,8 +9,8 @@ mod echo;
 mod key;
 mod order;
 mod ranges;
-mod recovery;
 mod records;
+mod recovery;
 mod stream;
 mod table;
 
@@ -19,7 +19,7 @@ pub use echo::Echo;
 pub use key::FlowKey;
 pub use order::{Order, OrderFacts, Reordered};
 pub use ranges::RangeSet;
-pub use recovery::{Recovery, Retransmission};
 pub use records::{Record, Records};
+pub use recovery::{Recovery, Retransmission};
 pub use stream::{Ack, Cause, Class, Counters, RttOutcome, Seen, Segment, Stream};
 pub use table::{Limits, Observer, Table, TableFacts};

@@ -22,6 +22,17 @@ impl RangeSet {
         if start >= end {
             return;
         }
+        // The usual cases: nothing new, or the highest range grows.
+        if let Some(last) = self.ranges.last_mut()
+            && last.0 <= start
+            && start <= last.1
+        {
+            if end > last.1 {
+                fresh(last.1, end);
+                last.1 = end;
+            }
+            return;
+        }
         let first = self.ranges.partition_point(|&(_, right)| right < start);
         let mut last = first;
         let (mut left, mut right) = (start, end);

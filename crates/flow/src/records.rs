@@ -90,6 +90,17 @@ impl Records {
         }
     }
 
+    /// Marks the records that lie inside `[start, end)` as reported by SACK.
+    pub fn sack(&mut self, start: i64, end: i64) {
+        let first = self.queue.partition_point(|r| Self::offset(r, start) < start);
+        for record in self.queue.range_mut(first..) {
+            if Self::offset(record, start) + i64::from(record.length) > end {
+                break;
+            }
+            record.sacked = true;
+        }
+    }
+
     /// Takes away what `acknowledged` covers, oldest first, calling `visit` with each record that overlaps `[.., acknowledged)`.
     /// A record that is covered partly stays.
     #[inline]

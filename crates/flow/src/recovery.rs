@@ -40,6 +40,7 @@ pub struct Recovery {
     /// Ranges that the receiver reported above the cumulative acknowledgement.
     pub sacked: RangeSet,
     recent: VecDeque<Retransmission>,
+    pub(crate) disproved: Option<Retransmission>,
     /// When the lowest outstanding segment was retransmitted last, in duplicate ACKs counted until then.
     pub(crate) duplicates_at_retransmission: u32,
 }

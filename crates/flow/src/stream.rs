@@ -159,8 +159,6 @@ pub struct Ack {
     pub rtt: RttOutcome,
     /// A sample by the timestamp option from data to its echo.
     pub rtt_timestamp: Option<Span>,
-    /// A retransmission that this packet's DSACK declares unnecessary.
-    pub disproved: Option<Retransmission>,
 }
 
 /// What one direction sent, counted.
@@ -355,7 +353,7 @@ impl Stream {
     #[inline]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "fingerprints and microseconds modulo 2³²")]
     pub(crate) fn is_duplicate(&mut self, packet: &Packet) -> bool {
-        let print = trustbed_wire::fingerprint(packet) as u32;
+        let print = print(packet);
         let micros = (packet.ts.0 >> 10) as u32;
         if self.counters.packets > 0 && self.prints.iter().any(|&(p, t)| p == print && micros.wrapping_sub(t) <= DUPLICATE_MICROS) {
             return true;
@@ -665,8 +663,8 @@ impl Stream {
         }
         let from = self.una;
         let advanced = to - from;
-        let mut outcome = Acknowledged { advanced: advanced.max(0), duplicate: false, rtt: RttOutcome::None, disproved: None };
-        let fresh_sack = options.is_some_and(|o| self.on_sack(o, to, &mut outcome.disproved));
+        let fresh_sack = options.is_some_and(|o| o.sack_count > 0 && self.on_sack(o, to));
+        let mut outcome = Acknowledged { advanced: advanced.max(0), duplicate: false, rtt: RttOutcome::None };
         if advanced > 0 {
             outcome.rtt = self.advance(from, to, packet, with_fin);
         } else if advanced == 0 && self.snd_max > from && packet.payload == 0 && (!window_changed || fresh_sack) {
@@ -716,7 +714,7 @@ impl Stream {
         if unseen || untimed || to > end {
             return RttOutcome::Unseen;
         }
-        if to != end && (to - start) % mss != 0 {
+        if to != end && (end - start <= mss || (to - start) % mss != 0) {
             return RttOutcome::Inside;
         }
         // An acknowledgement of data and FIN together answers the FIN, unless the FIN was on the last data segment.
@@ -731,12 +729,15 @@ impl Stream {
         RttOutcome::Sample { rtt, lone: lone && end - start <= mss }
     }
 
-    /// Enters SACK blocks; whether they said something new. A DSACK is returned through `disproved`.
-    fn on_sack(&mut self, options: &Options, ack: i64, disproved: &mut Option<Retransmission>) -> bool {
+    /// The retransmission that the last SACK declared unnecessary (RFC 2883), once.
+    #[inline]
+    pub(crate) fn take_disproved(&mut self) -> Option<Retransmission> {
+        self.recovery.as_deref_mut().and_then(|r| r.disproved.take())
+    }
+
+    /// Enters SACK blocks; whether they said something new.
+    fn on_sack(&mut self, options: &Options, ack: i64) -> bool {
         let count = usize::from(options.sack_count).min(4);
-        if count == 0 {
-            return false;
-        }
         let una = self.una.max(ack);
         let snd_max = self.snd_max;
         let block = |n: usize| {
@@ -747,8 +748,7 @@ impl Stream {
         let blocks = [block(0), block(1.min(count - 1)), block(2.min(count - 1)), block(3.min(count - 1))];
         let valid = |&(left, right): &(i64, i64)| left < right && (left - snd_max).abs() <= WILD && right <= snd_max;
         let first = blocks[0];
-        let duplicate = valid(&first)
-            && (first.1 <= una || (count > 1 && blocks[1].0 <= first.0 && first.1 <= blocks[1].1));
+        let duplicate = valid(&first) && (first.1 <= una || (count > 1 && blocks[1].0 <= first.0 && first.1 <= blocks[1].1));
         let recovery = self.recovery.get_or_insert_default();
         if duplicate && let Some(retransmission) = recovery.disprove(first.0, first.1) {
             self.counters.spurious += 1;
@@ -756,14 +756,14 @@ impl Stream {
                 Cause::Fast => self.counters.fast -= 1,
                 _ => self.counters.timeout -= 1,
             }
-            *disproved = Some(retransmission);
+            recovery.disproved = Some(retransmission);
         }
         let records = &mut self.records;
         let mut fresh = false;
         for &(left, right) in blocks[..count].iter().skip(usize::from(duplicate)).filter(|b| valid(b)) {
             recovery.sacked.insert(left.max(una), right, |from, to| {
                 fresh = true;
-                records.for_range(from, to, |record| record.sacked = true);
+                records.sack(from, to);
             });
         }
         fresh
@@ -805,11 +805,22 @@ impl Stream {
     }
 }
 
+/// Sequence, acknowledgement, length, flags, timestamp, IP identification and checksum of a packet, mixed to 32 bits: enough to know it
+/// again among the last four of its direction.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the two halves are mixed")]
+fn print(packet: &Packet) -> u32 {
+    let numbers = (u64::from(packet.seq) << 32 | u64::from(packet.ack)) ^ (u64::from(packet.payload) << 16 | u64::from(packet.flags.0));
+    let rest = u64::from(packet.tsval) << 32 | u64::from(packet.ip_id) << 16 | u64::from(packet.checksum);
+    let mixed = u128::from(numbers ^ 0x9e37_79b9_7f4a_7c15) * u128::from(rest ^ 0xc2b2_ae3d_27d4_eb4f);
+    let folded = mixed as u64 ^ (mixed >> 64) as u64;
+    folded as u32 ^ (folded >> 32) as u32
+}
+
 /// What an acknowledgement did to the data's direction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Acknowledged {
     pub(crate) advanced: i64,
     pub(crate) duplicate: bool,
     pub(crate) rtt: RttOutcome,
-    pub(crate) disproved: Option<Retransmission>,
 }

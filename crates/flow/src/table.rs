@@ -11,7 +11,7 @@ use trustbed_units::{Ns, Span};
 use trustbed_wire::{Options, Packet};
 
 use crate::connection::Sight;
-use crate::{Ack, Connection, FlowKey, Segment, State};
+use crate::{Ack, Connection, FlowKey, Retransmission, Segment, State};
 
 /// What measures transfers while a [`Table`] runs.
 ///
@@ -27,6 +27,8 @@ pub trait Observer {
     fn on_data(&mut self, transfer: &mut Self::Transfer, sight: &Sight<'_>, segment: &Segment, echoed: Option<Span>);
     /// A packet from the receiver of the data.
     fn on_ack(&mut self, transfer: &mut Self::Transfer, sight: &Sight<'_>, ack: &Ack);
+    /// A DSACK declares a retransmission unnecessary; the packet that carries it follows as `on_ack`.
+    fn on_disproved(&mut self, transfer: &mut Self::Transfer, sight: &Sight<'_>, retransmission: &Retransmission);
     /// The capture clock stepped back.
     fn on_clock_step(&mut self, transfer: &mut Self::Transfer);
     /// The smoothed round-trip time, for telling tail-loss probes from timeouts.
@@ -174,20 +176,19 @@ impl<O: Observer> Table<O> {
 
     #[inline]
     fn find(&self, key: &FlowKey, hash: u64) -> Option<u32> {
-        self.by_key.find(hash, |&slot| self.get(slot).is_some_and(|c| c.key == *key)).copied()
+        self.by_key.find(hash, |&slot| self.get(slot).is_some_and(|c| c.hash == hash && c.key == *key)).copied()
     }
 
     #[inline]
     fn get(&self, slot: u32) -> Option<&Connection<O::Transfer>> {
-        self.chunks[slot as usize / CHUNK][slot as usize % CHUNK].as_ref()
+        self.chunks.get(slot as usize / CHUNK)?.get(slot as usize % CHUNK)?.as_ref()
     }
 
     #[inline]
     fn is_old(&self, slot: u32, packet: &Packet, direction: usize) -> bool {
         self.get(slot).is_some_and(|connection| {
             let silence = packet.ts - connection.last;
-            silence >= self.idle_limit(connection.state)
-                || (packet.protocol == 6 && connection.is_succeeded_by(packet, direction, silence))
+            silence >= self.idle_limit(connection.state) || (packet.protocol == 6 && connection.is_succeeded_by(packet, direction, silence))
         })
     }
 

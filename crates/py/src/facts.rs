@@ -8,7 +8,13 @@ use crate::outcome::Totals;
 use crate::run::Passed;
 
 /// The `capture` dictionary.
-pub(crate) fn capture<'py>(py: Python<'py>, facts: &CaptureFacts, passed: &Passed, totals: &Totals, deduplicated: bool) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn capture<'py>(
+    py: Python<'py>,
+    facts: &CaptureFacts,
+    passed: &Passed,
+    totals: &Totals,
+    deduplicated: bool,
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let files = facts.files.iter().map(|f| file(py, f)).collect::<PyResult<Vec<_>>>()?;
     dict.set_item("files", PyList::new(py, files)?)?;

@@ -4,8 +4,8 @@
 //! and measures the packets of its own shards; rows are joined batch by batch, so that they come out as with one worker.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -56,12 +56,7 @@ pub(crate) fn pass<E>(
     if workers <= 1 { alone(reader, options, collector, progress) } else { shared(reader, options, workers, collector, progress) }
 }
 
-fn alone<E>(
-    reader: &mut Reader,
-    options: Options,
-    collector: &mut Collector,
-    progress: &mut Progress<'_, E>,
-) -> Result<Passed, Ended<E>> {
+fn alone<E>(reader: &mut Reader, options: Options, collector: &mut Collector, progress: &mut Progress<'_, E>) -> Result<Passed, Ended<E>> {
     let mut shards = Shards::new(options, Limits::default(), 0, 1);
     let mut source = Source::new();
     while let Some(ordered) = source.next(reader, progress).map_err(Ended::Caller)? {
@@ -157,10 +152,10 @@ fn shared<E>(
         for numbered in &rows_out {
             joiner.add(numbered, collector)?;
         }
-        let tables = threads.into_iter().filter_map(|t| t.join().ok()).fold(TableFacts::default(), |a, b| TableFacts {
-            evicted: a.evicted + b.evicted,
-            most: a.most + b.most,
-        });
+        let tables = threads
+            .into_iter()
+            .filter_map(|t| t.join().ok())
+            .fold(TableFacts::default(), |a, b| TableFacts { evicted: a.evicted + b.evicted, most: a.most + b.most });
         Ok(Passed { order: source.order.facts(), tables })
     })
 }

@@ -81,7 +81,12 @@ impl Analysis {
 /// Reads captures in one pass.
 #[pyfunction]
 #[pyo3(signature = (paths, *, workers=1, inner=false, dedup=false, at=None, capacity=None, samples=false, series=false, progress=None))]
-#[expect(clippy::too_many_arguments, clippy::needless_pass_by_value, clippy::fn_params_excessive_bools, reason = "keyword arguments of a Python function")]
+#[expect(
+    clippy::too_many_arguments,
+    clippy::needless_pass_by_value,
+    clippy::fn_params_excessive_bools,
+    reason = "keyword arguments of a Python function"
+)]
 pub(crate) fn analyze(
     py: Python<'_>,
     paths: Vec<PathBuf>,
@@ -117,7 +122,13 @@ pub(crate) fn analyze(
     analysis(py, &facts, &passed, collected, dedup)
 }
 
-fn analysis(py: Python<'_>, read: &trustbed_capture::CaptureFacts, passed: &Passed, collected: Collected, dedup: bool) -> PyResult<Analysis> {
+fn analysis(
+    py: Python<'_>,
+    read: &trustbed_capture::CaptureFacts,
+    passed: &Passed,
+    collected: Collected,
+    dedup: bool,
+) -> PyResult<Analysis> {
     let table = |readers: Vec<Reader>| Py::new(py, Table::new(readers));
     let [rtt, spacing, segments] = match collected.samples {
         Some([rtt, spacing, segments]) => [Some(table(vec![rtt])?), Some(table(vec![spacing])?), Some(table(vec![segments])?)],
