@@ -14,7 +14,7 @@ use trustbed_units::{Ns, Span};
 
 use crate::{SenderView, Sent, Turn};
 
-/// The sender's clock as its TSval shows it.
+/// The sender's clock as its `TSval` shows it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SenderClock {
     first: Option<(u32, Ns)>,
@@ -46,7 +46,7 @@ impl SenderClock {
         Some(TICKS.into_iter().find(|t| (tick / t - 1.0).abs() < 0.2).unwrap_or(tick))
     }
 
-    /// TSval of the last data packet.
+    /// `TSval` of the last data packet.
     pub fn last(&self) -> Option<(u32, Ns)> {
         self.last
     }
@@ -95,8 +95,8 @@ impl Elsewhere {
     }
 }
 
-/// Whether the network, not the sender, explains a pause of `paused` between two data packets whose TSval differ by `ticks`.
-pub fn held_by_network(paused: Span, ticks: u32, tick: f64) -> bool {
+/// Whether the network, not the sender, explains a pause of `paused` between two data packets whose `TSval` differ by `ticks`.
+pub(crate) fn held_by_network(paused: Span, ticks: u32, tick: f64) -> bool {
     let own = f64::from(ticks) * tick;
     own + tick + 0.1 * paused.as_f64() < paused.as_f64()
 }

@@ -14,7 +14,6 @@ pub const SHARDS: usize = 64;
 
 /// The shard of a flow.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "six bits")]
 pub fn shard_of(flow_hash: u64) -> usize {
     // The low bits choose the bucket inside a table, the highest ones its tag: these are in between.
     (flow_hash >> 40) as usize % SHARDS

@@ -56,7 +56,7 @@ impl Observer for Meter {
     type Transfer = Transfer;
 
     fn begin(&mut self, sight: &Sight<'_>, segment: &Segment) -> Transfer {
-        Transfer::begin(sight, segment, self.options.series, self.samples.as_mut())
+        Transfer::begin(sight, segment, self.options, self.samples.as_mut())
     }
 
     #[inline]

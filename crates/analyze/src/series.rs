@@ -3,7 +3,7 @@
 
 use trustbed_units::{Ns, Span};
 
-use crate::Category;
+use crate::{Category, Stretches};
 
 /// A point of a chart: time since the transfer's first data, a value, and a companion value.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,6 +97,8 @@ pub struct Series {
     pub spacing: Thinned,
     /// Response times in seconds, the category's number beside.
     pub response: Thinned,
+    /// Short stretches with every packet in them.
+    pub stretches: Stretches,
 }
 
 impl Series {

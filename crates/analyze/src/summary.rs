@@ -12,7 +12,7 @@ use crate::{Options, Path, Pause, Place, SenderView, Silence, Transfer};
 
 /// One connection.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "each field is a column, described in trustbed-record")]
+#[expect(missing_docs, clippy::struct_excessive_bools, reason = "each field is a column, described in trustbed-record")]
 pub struct ConnectionRow {
     pub connection: u64,
     pub protocol: u8,
@@ -99,7 +99,7 @@ fn flags_of<T>(connection: &Connection<T>) -> Vec<&'static str> {
 
 /// One direction of a connection that carried payload.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "each field is a column, described in trustbed-record")]
+#[expect(missing_docs, clippy::struct_excessive_bools, reason = "each field is a column, described in trustbed-record")]
 pub struct TransferRow {
     pub id: TransferId,
     pub source: ([u8; 16], u16),

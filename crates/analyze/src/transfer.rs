@@ -8,7 +8,7 @@ use crate::loss::{Losses, Silences};
 use crate::samples::{RttKind, RttRow, Samples, SegmentRow, SpacingRow, TransferId};
 use crate::series::{Series, since};
 use crate::window::WindowTime;
-use crate::{Delivery, Distribution, Elsewhere, Rto, SenderClock, SenderView, Sent, Turn};
+use crate::{Category, Delivery, Distribution, Drawn, Elsewhere, Rto, SenderClock, SenderView, Sent, Step, Stroke, Turn};
 
 /// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows 500 ms; 40 ms is common).
 const DELAYED_ACK: Span = Span::from_millis(35);
@@ -60,6 +60,7 @@ pub struct Transfer {
     pub(crate) spurious_wire: u64,
     sizes: Vec<(u32, u32)>,
     last_length: u32,
+    far_given: bool,
     pub(crate) series: Option<Box<Series>>,
 }
 
@@ -68,7 +69,7 @@ pub(crate) type Rows<'a> = Option<&'a mut Samples>;
 
 impl Transfer {
     /// A transfer that begins with `segment`.
-    pub(crate) fn begin(sight: &Sight<'_>, segment: &Segment, series: bool, rows: Rows<'_>) -> Self {
+    pub(crate) fn begin(sight: &Sight<'_>, segment: &Segment, options: Options, rows: Rows<'_>) -> Self {
         let (stream, peer) = (sight.stream, sight.peer);
         let mut transfer = Self {
             id: TransferId { connection: sight.connection, by_responder: sight.direction != sight.initiator },
@@ -96,7 +97,8 @@ impl Transfer {
             spurious_wire: 0,
             sizes: Vec::new(),
             last_length: 0,
-            series: series.then(Box::default),
+            far_given: matches!(options.at, Some(At::Receiver | At::Middle)),
+            series: options.series.then(Box::default),
         };
         transfer.take_handshake(sight, rows);
         transfer
@@ -231,7 +233,7 @@ impl Transfer {
         const ASKED_AGAIN: u32 = 32;
         let packets = sight.stream.counters.data_packets;
         if packets <= 8 || packets.is_multiple_of(ASKED_AGAIN) {
-            let needed = far_is_needed(sight);
+            let needed = self.far_given || far_is_needed(sight);
             if !needed {
                 self.far = None;
             }
@@ -255,10 +257,10 @@ impl Transfer {
 
     /// A packet of the receiver was seen.
     #[inline]
-    pub(crate) fn on_ack(&mut self, sight: &Sight<'_>, ack: &Ack, mut rows: Rows<'_>) {
+    pub(crate) fn on_ack(&mut self, sight: &Sight<'_>, ack: &Ack, rows: Rows<'_>) {
         let stream = sight.stream;
         let mss = stream.mss();
-        self.on_rtt(ack, rows.as_deref_mut());
+        self.on_rtt(ack, rows);
         let in_recovery = self.losses.in_recovery(stream.una);
         let idle = ack.advanced == 0 && stream.una >= stream.snd_max;
         if ack.advanced > 0 {
@@ -278,6 +280,8 @@ impl Transfer {
             #[expect(clippy::cast_precision_loss, reason = "offsets for a chart")]
             let offset = (ack.una - self.start_offset) as f64;
             series.acks.add(since(self.start, ack.now), offset, 0.0);
+            let offset = ack.una - self.start_offset;
+            series.stretches.on_ack(Step { since: since(self.start, ack.now), offset, edge: offset + i64::from(ack.window) });
         }
     }
 
@@ -342,6 +346,20 @@ impl Transfer {
                 _ => series.new.add(at, high, low),
             }
             series.outstanding.add(at, segment.outstanding as f64, f64::from(window));
+            series.stretches.on_segment(
+                Drawn {
+                    since: at,
+                    low: segment.start - self.start_offset,
+                    high: segment.end() - self.start_offset,
+                    stroke: match segment.class {
+                        Class::Retransmission => Stroke::Retransmission,
+                        Class::Fill => Stroke::Fill,
+                        _ => Stroke::New,
+                    },
+                    response: turn.filter(|t| t.category != Category::RecoveryWait).and_then(|t| t.response),
+                },
+                self.rto.srtt(),
+            );
             if let Some(turn) = turn {
                 let category = Series::category(turn.category);
                 if let Some(spacing) = turn.spacing {

@@ -1,6 +1,6 @@
 //! Round trips by the timestamp option (RFC 7323), the passive method of *pping*.
 //!
-//! The first packet that carries a new TSval starts a stopwatch; the first packet of the peer that echoes it stops it.
+//! The first packet that carries a new `TSval` starts a stopwatch; the first packet of the peer that echoes it stops it.
 //! Valid during retransmission; limited to one sample per tick of the timestamp clock. Pure ACKs are kept apart from
 //! data, because an ACK's echo comes back on the peer's data and so measures the way to the *data sender*.
 
@@ -12,6 +12,7 @@ use trustbed_units::{Ns, Span};
 #[derive(Debug, Clone, Default)]
 pub struct Echo {
     waiting: VecDeque<(u32, Ns)>,
+    newest: Option<u32>,
 }
 
 /// Entries kept at most: a second of packets at a microsecond timestamp clock would be more; the oldest go first.
@@ -23,11 +24,11 @@ impl Echo {
     /// A packet with `tsval` left at `now`; kept if it is newer than all before.
     #[inline]
     pub fn sent(&mut self, tsval: u32, now: Ns) {
-        if let Some(&(last, _)) = self.waiting.back()
-            && !newer(tsval, last)
-        {
+        // Also one that was echoed already: a second echo would answer a packet sent before the first came back.
+        if self.newest.is_some_and(|newest| !newer(tsval, newest)) {
             return;
         }
+        self.newest = Some(tsval);
         if self.waiting.len() >= MOST {
             self.waiting.pop_front();
         }

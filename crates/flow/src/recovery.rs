@@ -1,4 +1,4 @@
-//! What only a direction with trouble needs: holes in what was seen, SACKed ranges, and the retransmissions that a later
+//! What only a direction with trouble needs: holes in what was seen, ranges reported by SACK, and the retransmissions that a later
 //! DSACK may still declare unnecessary. Allocated when the first of them appears.
 
 use std::collections::VecDeque;
@@ -27,7 +27,7 @@ pub(crate) struct Hole {
     pub(crate) end: i64,
     /// When the hole appeared.
     pub(crate) since: Ns,
-    /// TSval of the segment that opened it.
+    /// `TSval` of the segment that opened it.
     pub(crate) tsval: u32,
 }
 

@@ -2,11 +2,11 @@
 //! (with their sub-classes) and the round-trip sample that an acknowledgement allows.
 //!
 //! Offsets are 64-bit and relative to the first payload byte; the SYN is −1. In a connection that was already running
-//! the first sequence number seen is offset 0 and negative offsets are legal. Loss inference follows RFC 6675 (DupThresh 3),
+//! the first sequence number seen is offset 0 and negative offsets are legal. Loss inference follows RFC 6675 (`DupThresh` 3),
 //! RFC 2883 (DSACK) and RFC 8985 (tail-loss probe); round-trip samples follow Karn's rule on bytes.
 
 use trustbed_units::{Ns, Seq, Span};
-use trustbed_wire::{Bits, Options, Packet};
+use trustbed_wire::{Bits, Options, Packet, TcpFlags};
 
 use crate::recovery::Hole;
 use crate::{Echo, Records, Recovery, Retransmission};
@@ -56,7 +56,7 @@ impl Class {
 pub enum Cause {
     /// Neither.
     None,
-    /// Not needed: acknowledged or SACKed before, or reported twice later.
+    /// Not needed: acknowledged or reported by SACK before, or reported twice later.
     Spurious,
     /// After duplicate acknowledgements or SACK evidence.
     Fast,
@@ -439,7 +439,7 @@ impl Stream {
     /// Classifies a packet of this direction that carries payload. `peer_window` is the peer's last advertised window.
     #[inline]
     pub(crate) fn on_payload(&mut self, packet: &Packet, peer_window: Option<u32>, srtt: Option<Span>) -> Option<Segment> {
-        let seq = if packet.flags.any(trustbed_wire::TcpFlags::SYN) { packet.seq.wrapping_add(1) } else { packet.seq };
+        let seq = if packet.flags.any(TcpFlags::SYN) { packet.seq.wrapping_add(1) } else { packet.seq };
         let start = self.unwrap(seq, self.snd_max);
         if (start - self.snd_max).abs() > WILD {
             self.seen.wild = true;
@@ -448,7 +448,7 @@ impl Stream {
         let length = packet.payload;
         let end = start + i64::from(length);
         let probing = length <= 1;
-        if probing && self.is_probe(start, peer_window) {
+        if probing && !packet.flags.any(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST) && self.is_probe(start, peer_window) {
             return None;
         }
         if !self.seen.payload {
@@ -504,7 +504,7 @@ impl Stream {
         if !self.seen.sequence || self.counters.packets <= 1 {
             return false;
         }
-        let keep_alive = self.unwrap(packet.seq, self.snd_max) == self.snd_max - 1 && self.snd_max > self.lowest;
+        let keep_alive = self.unwrap(packet.seq, self.snd_max) == self.snd_max - 1;
         self.counters.keep_alives += u32::from(keep_alive);
         keep_alive
     }
@@ -562,14 +562,17 @@ impl Stream {
             }
             (Class::Fill, cause, 0)
         };
-        self.see(start, end, packet);
+        self.see(start, end, result.1, packet);
         result
     }
 
     /// Enters the bytes of a segment below `snd_max` into what is seen and outstanding.
-    fn see(&mut self, start: i64, end: i64, packet: &Packet) {
+    fn see(&mut self, start: i64, end: i64, cause: Cause, packet: &Packet) {
         let now = packet.ts;
-        self.records.for_range(start, end.min(self.snd_max), |record| {
+        if end < self.lowest {
+            self.open_hole(end, self.lowest, packet);
+        }
+        self.records.for_range(start.max(self.una), end.min(self.snd_max), |record| {
             record.sent = record.sent.saturating_add(1);
             record.last_sent = now;
         });
@@ -581,7 +584,9 @@ impl Stream {
                 {
                     records.insert(hole.start, length, now);
                     // A byte that was lost before the capture has been sent before: it gives no sample.
-                    records.for_range(hole.start, hole.end, |r| r.untimed = true);
+                    if cause != Cause::Reordered {
+                        records.for_range(hole.start, hole.end, |r| r.untimed = true);
+                    }
                 }
             });
         }

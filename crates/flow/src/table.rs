@@ -61,7 +61,7 @@ impl Default for Limits {
             idle_datagrams: Span::from_secs(60),
             linger: Span::from_secs(10),
             lingering: 128,
-            connections: 1 << 14,
+            connections: 1 << 13,
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use trustbed_analyze::{Charts, Point, Thinned, TransferRow};
+use trustbed_analyze::{Charts, Point, Stretch, Thinned, TransferRow};
+use trustbed_units::Span;
 
 /// Bins of the throughput chart.
 const BINS: usize = 200;
@@ -12,7 +13,7 @@ const CATEGORIES: [&str; 3] = ["spacing", "window_wait", "recovery_wait"];
 pub(crate) fn series<'py>(py: Python<'py>, row: &TransferRow, charts: &Charts) -> PyResult<Bound<'py, PyDict>> {
     let drawn = &charts.series;
     let dict = PyDict::new(py);
-    let duration = row.duration.map(trustbed_units::Span::as_secs_f64);
+    let duration = row.duration.map(Span::as_secs_f64);
     dict.set_item("start_ns", row.start.0)?;
     dict.set_item("duration_seconds", duration)?;
     dict.set_item("segments", segments(py, charts)?)?;
@@ -26,6 +27,36 @@ pub(crate) fn series<'py>(py: Python<'py>, row: &TransferRow, charts: &Charts) -
     dict.set_item("spacing_cdf", cumulative(py, &charts.spacing)?)?;
     dict.set_item("response_cdf", cumulative(py, &charts.response)?)?;
     dict.set_item("throughput", throughput(py, &drawn.acks, duration)?)?;
+    dict.set_item("closeups", drawn.stretches.all().iter().map(|s| closeup(py, s)).collect::<PyResult<Vec<_>>>()?)?;
+    Ok(dict)
+}
+
+/// A stretch with every packet in it; `responses` are the silences after the window had opened, by the moment that ended them.
+fn closeup<'py>(py: Python<'py>, stretch: &Stretch) -> PyResult<Bound<'py, PyDict>> {
+    let seconds = |span: Span| span.as_secs_f64();
+    let segments = PyDict::new(py);
+    segments.set_item("t", stretch.segments.iter().map(|s| seconds(s.since)).collect::<Vec<_>>())?;
+    segments.set_item("low", stretch.segments.iter().map(|s| s.low).collect::<Vec<_>>())?;
+    segments.set_item("high", stretch.segments.iter().map(|s| s.high).collect::<Vec<_>>())?;
+    segments.set_item("kind", stretch.segments.iter().map(|s| s.stroke.name()).collect::<Vec<_>>())?;
+    let (acks, window) = (PyDict::new(py), PyDict::new(py));
+    let times: Vec<f64> = stretch.acks.iter().map(|a| seconds(a.since)).collect();
+    acks.set_item("t", &times)?;
+    acks.set_item("offset", stretch.acks.iter().map(|a| a.offset).collect::<Vec<_>>())?;
+    window.set_item("t", &times)?;
+    window.set_item("offset", stretch.acks.iter().map(|a| a.edge).collect::<Vec<_>>())?;
+    let responses = PyDict::new(py);
+    let inside = stretch.segments.iter().filter_map(|s| Some((s.since, s.response?)));
+    let (ended, lasted): (Vec<f64>, Vec<f64>) = inside.chain(stretch.beyond).map(|(t, r)| (seconds(t), seconds(r))).unzip();
+    responses.set_item("t", ended)?;
+    responses.set_item("seconds", lasted)?;
+    let dict = PyDict::new(py);
+    dict.set_item("start_seconds", seconds(stretch.start))?;
+    dict.set_item("duration_seconds", seconds(stretch.end - stretch.start))?;
+    dict.set_item("segments", segments)?;
+    dict.set_item("acks", acks)?;
+    dict.set_item("window", window)?;
+    dict.set_item("responses", responses)?;
     Ok(dict)
 }
 
@@ -87,7 +118,15 @@ fn throughput<'py>(py: Python<'py>, acks: &Thinned, duration: Option<f64>) -> Py
             while at < points.len() && points[at].since.as_secs_f64() <= end {
                 at += 1;
             }
-            let reached = if at == 0 { 0.0 } else { points[at - 1].value };
+            // Points are thinned: counting those in a bin would beat with the bins, a straight line between two of them does not.
+            let reached = match (at.checked_sub(1).map(|last| points[last]), points.get(at)) {
+                (Some(last), Some(next)) => {
+                    let (from, to) = (last.since.as_secs_f64(), next.since.as_secs_f64());
+                    last.value + (next.value - last.value) * (end - from) / (to - from)
+                }
+                (Some(last), None) => last.value,
+                (None, _) => 0.0,
+            };
             times.push((bin as f64 + 0.5) * width);
             rates.push(((reached - before) / width).max(0.0));
             before = reached;

@@ -180,7 +180,7 @@ impl Failure {
             Self::Rows(error) => io_error(&error),
             Self::Open(error) => {
                 let (message, hint) = (error.to_string(), error.hint());
-                let raised = CaptureError::new_err((message.clone(), hint.clone()));
+                let raised = CaptureError::new_err(message.clone());
                 let value = raised.value(py);
                 // Attributes of an exception can always be set; should that fail, the message is still in its arguments.
                 let _ = value.setattr("message", message).and_then(|()| value.setattr("hint", hint));

@@ -92,32 +92,44 @@ impl<R> Column<R> {
         match self.values {
             Values::Count(value) => {
                 let mut builder = UInt64Builder::with_capacity(rows.len());
-                rows.iter().for_each(|r| builder.append_option(value(r)));
+                for row in rows {
+                    builder.append_option(value(row));
+                }
                 Arc::new(builder.finish())
             }
             Values::Integer(value) => {
                 let mut builder = Int64Builder::with_capacity(rows.len());
-                rows.iter().for_each(|r| builder.append_option(value(r)));
+                for row in rows {
+                    builder.append_option(value(row));
+                }
                 Arc::new(builder.finish())
             }
             Values::Float(value) => {
                 let mut builder = Float64Builder::with_capacity(rows.len());
-                rows.iter().for_each(|r| builder.append_option(value(r).filter(|v| v.is_finite())));
+                for row in rows {
+                    builder.append_option(value(row).filter(|v| v.is_finite()));
+                }
                 Arc::new(builder.finish())
             }
             Values::Text(value) => {
                 let mut builder = StringBuilder::new();
-                rows.iter().for_each(|r| builder.append_option(value(r)));
+                for row in rows {
+                    builder.append_option(value(row));
+                }
                 Arc::new(builder.finish())
             }
             Values::Truth(value) => {
                 let mut builder = BooleanBuilder::with_capacity(rows.len());
-                rows.iter().for_each(|r| builder.append_option(value(r)));
+                for row in rows {
+                    builder.append_option(value(row));
+                }
                 Arc::new(builder.finish())
             }
             Values::Time(value) => {
                 let mut builder = TimestampNanosecondBuilder::with_capacity(rows.len()).with_timezone("UTC");
-                rows.iter().for_each(|r| builder.append_option(value(r)));
+                for row in rows {
+                    builder.append_option(value(row));
+                }
                 Arc::new(builder.finish())
             }
             Values::Words(value) => {
