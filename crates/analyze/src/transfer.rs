@@ -8,7 +8,7 @@ use crate::loss::{Losses, Silences};
 use crate::samples::{RttKind, RttRow, Samples, SegmentRow, SpacingRow, TransferId};
 use crate::series::{Series, since};
 use crate::window::WindowTime;
-use crate::{Category, Delivery, Distribution, Drawn, Elsewhere, Rto, SenderClock, SenderView, Sent, Step, Stroke, Turn};
+use crate::{At, Category, Delivery, Distribution, Drawn, Elsewhere, Options, Rto, SenderClock, SenderView, Sent, Step, Stroke, Turn};
 
 /// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows 500 ms; 40 ms is common).
 const DELAYED_ACK: Span = Span::from_millis(35);
