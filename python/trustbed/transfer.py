@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -43,24 +43,8 @@ class Transfer:
     def charts(self) -> dict[str, dict[str, Any]]:
         """Every chart that it has data for, as Vega-Lite specifications by name."""
         from trustbed.report import charts
-        from trustbed.report.html.evidence import expected_rate
 
-        series, row = self.series, self.row
-        base, expected, withheld = row.get("rtt_base_seconds"), expected_rate(row), series.get("withheld_threshold_seconds")
-        mean = row.get("throughput_bytes_per_second")
-        drawn: dict[str, tuple[tuple[str, ...], Callable[[], dict[str, Any]]]] = {
-            "time_sequence": (("segments",), lambda: charts.time_sequence(series, allowed_bytes_per_second=expected)),
-            "close_up": (("closeup",), lambda: charts.close_up(series)),
-            "throughput": (
-                ("throughput",),
-                lambda: charts.throughput(series, allowed_bytes_per_second=expected, mean_bytes_per_second=mean),
-            ),
-            "round_trip": (("rtt",), lambda: charts.round_trip(series, base_seconds=base)),
-            "outstanding": (("outstanding",), lambda: charts.outstanding(series)),
-            "spacing": (("spacing", "response"), lambda: charts.spacing(series, base_seconds=base, limit_seconds=withheld)),
-            "distributions": (("rtt_cdf", "spacing_cdf", "response_cdf"), lambda: charts.distributions(series)),
-        }
-        return {name: draw() for name, (needed, draw) in drawn.items() if any(_points(series, column) for column in needed)}
+        return charts.of_transfer(self.series, self.row)
 
     def chart(self, name: str = "time_sequence") -> altair.TopLevelMixin:
         """A chart for a notebook (needs altair: ``pip install trustbed[notebook]``)."""
@@ -89,11 +73,3 @@ class Transfer:
         diagnosis, say = self.diagnosis, html.escape
         judged = f"({say(diagnosis.verdict)}, {say(diagnosis.cause)}, confidence {diagnosis.confidence:.2f})"
         return f"<p><strong>{say(diagnosis.headline)}</strong> {judged}<br>{say(self.name)}: {say(self._ends())}</p><ul>{reasons}</ul>"
-
-
-def _points(series: Mapping[str, Any], name: str) -> int:
-    """How many points a group of columns holds."""
-    group = series.get(name)
-    if not group:
-        return 0
-    return 1 if name == "closeup" else max(len(column) for column in group.values())

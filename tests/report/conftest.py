@@ -65,6 +65,30 @@ def make_series(*, pause: float = 0.0, duration: float = 1.0, lost: int = 0) -> 
         "spacing_cdf": {"seconds": [w / 2 for w in waits], "share": share},
         "response_cdf": {"seconds": waits, "share": share},
         "throughput": {"t": [0.25, 0.75], "bytes_per_second": [2e6, 2.5e6]},
+        "closeups": [_stretch(packets, responses, start, min(0.24, duration / 2)) for start in (0.0, duration / 4, duration / 2)],
+    }
+
+
+def _stretch(packets: list[tuple[float, float]], responses: list[tuple[float, float]], start: float, length: float) -> dict[str, Any]:
+    """Every packet of a stretch, as the engine keeps it."""
+    end = start + length
+    sent = [(t, number * SEGMENT) for number, (t, _) in enumerate(packets) if start <= t <= end]
+    acked = [(t, number * SEGMENT) for number, (_, t) in enumerate(packets, start=1) if start <= t <= end]
+    return {
+        "start_seconds": start,
+        "duration_seconds": length,
+        "segments": {
+            "t": [t for t, _ in sent],
+            "low": [low for _, low in sent],
+            "high": [low + SEGMENT for _, low in sent],
+            "kind": ["new"] * len(sent),
+        },
+        "acks": {"t": [t for t, _ in acked], "offset": [offset for _, offset in acked]},
+        "window": {"t": [t for t, _ in acked], "offset": [offset + WINDOW for _, offset in acked]},
+        "responses": {
+            "t": [t for t, length in responses if start <= t <= end],
+            "seconds": [length for t, length in responses if start <= t <= end],
+        },
     }
 
 

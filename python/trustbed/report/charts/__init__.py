@@ -11,11 +11,13 @@ from trustbed.report.charts.round_trip import round_trip
 from trustbed.report.charts.sequence import close_up, time_sequence
 from trustbed.report.charts.spacing import distributions, spacing
 from trustbed.report.charts.stretch import stretch
+from trustbed.report.charts.transfer import of_transfer
 
 __all__ = [
     "as_altair",
     "close_up",
     "distributions",
+    "of_transfer",
     "outstanding",
     "round_trip",
     "shares",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from trustbed.diagnose.thresholds import Thresholds
 from trustbed.report import words
 from trustbed.report.charts.sequence import FLATTENED
+from trustbed.report.charts.stretch import silent_seconds
 from trustbed.report.html.evidence import expected_rate, inflation, reached, round_trip_seconds
 from trustbed.report.html.model import Series
 from trustbed.report.overview import Row
@@ -30,12 +31,9 @@ def time_sequence(transfer: Row) -> str:
 
 def close_up(part: Series) -> str:
     """A short stretch, packet by packet."""
-    start, length = part["start_seconds"], part["duration_seconds"]
-    silent = sum(
-        max(0.0, min(t - start, length) - max(0.0, t - start - seconds))
-        for t, seconds in zip(part["silence"]["t"], part["silence"]["seconds"], strict=True)
-    )
-    said = f"{words.duration(length)} from second {start:.3f} on, an ordinary stretch of the transfer."
+    start, length, silent = part["start_seconds"], part["duration_seconds"], silent_seconds(part)
+    sent = words.counted(len(part["segments"]["t"]), "data packet")
+    said = f"{words.duration(length)} from second {start:.3f} on, an ordinary stretch of the transfer, with every one of its {sent}."
     if silent > 0:
         share = words.percent(silent / length)
         said += f" Shaded: the window was open and the sender sent nothing, {words.duration(silent)} of {words.duration(length)} ({share})."

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from trustbed.diagnose.thresholds import Thresholds
 from trustbed.report import words
+from trustbed.report.charts.transfer import silences_are_seen
 from trustbed.report.overview import Row
 
 UNSEEN = "unknown from this capture"
@@ -54,16 +55,6 @@ def reached(transfer: Row) -> float | None:
 def round_trip_seconds(transfer: Row) -> float | None:
     """The round-trip time between sender and receiver, whatever the capture's place allows to see of it."""
     return transfer.get("rtt_path_seconds")
-
-
-def silences_are_seen(transfer: Row) -> bool:
-    """Whether the capture shows when the sender learned what it might send; elsewhere its silences are estimates."""
-    return transfer.get("spacing_source") == "measured"
-
-
-def round_trips_are_seen(transfer: Row) -> bool:
-    """Whether acknowledgements show round-trip times of the whole path, sample by sample."""
-    return transfer.get("rtt_source") == "acknowledgements"
 
 
 def inflation(transfer: Row) -> float | None:

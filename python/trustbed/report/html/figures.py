@@ -1,4 +1,4 @@
-"""The charts of the page: which ones a transfer gets, each with its title, caption and the word that explains it.
+"""The charts of the page: each with its title, its caption and the word that explains it.
 
 Adds every chart to the page's payload and keeps its number. Draws nothing.
 """
@@ -13,7 +13,6 @@ from trustbed.diagnose.thresholds import Thresholds
 from trustbed.report import charts
 from trustbed.report.charts.drawing import Spec, small
 from trustbed.report.html import captions
-from trustbed.report.html.evidence import expected_rate, round_trip_seconds, round_trips_are_seen, silences_are_seen
 from trustbed.report.html.model import Series
 from trustbed.report.html.payload import Payload
 from trustbed.report.overview import Row
@@ -41,72 +40,81 @@ class Scale:
     def over(cls, every: Iterable[Series]) -> Self:
         """Room for the largest RTT and the largest throughput of all."""
         held = list(every)
-        rtt = max((value for series in held for value in _column(series, "rtt", "seconds")), default=1.0)
-        rate = max((value for series in held for value in _column(series, "throughput", "bytes_per_second")), default=1.0)
+        rtt = max((value for series in held for value in (series.get("rtt") or {}).get("seconds", ())), default=1.0)
+        rate = max((value for series in held for value in (series.get("throughput") or {}).get("bytes_per_second", ())), default=1.0)
         return cls(rtt_seconds=rtt * 1.05, bits_per_second=rate * 8 * 1.05)
 
 
-def _column(series: Series, name: str, column: str) -> list[float]:
-    return list((series.get(name) or {}).get(column) or ())
+TITLES = {
+    "close_up": "Packet by packet",
+    "time_sequence": "Time–sequence graph",
+    "throughput": "Throughput",
+    "round_trip": "RTT and RTO",
+    "outstanding": "Outstanding data and window",
+    "spacing": "Silences of the sender",
+    "distributions": "Silences beside the RTT",
+}
+
+SMALL_TITLES = {"close_up": "packet by packet", "round_trip": "RTT", "throughput": "throughput"}
+
+DEFINITIONS = {
+    "close_up": "time-sequence",
+    "time_sequence": "time-sequence",
+    "throughput": "throughput",
+    "round_trip": "rto",
+    "outstanding": "window",
+    "spacing": "withheld",
+    "distributions": "spacing",
+}
 
 
 class Drawer:
     """Makes the figures of one transfer and puts their charts into the payload."""
 
-    def __init__(self, transfer: Row, series: Series, payload: Payload) -> None:
+    def __init__(self, transfer: Row, series: Series, payload: Payload, *, beside: tuple[str, Series] | None = None) -> None:
         self._transfer = transfer
         self._series = series
         self._payload = payload
-        self._figures: list[Figure] = []
-        self._draws_round_trips = round_trips_are_seen(transfer) and bool(_column(series, "rtt", "t"))
-        self._stretch = charts.stretch(
-            series,
-            rtt_seconds=round_trip_seconds(transfer) if silences_are_seen(transfer) else None,
-            withheld_fraction=transfer.get("withheld_fraction"),
-            withheld_threshold_seconds=transfer.get("withheld_threshold_seconds"),
-        )
+        self._beside = beside
+        self._charts = charts.of_transfer(series, transfer, beside=beside)
 
-    def _add(self, spec: Spec, title: str, caption: str, definition: str, *, wide: bool = False) -> None:
-        chart = self._payload.add(spec)
-        self._figures.append(Figure(chart=chart, title=title, caption=caption, definition=definition, wide=wide))
+    def _figure(self, name: str, spec: Spec, limits: Thresholds, *, whole: bool) -> Figure:
+        title, definition = (TITLES if whole else SMALL_TITLES)[name], DEFINITIONS[name]
+        caption = self._caption(name, limits)
+        return Figure(chart=self._payload.add(spec), title=title, caption=caption, definition=definition, wide=name == "close_up")
 
-    def whole(self, *, limits: Thresholds, beside: tuple[str, Series] | None) -> list[Figure]:
-        """Every chart that there is data for and that the capture's place allows."""
+    def _caption(self, name: str, limits: Thresholds) -> str:
         transfer, series = self._transfer, self._series
-        base, expected = transfer.get("rtt_base_seconds"), expected_rate(transfer)
-        mean, withheld = transfer.get("throughput_bytes_per_second"), transfer.get("withheld_threshold_seconds")
-        if self._stretch:
-            self._add(charts.close_up(self._stretch), "Packet by packet", captions.close_up(self._stretch), "time-sequence", wide=True)
-        if _column(series, "segments", "t"):
-            spec = charts.time_sequence(series, allowed_bytes_per_second=expected)
-            self._add(spec, "Time–sequence graph", captions.time_sequence(transfer), "time-sequence")
-        if _column(series, "throughput", "t"):
-            spec = charts.throughput(series, allowed_bytes_per_second=expected, mean_bytes_per_second=mean)
-            self._add(spec, "Throughput", captions.throughput(transfer), "throughput")
-        if self._draws_round_trips:
-            self._add(charts.round_trip(series, base_seconds=base), "RTT and RTO", captions.round_trip(transfer, limits), "rto")
-        if not silences_are_seen(transfer):
-            return self._figures
-        if _column(series, "outstanding", "t"):
-            self._add(charts.outstanding(series), "Outstanding data and window", captions.outstanding(transfer, series), "window")
-        if _column(series, "spacing", "t") or _column(series, "response", "t"):
-            spec = charts.spacing(series, base_seconds=base, limit_seconds=withheld)
-            self._add(spec, "Silences of the sender", captions.spacing(transfer), "withheld")
-        if any(_column(series, name, "seconds") for name in ("spacing_cdf", "response_cdf", "rtt_cdf")):
-            spec = charts.distributions(series, beside=beside)
-            self._add(spec, "Silences beside the RTT", captions.distributions(series, beside), "spacing")
-        return self._figures
+        match name:
+            case "close_up":
+                part = charts.stretch(series, transfer)
+                return captions.close_up(part) if part else ""
+            case "time_sequence":
+                return captions.time_sequence(transfer)
+            case "throughput":
+                return captions.throughput(transfer)
+            case "round_trip":
+                return captions.round_trip(transfer, limits)
+            case "outstanding":
+                return captions.outstanding(transfer, series)
+            case "spacing":
+                return captions.spacing(transfer)
+            case _:
+                return captions.distributions(series, self._beside)
 
-    def in_a_row(self, scale: Scale) -> list[Figure]:
-        """The small charts that stand beside a verdict: packet by packet, RTT, throughput."""
-        transfer, series = self._transfer, self._series
-        if self._stretch:
-            spec = small(charts.close_up(self._stretch), keep=("silence", "edge", "acks", "segments", "again"))
-            self._add(spec, "packet by packet", captions.close_up(self._stretch), "time-sequence", wide=True)
-        if self._draws_round_trips:
-            spec = small(charts.round_trip(series), keep=("rtt",), largest=scale.rtt_seconds)
-            self._add(spec, "RTT", "Round-trip time over the whole transfer.", "rtt")
-        if _column(series, "throughput", "t"):
-            spec = small(charts.throughput(series), keep=("samples",), largest=scale.bits_per_second)
-            self._add(spec, "throughput", captions.throughput(transfer), "throughput")
-        return self._figures
+    def whole(self, limits: Thresholds) -> list[Figure]:
+        """Every chart of the transfer."""
+        return [self._figure(name, spec, limits, whole=True) for name, spec in self._charts.items()]
+
+    def in_a_row(self, limits: Thresholds, scale: Scale) -> list[Figure]:
+        """Small charts that stand beside a verdict: packet by packet, RTT, throughput."""
+        rows = {
+            "close_up": (("silence", "edge", "acks", "segments", "again"), None),
+            "round_trip": (("rtt",), scale.rtt_seconds),
+            "throughput": (("samples",), scale.bits_per_second),
+        }
+        return [
+            self._figure(name, small(self._charts[name], keep=keep, largest=largest), limits, whole=False)
+            for name, (keep, largest) in rows.items()
+            if name in self._charts
+        ]

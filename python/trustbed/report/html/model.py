@@ -21,9 +21,8 @@ linux_seconds · ``outstanding`` t, bytes, window_bytes · ``spacing`` t, second
 t, bytes_per_second · ``rtt_cdf``, ``spacing_cdf``, ``response_cdf`` seconds, share; besides ``start_ns`` and ``duration_seconds``.
 Times t are seconds since the first data packet.
 
-Optional: ``category`` beside ``response``; ``closeup`` with ``start_seconds``, ``duration_seconds`` and, for that stretch and not
-thinned, ``segments``, ``acks``, ``window`` (t, offset: the edge of the receiver's window) and ``silence`` (t, seconds: responses
-that count as withheld, those that reach into the stretch included).
+``closeups`` is a list of short stretches with every packet in them: ``start_seconds``, ``duration_seconds``, ``segments`` and ``acks`` as
+above, ``window`` t, offset (the edge of the receiver's window), ``responses`` t, seconds (those that reach beyond the end included).
 """
 
 

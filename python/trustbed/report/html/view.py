@@ -13,8 +13,9 @@ from trustbed.diagnose.causes import CAUSES, VERDICTS
 from trustbed.diagnose.diagnosis import FLAGS
 from trustbed.report import words
 from trustbed.report.charts.rates import LIMITS
+from trustbed.report.charts.transfer import silences_are_seen
 from trustbed.report.html.comparison import Difference, differences, in_a_sentence
-from trustbed.report.html.evidence import Measured, measured, silences_are_seen
+from trustbed.report.html.evidence import Measured, measured
 from trustbed.report.html.figures import Drawer, Figure, Scale
 from trustbed.report.html.model import Capture, Page, Series
 from trustbed.report.html.payload import Payload
@@ -185,8 +186,8 @@ class _Drawing:
             return [], [], "they would have made this page too large"
         drawn = thinned(series, self.points)
         beside = (control.name, control.series) if control and control.series else None
-        whole = Drawer(transfer, drawn, self.payload).whole(limits=page.thresholds, beside=beside)
-        return whole, Drawer(transfer, drawn, self.payload).in_a_row(self.scale) if self.rows else [], ""
+        drawer = Drawer(transfer, drawn, self.payload, beside=beside)
+        return drawer.whole(page.thresholds), drawer.in_a_row(page.thresholds, self.scale) if self.rows else [], ""
 
 
 def _section(page: Page, number: int, place: int, transfer: Row, drawing: _Drawing) -> Section:
