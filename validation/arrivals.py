@@ -57,7 +57,9 @@ def read(records: Iterable[Record], *, inner: bool = False) -> Capture:
     return Capture(packets, arrivals, nanoseconds, frames, foreign)
 
 
-def _measured(record: Record, seen: Sighting, fragments: dict[str, tuple[int, Packet]], *, inner: bool) -> tuple[Packet | None, bool] | None:
+def _measured(
+    record: Record, seen: Sighting, fragments: dict[str, tuple[int, Packet]], *, inner: bool
+) -> tuple[Packet | None, bool] | None:
     for packet in seen.packets:
         tunnelled = any(layer in TUNNELS for layer in packet.wrapping)
         if packet.payload < 0 or (tunnelled and not inner) or "fddi" in packet.wrapping:

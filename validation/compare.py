@@ -18,7 +18,7 @@ from validation.case import FlagCase, History, PacketCase, SampleCase
 from validation.connections import Connection
 from validation.packets import Packet
 from validation.reasons_cut import CUTS, CutCase
-from validation.reasons_foreign import FOREIGN
+from validation.reasons_foreign import FOREIGN, NOTES
 from validation.reasons_tcptrace import COUNTS, SAMPLES
 from validation.reasons_tshark import REASONS
 from validation.stream import RoundTrip, Stream
@@ -97,7 +97,7 @@ class Comparison:
             for endpoint, stream in connection.streams.items():
                 if stream.packets:
                     found.append(self._direction(connection, history, endpoint, stream))
-        return [*found, *self._foreign()]
+        return [*found, *self._foreign(), *self._only_tshark()]
 
     # trustbed against the oracle --------------------------------------------------------------------------------
 
@@ -168,7 +168,10 @@ class Comparison:
         seen = [frame for frame in stream.frames if frame in frames]
         lengths = {frame: frames[frame].lengths[-1] if frames[frame].lengths else 0 for frame in seen}
         found = []
-        for name, theirs, ours in (("packets", len(seen), direction.packets), ("payload_bytes", sum(lengths.values()), direction.payload_bytes)):
+        for name, theirs, ours in (
+            ("packets", len(seen), direction.packets),
+            ("payload_bytes", sum(lengths.values()), direction.payload_bytes),
+        ):
             if theirs == ours:
                 found.append(Finding("tshark", name, "equal"))
             else:
@@ -234,6 +237,26 @@ class Comparison:
             found.append(result)
         return found
 
+    def _only_tshark(self) -> list[Result]:
+        """Directions of tshark that hold no packet the oracle's reader takes for one."""
+        known = {packet.frame for packet in self.capture.packets}
+        by_direction: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for number, frame in (self.tools.tshark or {}).items():
+            # Without a stream number the dissector gave up before the ports.
+            if number not in known and frame.streams and frame.ports:
+                by_direction[frame.streams[-1], frame.ports[-1]].append(number)
+        found = []
+        for (_, port), numbers in by_direction.items():
+            result = Result(numbers[0], ("?", port), ("?", 0))
+            names = [next((n.name for n in NOTES if n.holds(self.capture.foreign.get(number, []))), "") for number in numbers]
+            if all(names):
+                result.findings.append(Finding("tshark", "connection", "explained", tuple(sorted(set(names)))))
+            else:
+                detail = f"frame {numbers[names.index('')]} holds no TCP packet for the oracle's reader"
+                result.findings.append(Finding("tshark", "connection", "unexplained", (), detail))
+            found.append(result)
+        return found
+
 
 def _as_printed(pair: tcptrace_rules.Pair, connection: tcptrace.Connection) -> bool:
     names = tuple(f"{host}:{port}" for host, port in pair.endpoints)
@@ -277,7 +300,7 @@ def _effects(stream: Stream, frame: int, history: History) -> dict[str, int]:
     return effect
 
 
-def _tool_effects(sides: list[tcptrace_rules.Side], frame: int, packet: Packet, counted: bool) -> dict[str, int]:  # noqa: FBT001
+def _tool_effects(sides: list[tcptrace_rules.Side], frame: int, packet: Packet, counted: bool) -> dict[str, int]:
     effect = dict.fromkeys(COUNT_FIELDS, 0)
     if not counted:
         return effect
@@ -308,7 +331,9 @@ def _counts(
             mine[name] += a[name]
             theirs[name] += b[name]
         if a != b:
-            names, left = explain_counts(PacketCase(packet, history, began.get(frame, frame)), {name: b[name] - a[name] for name in COUNT_FIELDS})
+            names, left = explain_counts(
+                PacketCase(packet, history, began.get(frame, frame)), {name: b[name] - a[name] for name in COUNT_FIELDS}
+            )
             for name in COUNT_FIELDS:
                 if name in left:
                     bad[name].append(f"frame {frame}: {b[name] - a[name]:+d}")
@@ -464,7 +489,7 @@ def explain_sample(case: SampleCase) -> str:
 
 
 def _observed(frame: tshark.Frame) -> frozenset[str]:
-    """tshark marks fast and spurious retransmissions as retransmissions, too; here each frame has one name."""
+    """Tshark marks fast and spurious retransmissions as retransmissions, too; here each frame has one name."""
     if frame.flags & {"fast_retransmission", "spurious_retransmission"}:
         return frame.flags - {"retransmission"}
     return frame.flags

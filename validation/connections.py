@@ -37,6 +37,7 @@ class Connection:
     syn_ack_frame: int = 0
     syn_ack_repeated: bool = False
     ack_ns: int | None = None
+    ack_frame: int = 0
     after_reset: set[int] = field(default_factory=set)
     clock_steps: int = 0
 
@@ -124,9 +125,7 @@ def _take(connection: Connection, packet: Packet, *, later_fragment: bool) -> No
         if stream.base is None:
             stream.base = packet.seq
         if connection.ack_ns is None and connection.syn_ack_ns is not None and packet.sender == connection.initiator:
-            connection.ack_ns = packet.time_ns
-            if not connection.syn_ack_repeated:
-                _handshake(connection.streams[packet.receiver], packet, connection.syn_ack_ns, connection.syn_ack_frame)
+            connection.ack_ns, connection.ack_frame = packet.time_ns, packet.frame
     if acknowledges(packet):
         changed = packet.window << stream.shift != stream.window
         peer.on_ack(packet, window_changed=changed)
@@ -136,6 +135,8 @@ def _take(connection: Connection, packet: Packet, *, later_fragment: bool) -> No
         stream.zero_windows.append(packet.frame)
     if packet.payload > 0:
         stream.on_payload(packet, peer.window)
+        if stream.data_packets == 1 and stream.handshake is None:
+            stream.handshake = _handshake(connection, packet.sender)
         if not peer.scale_known and peer.window is not None:
             peer.advertise(peer.raw_window, stream.outstanding)
     elif not packet.has(SYN | FIN | RST) and stream.packets > 1 and stream.offset(packet.seq, stream.highest) == stream.highest - 1:
@@ -162,8 +163,6 @@ def _on_syn(connection: Connection, packet: Packet, stream: Stream) -> None:
     stream.shift = stream.scale_offered or 0
     if packet.has(ACK):
         connection.syn_ack_ns, connection.syn_ack_frame = packet.time_ns, packet.frame
-        if connection.syn_ns is not None and not connection.syn_repeated and packet.sender != connection.initiator:
-            _handshake(connection.streams[connection.initiator], packet, connection.syn_ns, connection.syn_frame)
     elif connection.syn_ns is None:
         connection.syn_ns, connection.syn_frame = packet.time_ns, packet.frame
     else:
@@ -173,10 +172,17 @@ def _on_syn(connection: Connection, packet: Packet, stream: Stream) -> None:
         _agree(both)
 
 
-def _handshake(stream: Stream, answer: Packet, sent_ns: int, sent_frame: int) -> None:
-    """SYN → SYN-ACK for the initiator's data, SYN-ACK → next packet for the responder's."""
-    if answer.time_ns > sent_ns:
-        stream.handshake = RoundTrip("sample", answer.time_ns - sent_ns, answer.frame, sent_frame, 0)
+def _handshake(connection: Connection, sender: tuple[str, int]) -> RoundTrip | None:
+    """At a direction's first data: SYN → SYN-ACK for the initiator's, SYN-ACK → next packet for the responder's, if what was answered was sent once."""
+    if sender == connection.initiator:
+        sent, answered, repeated = connection.syn_ns, connection.syn_ack_ns, connection.syn_repeated
+        frames = (connection.syn_ack_frame, connection.syn_frame)
+    else:
+        sent, answered, repeated = connection.syn_ack_ns, connection.ack_ns, connection.syn_ack_repeated
+        frames = (connection.ack_frame, connection.syn_ack_frame)
+    if sent is None or answered is None or repeated or answered <= sent:
+        return None
+    return RoundTrip("sample", answered - sent, *frames, 0)
 
 
 def _agree(both: list[Stream]) -> None:

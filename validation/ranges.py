@@ -1,6 +1,7 @@
 """A set of integers kept as sorted half-open ranges: slow, obvious, exact."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 
 
 class Ranges:
@@ -32,11 +33,21 @@ class Ranges:
             at += 1
         return total
 
+    def missing(self, start: int, end: int) -> list[tuple[int, int]]:
+        """The parts of [start, end) that have no member."""
+        gaps, at, place = [], start, bisect_right(self._ends, start)
+        while place < len(self._starts) and self._starts[place] < end:
+            if self._starts[place] > at:
+                gaps.append((at, self._starts[place]))
+            at = self._ends[place]
+            place += 1
+        return [*gaps, (at, end)] if at < end else gaps
+
     def above(self, offset: int) -> int:
         """How many members are at or above `offset`."""
         return self.overlap(offset, self._ends[-1]) if self._ends else 0
 
-    def __iter__(self):  # noqa: ANN204 - an iterator of pairs
+    def __iter__(self) -> Iterator[tuple[int, int]]:
         return iter(list(zip(self._starts, self._ends, strict=True)))
 
     def __len__(self) -> int:

@@ -44,7 +44,7 @@ class CutReason:
 
 
 def idle_4_minutes(case: CutCase) -> bool:
-    """tcptrace begins anew after four minutes of silence; trustbed after ten, or after two with a SYN."""
+    """Tcptrace begins anew after four minutes of silence; trustbed after ten, or after two with a SYN."""
     return case.split and any(gap > IDLE_SECONDS * 10**9 for gap in case.gaps_ns)
 
 
@@ -75,7 +75,7 @@ def stray_syn(case: CutCase) -> bool:
     for packet in sorted(case.connection.packets, key=lambda packet: packet.frame):
         if packet.has(SYN) and not packet.has(ACK):
             seen.add((packet.sender, packet.seq))
-    return case.split and (len({number for _, number in seen}) > 1 or case.connection.midstream and bool(seen))
+    return case.split and (len({number for _, number in seen}) > 1 or (case.connection.midstream and bool(seen)))
 
 
 CUTS: tuple[CutReason, ...] = (

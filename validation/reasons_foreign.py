@@ -31,6 +31,36 @@ def impossible_header(packet: Packet) -> bool:
     return packet.payload < 0
 
 
+@dataclass(frozen=True, slots=True)
+class NoteReason:
+    """A situation in which tshark dissects a TCP header that is no packet of a connection."""
+
+    name: str
+    meaning: str
+    holds: Callable[[list[str]], bool]
+
+
+def quoted_by_icmp(notes: list[str]) -> bool:
+    """The header is quoted in an ICMP error: tshark gives it a stream of its own, or counts it into the connection's."""
+    return bool({"protocol:1", "protocol:58"} & set(notes))
+
+
+def cut_below_header(notes: list[str]) -> bool:
+    """Less than the 20 fixed bytes of the TCP header are there."""
+    return "cut" in notes
+
+
+def reassembled(notes: list[str]) -> bool:
+    """A later fragment: tshark puts the datagram together there."""
+    return any(note.startswith("later_fragment") for note in notes)
+
+
+NOTES: tuple[NoteReason, ...] = (
+    NoteReason("quoted_by_icmp", quoted_by_icmp.__doc__ or "", quoted_by_icmp),
+    NoteReason("cut_below_header", cut_below_header.__doc__ or "", cut_below_header),
+    NoteReason("reassembled", reassembled.__doc__ or "", reassembled),
+)
+
 FOREIGN: tuple[ForeignReason, ...] = (
     ForeignReason("in_tunnel", in_tunnel.__doc__ or "", in_tunnel),
     ForeignReason("foreign_link", foreign_link.__doc__ or "", foreign_link),

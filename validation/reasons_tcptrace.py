@@ -82,7 +82,7 @@ def in_tunnel(packet: Packet) -> bool:
 
 
 def under_two_tags(packet: Packet) -> bool:
-    """tcptrace opens one VLAN tag, not a stack of them."""
+    """Tcptrace opens one VLAN tag, not a stack of them."""
     return packet.wrapping.count("vlan") > 1
 
 
@@ -213,9 +213,6 @@ COUNTS: tuple[CountReason, ...] = (
         _not_counted,
     ),
     CountReason("later_fragment", "A fragment without TCP header: tcptrace counts only the first.", _later_fragment, _not_counted),
-    CountReason(
-        "seen_unopened", "Its bytes were sent before in a packet that tcptrace does not open.", _seen_only_unopened, _fewer_seen
-    ),
     CountReason("after_reset", "After a RST: trustbed counts the packet and does not analyse it.", _after_reset, _all_of_it),
     CountReason(
         "keep_alive",
@@ -271,6 +268,7 @@ COUNTS: tuple[CountReason, ...] = (
         },
     ),
     CountReason("window_of_older_instance", window_of_older_instance.__doc__ or "", window_of_older_instance, _none_of_it),
+    CountReason("seen_unopened", "Its bytes were sent before in a packet that tcptrace does not open.", _seen_only_unopened, _fewer_seen),
     CountReason("idle_cut", "Its bytes were sent before a silence of four minutes, where tcptrace begins anew.", idle_cut, _fewer_seen),
 )
 
@@ -316,9 +314,7 @@ def not_positive(case: SampleCase) -> bool:
 def late_segment(case: SampleCase) -> bool:
     """The peer had acknowledged the segment before the capture saw it; a repeated ACK then looks like its answer."""
     end = case.segment.seq + case.segment.payload
-    return any(
-        other.has(ACK) and forward(other.ack, end & 0xFFFFFFFF) >= 0 for other in case.history.received_before(case.segment)
-    )
+    return any(other.has(ACK) and forward(other.ack, end & 0xFFFFFFFF) >= 0 for other in case.history.received_before(case.segment))
 
 
 def hole_fill(case: SampleCase) -> bool:
@@ -414,6 +410,15 @@ def sent_below_since(case: SampleCase) -> bool:
     )
 
 
+def keep_alive_between(case: SampleCase) -> bool:
+    """The segment's last byte alone came again before the ACK, as a keep-alive by definition: sent again for tcptrace (Karn), no data for trustbed."""
+    last = (case.segment.seq + case.segment.payload - 1) & 0xFFFFFFFF
+    return any(
+        other.sender == case.segment.sender and other.payload == 1 and other.seq == last
+        for other in case.history.between(case.segment, case.ack)
+    )
+
+
 def quadrant_edge(case: SampleCase) -> bool:
     """The segment reaches over, or ends at, a quarter of the sequence space, where tcptrace keeps separate lists."""
     last = (case.segment.seq + case.segment.payload) & 0xFFFFFFFF
@@ -421,7 +426,7 @@ def quadrant_edge(case: SampleCase) -> bool:
 
 
 def unopened(case: SampleCase) -> bool:
-    """tcptrace does not open one of the two packets."""
+    """Tcptrace does not open one of the two packets."""
     return not (_opened(case.segment) and _opened(case.ack))
 
 
@@ -431,7 +436,7 @@ def idle_cut_sample(case: SampleCase) -> bool:
     return any(b.time_ns - a.time_ns > IDLE_SECONDS * 10**9 for a, b in zip(packets, packets[1:], strict=False))
 
 
-def _sample(name: str, by_tool: bool, holds: Callable[[SampleCase], bool]) -> SampleReason:  # noqa: FBT001 - read with its name beside it
+def _sample(name: str, by_tool: bool, holds: Callable[[SampleCase], bool]) -> SampleReason:
     return SampleReason(name, holds.__doc__ or "", by_tool, holds)
 
 
@@ -453,6 +458,7 @@ SAMPLES: tuple[SampleReason, ...] = (
     _sample("unordered", True, unordered),
     _sample("ack_inside", False, ack_inside),
     _sample("sent_below_since", False, sent_below_since),
+    _sample("keep_alive_between", False, keep_alive_between),
     _sample("quadrant_edge", False, quadrant_edge),
     _sample("unopened", False, unopened),
     _sample("idle_cut", False, idle_cut_sample),

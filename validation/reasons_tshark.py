@@ -80,7 +80,7 @@ def two_duplicates(case: FlagCase) -> bool:
 
 
 def no_fresh_duplicates(case: FlagCase) -> bool:
-    """tshark's condition for a fast retransmission fails (two duplicate ACKs for this number, the last one younger than 20 ms); SACKs or older ACKs satisfy trustbed's."""
+    """Tshark's condition for a fast retransmission fails (two duplicate ACKs for this number, the last one younger than 20 ms); SACKs or older ACKs satisfy trustbed's."""
     return not case.situation.advanced and not _two_duplicates(case) and "fast_retransmission" in case.expected
 
 
@@ -100,9 +100,7 @@ def reported_by_sack(case: FlagCase) -> bool:
 
 def lower_ack_last(case: FlagCase) -> bool:
     """The peer's last ACK is lower than an earlier one: tshark compares with the last, trustbed with the highest."""
-    return any(
-        other.has(ACK) and forward(other.ack, case.situation.peer_ack) > 0 for other in case.history.received_before(case.packet)
-    )
+    return any(other.has(ACK) and forward(other.ack, case.situation.peer_ack) > 0 for other in case.history.received_before(case.packet))
 
 
 def ack_of_reset(case: FlagCase) -> bool:
@@ -196,7 +194,7 @@ def fin_number_counted(case: FlagCase) -> bool:
 
 
 def older_instance(case: FlagCase) -> bool:
-    """tshark's stream began before trustbed's instance (which ends 10 s after a close), and in this instance this side has sent nothing higher yet, or the peer nothing at all."""
+    """Tshark's stream began before trustbed's instance (which ends 10 s after a close), and in this instance this side has sent nothing higher yet, or the peer nothing at all."""
     packet = case.packet
     if case.stream_began >= case.history.packets[0].frame:
         return False
@@ -218,9 +216,7 @@ def acknowledged_unseen(case: FlagCase) -> bool:
     for other in case.history.sent_before(case.packet):
         end = (other.seq + other.span) & 0xFFFFFFFF
         highest = end if highest is None or forward(end, highest) > 0 else highest
-    return highest is None or any(
-        other.has(ACK) and forward(other.ack, highest) > 0 for other in case.history.received_before(case.packet)
-    )
+    return highest is None or any(other.has(ACK) and forward(other.ack, highest) > 0 for other in case.history.received_before(case.packet))
 
 
 def empty_packet_ahead(case: FlagCase) -> bool:
@@ -249,7 +245,7 @@ def peer_unseen(case: FlagCase) -> bool:
 
 
 def mark_ahead(case: FlagCase) -> bool:
-    """tshark's mark of what may be acknowledged had moved over the missing bytes with an earlier indication."""
+    """Tshark's mark of what may be acknowledged had moved over the missing bytes with an earlier indication."""
     situation = case.situation
     return situation.peer_to_be_acked != 0 and forward(case.packet.ack, situation.peer_to_be_acked) <= 0
 
@@ -261,7 +257,7 @@ def mark_behind(case: FlagCase) -> bool:
 
 
 def mark_muted(case: FlagCase) -> bool:
-    """tshark tells of a missing segment once, until the sender acknowledges something else."""
+    """Tshark tells of a missing segment once, until the sender acknowledges something else."""
     return case.situation.peer_duplicates != 0
 
 
@@ -303,13 +299,9 @@ REASONS: tuple[FlagReason, ...] = (
     FlagReason("hole_fill", hole_fill.__doc__ or "", AGAIN, AGAIN, hole_fill),
     FlagReason("number_ahead", number_ahead.__doc__ or "", AGAIN, NONE, number_ahead),
     FlagReason("one_below_highest", one_below_highest.__doc__ or "", NONE, AGAIN, one_below_highest),
-    FlagReason(
-        "nothing_outstanding", nothing_outstanding.__doc__ or "", frozenset({"duplicate_ack"}), NONE, nothing_outstanding
-    ),
+    FlagReason("nothing_outstanding", nothing_outstanding.__doc__ or "", frozenset({"duplicate_ack"}), NONE, nothing_outstanding),
     FlagReason("window_changed", window_changed.__doc__ or "", NONE, frozenset({"duplicate_ack"}), window_changed),
-    FlagReason(
-        "window_field_of_syn", window_field_of_syn.__doc__ or "", frozenset({"duplicate_ack"}), NONE, window_field_of_syn
-    ),
+    FlagReason("window_field_of_syn", window_field_of_syn.__doc__ or "", frozenset({"duplicate_ack"}), NONE, window_field_of_syn),
     FlagReason("other_number", other_number.__doc__ or "", NONE, frozenset({"duplicate_ack"}), other_number),
     FlagReason("other_ack_between", other_ack_between.__doc__ or "", NONE, frozenset({"duplicate_ack"}), other_ack_between),
     FlagReason("lower_ack", lower_ack.__doc__ or "", frozenset({"duplicate_ack"}), NONE, lower_ack),

@@ -348,7 +348,12 @@ class Stream:
             self._disprove(*spans[0])
         for (left, right), good in list(zip(spans, valid, strict=True))[1 if duplicate else 0 :]:
             if good and (low := max(left, una)) < right:
-                fresh |= self.sacked.add(low, right) < right - low
+                # The edges of a SACK block are ends of wire segments.
+                for edges in self.sacked.missing(low, right):
+                    fresh = True
+                    for edge in edges:
+                        self._cut(edge)
+                self.sacked.add(low, right)
         return fresh
 
     def _disprove(self, start: int, end: int) -> None:

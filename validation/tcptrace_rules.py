@@ -121,7 +121,7 @@ def visible(packet: Packet) -> bool:
 
 
 def payload(packet: Packet) -> int:
-    """tcptrace takes the IPv6 payload length without taking off extension headers."""
+    """Tcptrace takes the IPv6 payload length without taking off extension headers."""
     return packet.payload + packet.extension_bytes
 
 

@@ -49,7 +49,22 @@ def run(path: Path) -> dict[int, Frame]:
     Raises:
         UnreadableError: tshark does not read the file to its end.
     """
-    command = ["tshark", *OPTIONS, "-r", str(path), "-Y", "tcp", "-T", "fields", "-E", "separator=/t", "-E", "occurrence=a", "-E", "aggregator=,"]
+    command = [
+        "tshark",
+        *OPTIONS,
+        "-r",
+        str(path),
+        "-Y",
+        "tcp",
+        "-T",
+        "fields",
+        "-E",
+        "separator=/t",
+        "-E",
+        "occurrence=a",
+        "-E",
+        "aggregator=,",
+    ]
     for name in FIELDS:
         command += ["-e", name]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
