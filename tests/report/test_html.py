@@ -115,7 +115,7 @@ def test_links_inside_the_page_lead_somewhere(story: str) -> None:
 
 
 def test_every_chart_says_in_words_what_it_shows(story: str) -> None:
-    labels = re.findall(r'<div class="plot" data-chart="\d+" role="img" aria-label="([^"]+)"', story)
+    labels = re.findall(r'<div role="img" aria-label="([^"]+)"><div class="plot" data-chart="\d+" aria-hidden="true">', story)
     assert len(labels) == story.count('class="plot"') >= 3 * (7 + 3)
     assert all(re.search(r"\d|over the whole transfer", label) for label in labels)
 

@@ -63,7 +63,7 @@ return [...document.querySelectorAll(".plot")].filter((place) => {
     const inner = text.getBoundingClientRect();
     return inner.top < box.top - 1 || inner.right > box.right + 1;
   });
-}).map((place) => place.ariaLabel);
+}).map((place) => place.parentElement.ariaLabel);
 """
 
 
@@ -73,6 +73,8 @@ def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(viewer:
     assert viewer.run("return document.querySelectorAll('.plot').length") >= 30
     assert viewer.run("return [...document.querySelectorAll('.plot')].filter((place) => !place.querySelector('svg path')).length") == 0
     assert viewer.run(CUT_OFF) == []
+    named = viewer.run("return [...document.querySelectorAll('.plot')].map((place) => place.closest('[role=img]').ariaLabel)")
+    assert all(len(name) > 20 for name in named)
     assert viewer.console() == []
     assert [address for address in viewer.requests() if address != page_file.as_uri() and not address.startswith("data:")] == []
 

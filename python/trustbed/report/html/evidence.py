@@ -94,10 +94,16 @@ _ROUND_TRIPS = {
 }
 
 
+def _delay(transfer: Row) -> str:
+    if transfer.get("rtt_source") == "timestamp_echo":
+        return "packets waited, in a queue on the path or in a sender that answers late"
+    return "packets waited in a queue on the path"
+
+
 def _round_trip(transfer: Row, limits: Thresholds) -> Measured:
     times = inflation(transfer)
     crossed = None if times is None else times >= limits.inflation
-    reading = UNSEEN if crossed is None else "packets waited in a queue on the path" if crossed else "no queue grew on the path"
+    reading = UNSEEN if crossed is None else _delay(transfer) if crossed else "no queue grew on the path"
     return Measured(
         term="Round-trip time",
         definition="rtt",
