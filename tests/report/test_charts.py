@@ -110,6 +110,22 @@ def test_a_line_that_would_press_the_data_flat_is_left_out(series: Make) -> None
     assert ALLOWED not in json.dumps(hidden)
 
 
+def test_packets_after_the_end_of_the_transfer_widen_the_axis(series: Make) -> None:
+    late = series(duration=1.0)
+    for name in ("t", "low", "high", "kind"):
+        late["segments"][name].append({"t": 7.5, "low": 0, "high": 9, "kind": "retransmission"}[name])
+    for spec in charts.of_transfer(late, {"spacing_source": "measured", "rtt_source": "acknowledgements"}).values():
+        duration = [param["value"] for param in spec["params"] if param["name"] == "duration"]
+        assert duration in ([7.5], [])
+        assert all(part["mark"]["clip"] for part in spec["layer"])
+
+
+def test_the_last_acknowledgement_holds_to_the_end_of_the_close_up() -> None:
+    rows = charts.close_up({**a_stretch(5), "silence": {"t": [], "seconds": []}})["datasets"]
+    assert rows["acks"][-1] == {"t": 1.0, "offset": rows["acks"][-2]["offset"]}
+    assert rows["edge"][-1]["t"] == 1.0
+
+
 def test_no_line_is_drawn_for_an_unknown_rate_or_base(series: Make) -> None:
     assert "allowed" not in charts.time_sequence(series())["datasets"]
     assert "base" not in charts.round_trip(series())["datasets"]
@@ -162,7 +178,7 @@ def a_stretch(start: float, *, length: float = 1.0, silent: float = 0.0, again: 
         "duration_seconds": length,
         "segments": {"t": times, "low": list(range(10)), "high": list(range(1, 11)), "kind": kinds},
         "acks": {"t": [start, start + length], "offset": [0, rate * length]},
-        "window": {"t": [start], "offset": [99]},
+        "window": {"t": [start], "offset": [20]},
         "responses": {"t": [start + silent], "seconds": [silent]},
     }
 

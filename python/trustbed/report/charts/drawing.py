@@ -37,6 +37,13 @@ def rows(columns: Columns | None) -> list[dict[str, Any]]:
     return [dict(zip(names, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
+def extent(series: Mapping[str, Any]) -> float:
+    """The last moment that a series knows of: packets may follow the acknowledgement of the last byte, which ends the transfer."""
+    lines = ("segments", "acks", "rtt", "outstanding", "spacing", "response")
+    last = [moments[-1] for name in lines if (moments := (series.get(name) or {}).get("t"))]
+    return max(series["duration_seconds"], *last) if last else float(series["duration_seconds"])
+
+
 def frame(
     *,
     description: str,
@@ -62,7 +69,7 @@ def frame(
 def layer(dataset: str, mark: Spec, *, word: str | None = None, **encoding: Spec | list[Spec]) -> Spec:
     """One layer, drawn from the data set of that name; ``word`` is what the legend calls all of it."""
     named = {} if word is None else {"transform": [{"calculate": json.dumps(word, ensure_ascii=False), "as": "word"}]}
-    return {"data": {"name": dataset}, **named, "mark": mark, "encoding": encoding}
+    return {"data": {"name": dataset}, **named, "mark": {**mark, "clip": True}, "encoding": encoding}
 
 
 def time_axis(field: str = "t", *, title: str = "time since the first data packet", last: str = "duration") -> Spec:
@@ -134,6 +141,6 @@ def small(spec: Spec, *, keep: tuple[str, ...], height: int = 92, largest: float
             encoding["y"]["scale"] = {**encoding["y"]["scale"], "domainMin": 0, "domainMax": {"expr": "largest"}, "nice": False}
         if "color" in encoding:
             encoding["color"]["legend"] = None
-        layers.append({**part, "mark": {**part["mark"], "clip": True}, "encoding": encoding})
+        layers.append({**part, "encoding": encoding})
     datasets = {name: values for name, values in spec["datasets"].items() if name in keep}
     return {**spec, "height": height, "params": params, "layer": layers, "datasets": datasets}

@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trustbed.report.charts.drawing import BYTES_LABEL, Spec, coloured_by_word, frame, layer, quantity_axis, rows, time_axis, tooltip
+from trustbed.report.charts.drawing import (
+    BYTES_LABEL,
+    Spec,
+    coloured_by_word,
+    extent,
+    frame,
+    layer,
+    quantity_axis,
+    rows,
+    time_axis,
+    tooltip,
+)
 from trustbed.report.charts.sequence import FLATTENED
 
 OUTSTANDING, WINDOW = "outstanding data", "advertised window"
@@ -37,6 +48,6 @@ def outstanding(series: Mapping[str, Any], *, height: int = 240) -> Spec:
         description="Outstanding data against the advertised window over time",
         datasets={"outstanding": rows(shown)},
         layers=layers,
-        params={"duration": series["duration_seconds"]},
+        params={"duration": extent(series)},
         height=height,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from trustbed.report.charts.drawing import RATE_LABEL, Spec, coloured_by_word, frame, layer, quantity_axis, rows, time_axis, tooltip
+from trustbed.report.charts.drawing import RATE_LABEL, Spec, coloured_by_word, extent, frame, layer, quantity_axis, rows, time_axis, tooltip
 from trustbed.report.charts.palette import LIGHT
 from trustbed.report.charts.sequence import ALLOWED, FLATTENED
 
@@ -48,7 +48,7 @@ def throughput(
             layer("samples", area, x=time_axis(), y={**vertical, "stack": None}, word=MEASURED, color=colour, tooltip=tips),
             layer("marks", dashed, y=vertical, color=colour),
         ],
-        params={"duration": series["duration_seconds"]},
+        params={"duration": extent(series)},
         height=height,
     )
 

@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trustbed.report.charts.drawing import SECONDS_LABEL, Spec, coloured_by_word, frame, layer, quantity_axis, rows, time_axis, tooltip
+from trustbed.report.charts.drawing import (
+    SECONDS_LABEL,
+    Spec,
+    coloured_by_word,
+    extent,
+    frame,
+    layer,
+    quantity_axis,
+    rows,
+    time_axis,
+    tooltip,
+)
 
 SAMPLE, BASE = "RTT sample", "base RTT"
 RAW, LINUX = "RTO without lower bound", "RTO as Linux has it"
@@ -41,6 +52,6 @@ def round_trip(series: Mapping[str, Any], *, base_seconds: float | None = None, 
             "base": base,
         },
         layers=layers,
-        params={"duration": series["duration_seconds"]},
+        params={"duration": extent(series)},
         height=height,
     )

@@ -10,7 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trustbed.report.charts.drawing import BYTES_LABEL, Spec, coloured_by_word, frame, layer, quantity_axis, rows, time_axis, tooltip
+from trustbed.report.charts.drawing import (
+    BYTES_LABEL,
+    Spec,
+    coloured_by_word,
+    extent,
+    frame,
+    layer,
+    quantity_axis,
+    rows,
+    time_axis,
+    tooltip,
+)
 
 SENT, RETRANSMITTED, FILLED = "sent", "sent again", "filled a gap"
 ACKNOWLEDGED, ALLOWED = "acknowledged", "what window, RTT and loss allow"
@@ -83,7 +94,7 @@ def time_sequence(series: Mapping[str, Any], *, allowed_bytes_per_second: float 
         description="Time–sequence graph: bytes sent, acknowledged and sent again over time",
         datasets={"segments": new, "acks": rows(series.get("acks")), "again": again, "allowed": line},
         layers=layers,
-        params={"duration": duration},
+        params={"duration": extent(series)},
         height=height,
     )
 
@@ -92,6 +103,11 @@ def _shifted(columns: Mapping[str, Any], start: float, base: int, *offsets: str)
     """Times counted from ``start``, offsets from ``base``."""
     moved = {**columns, "t": [t - start for t in columns["t"]]}
     return {**moved, **{name: [value - base for value in columns[name]] for name in offsets}}
+
+
+def _held(steps: Rows, until: float) -> Rows:
+    """Steps whose last level lasts to the end of the picture."""
+    return [*steps, {**steps[-1], "t": until}] if steps else []
 
 
 def _silences(part: Mapping[str, Any]) -> Rows:
@@ -106,10 +122,10 @@ def close_up(part: Mapping[str, Any], *, height: int = 280) -> Spec:
     start = part["start_seconds"]
     base = min([*part["segments"]["low"][:1], *part["acks"]["offset"][:1]], default=0)
     new, again = _segments(_shifted(part["segments"], start, base, "low", "high"))
-    acks = rows(_shifted(part["acks"], start, base, "offset"))
+    acks = _held(rows(_shifted(part["acks"], start, base, "offset")), part["duration_seconds"])
     silence = _silences(part)
     reached = max((row["high"] for row in new), default=0)
-    edge = rows(_shifted(part["window"], start, base, "offset"))
+    edge = _held(rows(_shifted(part["window"], start, base, "offset")), part["duration_seconds"])
     if max((row["offset"] for row in edge), default=0) > FLATTENED * reached:
         edge = []
     horizontal = time_axis(title="time in this stretch")

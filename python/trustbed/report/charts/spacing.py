@@ -14,6 +14,7 @@ from trustbed.report.charts.drawing import (
     SHARE_LABEL,
     Spec,
     coloured_by_word,
+    extent,
     frame,
     layer,
     logarithmic_axis,
@@ -64,7 +65,7 @@ def spacing(series: Mapping[str, Any], *, base_seconds: float | None = None, lim
             layer("samples", dots, x=time_axis(), y=vertical, color=colour, tooltip=tips),
             layer("marks", dashed, y=vertical, color=colour),
         ],
-        params={"duration": series["duration_seconds"]},
+        params={"duration": extent(series)},
         height=height,
     )
 

@@ -10,7 +10,7 @@ from trustbed.diagnose.thresholds import Thresholds
 from trustbed.report import words
 from trustbed.report.charts.sequence import FLATTENED
 from trustbed.report.charts.stretch import silent_seconds
-from trustbed.report.html.evidence import expected_rate, inflation, reached, round_trip_seconds
+from trustbed.report.html.evidence import expected_rate, inflation, reached, round_trip_seconds, times_words
 from trustbed.report.html.model import Series
 from trustbed.report.overview import Row
 
@@ -55,7 +55,7 @@ def round_trip(transfer: Row, limits: Thresholds) -> str:
     shape = "a queue stood on the path" if times >= limits.inflation else "no queue grew on the path"
     mean, base = words.duration(round_trip_seconds(transfer)), words.duration(transfer.get("rtt_base_seconds"))
     samples = words.counted(transfer.get("rtt_samples") or 0, "sample")
-    return f"{samples} from {lowest} to {highest}. Mean {mean}, {times:.2f} times the base of {base}: {shape}."
+    return f"{samples} from {lowest} to {highest}. Mean {mean}, {times_words(times)} times the base of {base}: {shape}."
 
 
 def outstanding(transfer: Row, series: Series) -> str:

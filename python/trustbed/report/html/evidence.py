@@ -94,6 +94,11 @@ _ROUND_TRIPS = {
 }
 
 
+def times_words(times: float) -> str:
+    """A multiple: two decimals, or three digits from 10 on."""
+    return f"{times:.2f}" if times < 9.995 else f"{times:,.0f}" if times >= 99.5 else f"{times:.1f}"
+
+
 def _delay(transfer: Row) -> str:
     if transfer.get("rtt_source") == "timestamp_echo":
         return "packets waited, in a queue on the path or in a sender that answers late"
@@ -111,7 +116,7 @@ def _round_trip(transfer: Row, limits: Thresholds) -> Measured:
         detail=f"base {words.duration(transfer.get('rtt_base_seconds'))}, {_ROUND_TRIPS.get(transfer.get('rtt_source') or '', 'not seen')}",
         threshold=f"inflated from {limits.inflation:g} × base",
         crossed=crossed,
-        reading=f"{times:.2f} × base: {reading}" if times is not None else reading,
+        reading=f"{times_words(times)} × base: {reading}" if times is not None else reading,
         fill=None if times is None else min(max((times - 1) / (2 * (limits.inflation - 1)), 0.0), 1.0),
         mark=0.5,
     )
