@@ -197,7 +197,7 @@ class Capture:
 
     def _rows_to_judge(self) -> Iterator[dict[str, Any]]:
         for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
-            short = pc.fill_null(batch.column("too_short"), False)
+            short = batch.column("too_short")
             judged = iter(batch.filter(pc.invert(short)).to_pylist())
             for too_short in short.to_pylist():
                 yield _TOO_SHORT_ROW if too_short else next(judged)

@@ -100,7 +100,7 @@ impl Distribution {
         self.values = Values::Binned(bins, first);
     }
 
-    /// The bins, with everything that waited entered, or the values.
+    /// The bins, with everything that waited entered, or the values in ascending order.
     fn bins(&mut self) -> Result<Bins<'_>, &[i64]> {
         match &mut self.values {
             Values::Binned(bins, first) => {
@@ -108,7 +108,10 @@ impl Distribution {
                 self.waits = 0;
                 Ok(Bins { first: *first, bins })
             }
-            Values::Exact(exact) => Err(exact),
+            Values::Exact(exact) => {
+                exact.sort_unstable();
+                Err(exact)
+            }
         }
     }
 
@@ -158,11 +161,10 @@ impl Distribution {
         }
         let rank = (self.n - 1) as f64 * q.clamp(0.0, 1.0);
         let (least, most) = (self.min as f64, self.max as f64);
-        let mut sorted = match self.bins() {
+        let sorted = match self.bins() {
             Ok(bins) => return Some(bins.at_rank(rank).clamp(least, most)),
-            Err(exact) => exact.to_vec(),
+            Err(exact) => exact,
         };
-        sorted.sort_unstable();
         let low = rank.floor() as usize;
         let high = (low + 1).min(sorted.len() - 1);
         Some(sorted[low] as f64 + (rank - rank.floor()) * (sorted[high] - sorted[low]) as f64)
@@ -180,11 +182,10 @@ impl Distribution {
             return None;
         }
         let rank = ((self.n - 1) as f64 * q.clamp(0.0, 1.0)).floor();
-        let mut sorted = match self.bins() {
+        let sorted = match self.bins() {
             Ok(bins) => return Some(bins.mean_at_rank(rank)),
-            Err(exact) => exact.to_vec(),
+            Err(exact) => exact,
         };
-        sorted.sort_unstable();
         Some(sorted[rank as usize] as f64)
     }
 
@@ -217,9 +218,7 @@ impl Distribution {
                 }
             }
             Err(exact) => {
-                let mut sorted = exact.to_vec();
-                sorted.sort_unstable();
-                points.extend(sorted.iter().enumerate().map(|(n, value)| (*value as f64, (n + 1) as f64 / whole)));
+                points.extend(exact.iter().enumerate().map(|(n, value)| (*value as f64, (n + 1) as f64 / whole)));
             }
         }
         let step = points.len().div_ceil(most.max(2)).max(1);
