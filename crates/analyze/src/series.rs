@@ -44,11 +44,13 @@ impl Thinned {
     }
 
     fn thin(&mut self) {
-        self.width = self.width.max(NARROWEST);
+        let first = self.points.first().map_or(0, |p| p.since.0);
+        let last = self.points.last().map_or(0, |p| p.since.0);
+        // The width grows only when the present one leaves too many points.
+        let mut width = self.width.max(NARROWEST).max((last - first) / i64::try_from(MOST).unwrap_or(1) / 2);
         while self.points.len() > MOST {
-            let first = self.points.first().map_or(0, |p| p.since.0);
-            let last = self.points.last().map_or(0, |p| p.since.0);
-            self.width = (self.width * 2).max((last - first) / i64::try_from(MOST).unwrap_or(1) / 2);
+            self.width = width;
+            width = width.saturating_mul(2);
             let mut kept: Vec<Point> = Vec::with_capacity(MOST);
             let mut from = 0;
             while from < self.points.len() {

@@ -275,7 +275,12 @@ impl<T> Connection<T> {
     fn on_syn(&mut self, packet: &Packet, options: Option<&Options>, direction: usize) {
         let stream = &mut self.streams[direction];
         if stream.seen.syn {
-            if stream.is_initial(packet.seq) {
+            if stream.is_initial(packet.seq) && packet.flags.any(TcpFlags::ACK) && !stream.seen.syn_ack {
+                // The second half of a simultaneous open (RFC 9293, figure 7).
+                stream.seen.syn_ack = true;
+                self.handshake.syn_ack.get_or_insert(packet.ts);
+                self.state = State::SynAck;
+            } else if stream.is_initial(packet.seq) {
                 stream.counters.syn_retransmissions += 1;
                 if packet.flags.any(TcpFlags::ACK) {
                     self.handshake.syn_ack_repeated = true;
@@ -372,7 +377,9 @@ impl<T> Connection<T> {
             }
             return;
         }
-        self.streams[direction].on_fin(packet);
+        if !self.streams[direction].on_fin(packet) {
+            return;
+        }
         let both = self.streams[0].finished() && self.streams[1].finished();
         self.state = if both { State::Closed } else { State::HalfClosed };
     }
@@ -427,19 +434,5 @@ fn ack_event(
         duplicate: acknowledged.duplicate,
         rtt: if fragment { crate::RttOutcome::None } else { acknowledged.rtt },
         rtt_timestamp: answered,
-    }
-}
-
-#[cfg(test)]
-mod size {
-    #[test]
-    fn print() {
-        println!(
-            "conn {} stream {} counters {}",
-            std::mem::size_of::<super::Connection<()>>(),
-            std::mem::size_of::<super::Stream>(),
-            std::mem::size_of::<crate::Counters>()
-        );
-        assert!(std::mem::size_of::<super::Connection<()>>() <= 720);
     }
 }

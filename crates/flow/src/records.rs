@@ -29,10 +29,14 @@ pub struct Records {
     queue: VecDeque<Record>,
     /// Records dropped because the receiver's side was never heard or the table was full.
     pub forgotten: u32,
+    /// The receiver has acknowledged something.
+    pub heard: bool,
 }
 
 /// More outstanding segments than this are not kept: a gigabyte in flight, or a capture that never sees an ACK.
 const MOST: usize = 1 << 16;
+/// And no more than this while the receiver was never heard.
+const MOST_UNHEARD: usize = 1024;
 
 impl Records {
     /// How many segments are outstanding.
@@ -63,7 +67,7 @@ impl Records {
 
     /// Inserts a segment at its place below others (a hole that was filled).
     pub fn insert(&mut self, start: i64, length: u32, now: Ns) {
-        if self.queue.len() >= MOST {
+        if self.is_full() {
             self.forgotten = self.forgotten.saturating_add(1);
             return;
         }
@@ -137,13 +141,18 @@ impl Records {
         }
     }
 
+    fn is_full(&self) -> bool {
+        self.queue.len() >= if self.heard { MOST } else { MOST_UNHEARD }
+    }
+
     fn first_ending_above(&self, offset: i64) -> usize {
         self.queue.partition_point(|r| Self::offset(r, offset) + i64::from(r.length) <= offset)
     }
 
     fn cut_at(&mut self, offset: i64) {
         let at = self.first_ending_above(offset);
-        let Some(record) = self.queue.get_mut(at) else { return };
+        let full = self.is_full();
+        let Some(record) = self.queue.get_mut(at).filter(|_| !full) else { return };
         let start = Self::offset(record, offset);
         if start >= offset {
             return;

@@ -41,11 +41,13 @@ pub struct Recovery {
     pub sacked: RangeSet,
     recent: VecDeque<Retransmission>,
     pub(crate) disproved: Option<Retransmission>,
+    /// Where the last retransmission began, and how much was reported above it by then.
+    evidence: (i64, i64),
     /// When the lowest outstanding segment was retransmitted last, in duplicate ACKs counted until then.
     pub(crate) duplicates_at_retransmission: u32,
 }
 
-/// Holes kept at most; a capture with more has lost so much that single holes say nothing.
+/// Holes, and ranges reported by SACK, kept at most; a capture with more has lost so much that single holes say nothing.
 const MOST_HOLES: usize = 4096;
 /// Retransmissions remembered for a later DSACK.
 const MOST_RECENT: usize = 64;
@@ -95,6 +97,21 @@ impl Recovery {
         self.holes.get(at).filter(|h| h.start < end)
     }
 
+    /// A retransmission of `[start, end)` was sent: what the receiver has reported above it is known to the sender.
+    pub(crate) fn note_evidence(&mut self, start: i64, end: i64) {
+        self.evidence = (start, self.sacked.bytes_above(end));
+    }
+
+    /// Bytes reported above the byte at `start` when it was retransmitted last; 0 when it was not.
+    pub(crate) fn evidence_before(&self, start: i64) -> i64 {
+        if self.evidence.0 == start { self.evidence.1 } else { 0 }
+    }
+
+    /// Whether no further range is kept.
+    pub(crate) fn is_full(&self) -> bool {
+        self.sacked.len() >= MOST_HOLES
+    }
+
     pub(crate) fn remember(&mut self, retransmission: Retransmission) {
         if self.recent.len() >= MOST_RECENT {
             self.recent.pop_front();
@@ -102,9 +119,9 @@ impl Recovery {
         self.recent.push_back(retransmission);
     }
 
-    /// The oldest remembered genuine retransmission inside `[start, end)`, taken out of the memory.
+    /// The oldest remembered genuine retransmission that `[start, end)` covers, taken out of the memory.
     pub(crate) fn disprove(&mut self, start: i64, end: i64) -> Option<Retransmission> {
-        let at = self.recent.iter().position(|r| r.start < end && start < r.end && r.cause != Cause::Spurious)?;
+        let at = self.recent.iter().position(|r| start <= r.start && r.end <= end && r.cause != Cause::Spurious)?;
         self.recent.remove(at)
     }
 }

@@ -262,6 +262,8 @@ pub struct Seen {
     pub mss_known: bool,
     /// It used timestamps.
     pub timestamps: bool,
+    /// Its SYN with an acknowledgement.
+    pub syn_ack: bool,
     /// Its SYN permitted SACK.
     pub sack: bool,
     /// A window that counts (not of a SYN).
@@ -368,6 +370,7 @@ impl Stream {
         self.base = packet.seq.wrapping_add(1);
         self.seen.sequence = true;
         self.seen.syn = true;
+        self.seen.syn_ack = packet.flags.any(TcpFlags::ACK);
         (self.snd_max, self.una, self.lowest) = (0, 0, 0);
         // The window of a SYN is never scaled and counts in no statistic, but it holds until the next packet.
         self.window = u32::from(packet.window);
@@ -593,7 +596,8 @@ impl Stream {
         self.lowest = self.lowest.min(start);
         if end > self.snd_max {
             let fresh = u32::try_from(end - self.snd_max).unwrap_or(0);
-            self.records.push(self.snd_max, fresh, now, usize::MAX);
+            let most = if self.seen.acknowledged { usize::MAX } else { MOST_UNHEARD };
+            self.records.push(self.snd_max, fresh, now, most);
             self.snd_max = end;
         }
     }
@@ -611,6 +615,7 @@ impl Stream {
         }
         let duplicates = self.duplicates;
         let recovery = self.recovery.get_or_insert_default();
+        recovery.note_evidence(start, end);
         recovery.remember(Retransmission { start, end, sent: packet.ts, cause });
         if start <= self.una {
             recovery.duplicates_at_retransmission = duplicates;
@@ -628,9 +633,10 @@ impl Stream {
         if lowest && self.duplicates.saturating_sub(already) >= 3 {
             return Cause::Fast;
         }
-        let sent_once = self.records.holding(start.max(self.una)).is_none_or(|r| r.sent <= 1);
+        // Evidence counts from the last transmission on.
+        let before = recovery.map_or(0, |r| r.evidence_before(start));
         let above = recovery.map_or(0, |r| r.sacked.bytes_above(end));
-        if sent_once && above > 2 * i64::from(self.mss()) {
+        if above - before > 2 * i64::from(self.mss()) {
             return Cause::Fast;
         }
         let waited = self.records.holding(end - 1).map(|r| now - r.last_sent);
@@ -662,6 +668,7 @@ impl Stream {
             return None;
         }
         self.seen.acknowledged = true;
+        self.records.heard = true;
         let with_fin = to == self.fin.saturating_add(1);
         if with_fin {
             to = self.fin;
@@ -672,7 +679,12 @@ impl Stream {
         let mut outcome = Acknowledged { advanced: advanced.max(0), duplicate: false, rtt: RttOutcome::None };
         if advanced > 0 {
             outcome.rtt = self.advance(from, to, packet, with_fin);
-        } else if advanced == 0 && self.snd_max > from && packet.payload == 0 && (!window_changed || fresh_sack) {
+        } else if advanced == 0
+            && self.snd_max > from
+            && packet.payload == 0
+            && !packet.flags.any(TcpFlags::SYN | TcpFlags::FIN)
+            && (!window_changed || fresh_sack)
+        {
             self.duplicates += 1;
             self.counters.duplicate_acks += 1;
             outcome.duplicate = true;
@@ -759,6 +771,10 @@ impl Stream {
             self.counters.spurious += 1;
             match retransmission.cause {
                 Cause::Fast => self.counters.fast -= 1,
+                Cause::TailLossProbe => {
+                    self.counters.timeout -= 1;
+                    self.counters.tail_loss_probes -= 1;
+                }
                 _ => self.counters.timeout -= 1,
             }
             recovery.disproved = Some(retransmission);
@@ -766,6 +782,9 @@ impl Stream {
         let records = &mut self.records;
         let mut fresh = false;
         for &(left, right) in blocks[..count].iter().skip(usize::from(duplicate)).filter(|b| valid(b)) {
+            if recovery.is_full() {
+                break;
+            }
             recovery.sacked.insert(left.max(una), right, |from, to| {
                 fresh = true;
                 records.sack(from, to);
@@ -774,7 +793,7 @@ impl Stream {
         fresh
     }
 
-    /// A FIN at the end of this packet. Whether it is a repeated one.
+    /// A FIN at the end of this packet. Whether it belongs to this connection.
     pub(crate) fn on_fin(&mut self, packet: &Packet) -> bool {
         let at = self.unwrap(packet.seq, self.snd_max) + i64::from(packet.payload);
         if self.fin == i64::MAX {
@@ -784,7 +803,7 @@ impl Stream {
             }
             self.fin = at;
             self.seen.fin_with_data = packet.payload > 0;
-            return false;
+            return true;
         }
         self.counters.fin_retransmissions += 1;
         true

@@ -2,54 +2,14 @@
 //!
 //! It wraps 2³² inside its second segment, loses one segment that a timeout repairs, and sends another one that had been acknowledged.
 
+mod flows;
 mod packets;
 mod recorder;
 
-use packets::{Ends, Made, Side, address, batch};
+use flows::{golden, list, number};
 use recorder::{Event, Recorder, label, record};
-use serde_json::Value;
 use trustbed_flow::{RttOutcome, State};
 use trustbed_units::Span;
-use trustbed_wire::TcpFlags;
-
-const GOLDEN: &str = include_str!("../../../tests/golden/flows.json");
-
-fn golden() -> Value {
-    let golden: Value = serde_json::from_str(GOLDEN).unwrap_or_default();
-    golden["computed"].clone()
-}
-
-fn number(value: &Value) -> i64 {
-    value.as_i64().unwrap_or(i64::MIN)
-}
-
-fn unsigned<T: TryFrom<i64>>(value: &Value) -> Option<T> {
-    T::try_from(number(value)).ok()
-}
-
-/// A packet as the script wrote it down.
-fn made(row: &Value) -> Option<Made> {
-    let ends = Ends { client: (address(1), 40_000), server: (address(2), 80), client_isn: 4_294_966_000, server_isn: 500 };
-    let side = if row["dir"] == "s" { Side::Client } else { Side::Server };
-    let flags = row["flags"].as_str()?;
-    let bit = |letter, bit| if flags.contains(letter) { bit } else { 0 };
-    let mut made = ends
-        .packet(side, number(&row["t_us"]))
-        .data(unsigned(&row["len"])?)
-        .window(unsigned(&row["win"])?)
-        .flags(bit('S', TcpFlags::SYN) | bit('A', TcpFlags::ACK) | bit('P', TcpFlags::PSH));
-    if flags.contains('S') {
-        made = made.opening(1000, None);
-    }
-    (made.packet.seq, made.packet.ack) = (unsigned(&row["seq"])?, unsigned(&row["ack"])?);
-    Some(made)
-}
-
-fn recorded(golden: &Value) -> Recorder {
-    let packets: Vec<Made> = golden["packets"].as_array().into_iter().flatten().filter_map(made).collect();
-    assert_eq!(packets.len(), 22, "the golden file holds 22 packets");
-    record(&batch(&packets))
-}
 
 /// What the table said about the packet `index`, in the golden file's words; nothing when it says nothing of such packets.
 fn said(recorder: &Recorder, index: u64) -> Option<String> {
@@ -71,9 +31,9 @@ fn said(recorder: &Recorder, index: u64) -> Option<String> {
 
 #[test]
 fn every_packet_has_its_label() {
-    let golden = golden();
-    let recorder = recorded(&golden);
-    for (expected, index) in golden["expect"]["labels"].as_array().into_iter().flatten().zip(1..) {
+    let (golden, packets) = golden();
+    let recorder = record(&packets);
+    for (expected, index) in list(&golden["computed"]["expect"]["labels"]).iter().zip(1..) {
         let expected = expected.as_str().unwrap_or_default();
         // The observer hears of data and of their acknowledgements; the rest is counted.
         let counted = ["syn", "syn-ack", "pure-ack", "keep-alive"].contains(&expected);
@@ -86,13 +46,13 @@ fn every_packet_has_its_label() {
 
 #[test]
 fn round_trip_samples_follow_karn() {
-    let golden = golden();
-    let recorder = recorded(&golden);
+    let (golden, packets) = golden();
+    let recorder = record(&packets);
     let handshake = recorder.only().handshake;
     let first = handshake.syn_ack.zip(handshake.to_responder()).map(|(at, rtt)| (at.0 / 1_000, rtt.0 / 1_000));
     let others = recorder.samples().into_iter().map(|(at, rtt)| (at.0 / 1_000, rtt.0 / 1_000));
     let measured: Vec<(i64, i64)> = first.into_iter().chain(others).collect();
-    let rows = golden["expect"]["rtt_samples"].as_array().into_iter().flatten();
+    let rows = list(&golden["computed"]["expect"]["rtt_samples"]).iter();
     let expected: Vec<(i64, i64)> = rows.map(|row| (number(&row["t_us"]), number(&row["rtt_us"]))).collect();
     assert_eq!(measured, expected);
     assert_eq!(expected.len(), 5);
@@ -100,9 +60,9 @@ fn round_trip_samples_follow_karn() {
 
 #[test]
 fn counts_and_loss_rates() {
-    let golden = golden();
-    let expected = &golden["expect"];
-    let counters = recorded(&golden).client().counters;
+    let (golden, packets) = golden();
+    let expected = &golden["computed"]["expect"];
+    let counters = record(&packets).client().counters;
     assert_eq!(i64::from(counters.data_packets), number(&expected["data_packets_sent"]));
     assert_eq!(i64::from(counters.retransmitted), number(&expected["retransmitted_data_packets"]));
     assert_eq!(i64::try_from(counters.retransmitted_bytes), Ok(number(&expected["retransmitted_bytes"])));
@@ -115,7 +75,7 @@ fn counts_and_loss_rates() {
 
 #[test]
 fn nothing_is_outstanding_at_the_end() {
-    let recorder = recorded(&golden());
+    let recorder = record(&golden().1);
     let client = recorder.client();
     assert_eq!((client.snd_max, client.una, client.outstanding()), (7500, 7500, 0));
     assert!(client.records.is_empty());
