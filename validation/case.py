@@ -71,11 +71,10 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class PacketCase:
-    """A packet that tcptrace counts otherwise than trustbed; `tool_began` is the first frame of its connection there."""
+    """A packet that tcptrace counts otherwise than trustbed."""
 
     packet: Packet
     history: History
-    tool_began: int = 1
 
     @property
     def stream(self) -> Stream:
@@ -100,14 +99,13 @@ class SampleCase:
 
 @dataclass(frozen=True, slots=True)
 class FlagCase:
-    """A frame whose flags differ: `expected` by trustbed's classes, `observed` from tshark; `stream_began` is the first frame of its tshark stream."""
+    """A frame whose flags differ: `expected` by trustbed's classes, `observed` from tshark."""
 
     packet: Packet
     expected: frozenset[str]
     observed: frozenset[str]
     situation: Situation
     history: History
-    stream_began: int = 1
 
     @property
     def stream(self) -> Stream:
@@ -118,3 +116,13 @@ class FlagCase:
     def peer(self) -> Stream:
         """… and about the opposite direction."""
         return self.history.connection.streams[self.packet.receiver]
+
+
+@dataclass(frozen=True, slots=True)
+class LengthCase:
+    """A packet of which tshark counts `delta` more packets or payload bytes (`field`) than trustbed."""
+
+    packet: Packet
+    field: str
+    delta: int
+    history: History

@@ -161,6 +161,8 @@ def _on_syn(connection: Connection, packet: Packet, stream: Stream) -> None:
     stream.mss_option = packet.mss or 0
     stream.scale_offered = None if packet.window_scale is None else min(packet.window_scale, 14)
     stream.shift = stream.scale_offered or 0
+    # The window of a SYN is never scaled, and holds until the next packet.
+    stream.window = packet.window
     if packet.has(ACK):
         connection.syn_ack_ns, connection.syn_ack_frame = packet.time_ns, packet.frame
     elif connection.syn_ns is None:
@@ -173,7 +175,10 @@ def _on_syn(connection: Connection, packet: Packet, stream: Stream) -> None:
 
 
 def _handshake(connection: Connection, sender: tuple[str, int]) -> RoundTrip | None:
-    """At a direction's first data: SYN → SYN-ACK for the initiator's, SYN-ACK → next packet for the responder's, if what was answered was sent once."""
+    """At a direction's first data: SYN → SYN-ACK for the initiator's, SYN-ACK → next packet for the responder's.
+
+    None if what was answered was sent more than once.
+    """
     if sender == connection.initiator:
         sent, answered, repeated = connection.syn_ns, connection.syn_ack_ns, connection.syn_repeated
         frames = (connection.syn_ack_frame, connection.syn_frame)
@@ -182,7 +187,7 @@ def _handshake(connection: Connection, sender: tuple[str, int]) -> RoundTrip | N
         frames = (connection.ack_frame, connection.syn_ack_frame)
     if sent is None or answered is None or repeated or answered <= sent:
         return None
-    return RoundTrip("sample", answered - sent, *frames, 0)
+    return RoundTrip("sample", answered - sent, *frames, handshake=True)
 
 
 def _agree(both: list[Stream]) -> None:

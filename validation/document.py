@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Protocol
 
 from validation import tcptrace, trustbed_side, tshark
+from validation.reasons_counts import COUNTS
 from validation.reasons_cut import CUTS
 from validation.reasons_foreign import FOREIGN, NOTES
-from validation.reasons_tcptrace import COUNTS, SAMPLES
-from validation.reasons_tshark import REASONS
+from validation.reasons_samples import SAMPLES
+from validation.reasons_tshark import BEYOND_FRAME, LENGTHS, REASONS
 from validation.run import Outcome
 
 WANTED = 0.99
@@ -27,6 +29,18 @@ Everything else is *unexplained*, and listed.
 """
 
 
+class Named(Protocol):
+    """What all kinds of reasons have."""
+
+    @property
+    def name(self) -> str:
+        """In tables."""
+
+    @property
+    def meaning(self) -> str:
+        """In a sentence."""
+
+
 def share(outcomes: Iterable[Outcome]) -> float:
     """Directions equal or explained, of all."""
     states: Counter[str] = Counter()
@@ -39,24 +53,18 @@ def share(outcomes: Iterable[Outcome]) -> float:
 def meanings() -> dict[str, str]:
     """Every reason by tool.name, with its sentence."""
     found: dict[str, str] = {}
-    for count in COUNTS:
-        found[f"tcptrace.{count.name}"] = count.meaning
-    for sample in SAMPLES:
-        found.setdefault(f"tcptrace.{sample.name}", sample.meaning)
-    for flag in REASONS:
-        found[f"tshark.{flag.name}"] = flag.meaning
+    by_tool: tuple[tuple[str, tuple[Named, ...]], ...] = (
+        ("tcptrace", (*COUNTS, *SAMPLES)),
+        ("tshark", (*REASONS, *LENGTHS, *NOTES)),
+        ("trustbed", FOREIGN),
+    )
+    for tool, reasons in by_tool:
+        for reason in reasons:
+            found.setdefault(f"{tool}.{reason.name}", reason.meaning)
     for cut in CUTS:
         for tool in ("tcptrace", "tshark") if cut.tool == "both" else (cut.tool,):
             found[f"{tool}.{cut.name}"] = cut.meaning
-    for foreign in FOREIGN:
-        found[f"trustbed.{foreign.name}"] = foreign.meaning
-    for note in NOTES:
-        found[f"tshark.{note.name}"] = note.meaning
-    found["tshark.keep_alive"] = "Its byte just below the highest one sent is no data for trustbed."
-    found["tshark.window_probe"] = "Its byte into a closed window is no data for trustbed."
-    found["tshark.fragment"] = "A fragment: tshark counts the datagram where it is complete."
-    found["tcptrace.older_instance"] = "The segment belongs to an older instance of trustbed that tcptrace continues."
-    return found
+    return found | {"tshark.beyond_frame": BEYOND_FRAME}
 
 
 def render(outcomes: list[Outcome]) -> str:
@@ -142,7 +150,7 @@ def _not_compared(outcomes: list[Outcome]) -> str:
     if not rows:
         return ""
     text = (
-        "## Not compared\n\nFiles that are no captures, that are damaged (each reader stops at another place, trustbed goes on), or whose link\n"
-        "layer trustbed refuses.\n\n"
+        "## Not compared\n\nFiles that are no captures, that are damaged (each reader stops at another place, and trustbed goes\n"
+        "on), or whose link layer trustbed refuses.\n\n"
     )
     return text + _table(("file", "why"), rows)

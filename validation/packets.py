@@ -12,6 +12,7 @@ import ipaddress
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from validation.records import Record
 
@@ -313,14 +314,14 @@ def _tcp(record: Record, network: _Network) -> Packet | None:
 def _checksum(network: _Network, data: bytes) -> int:
     pseudo = network.pseudo + struct.pack(">II", len(data), TCP)
     total = pseudo + data + b"\0" * (len(data) % 2)
-    value = sum(struct.unpack(f">{len(total) // 2}H", total))
+    value: int = sum(struct.unpack(f">{len(total) // 2}H", total))
     while value >> 16:
         value = (value & 0xFFFF) + (value >> 16)
     return value
 
 
 def _with_options(packet: Packet, options: bytes) -> Packet:
-    found: dict[str, object] = {}
+    found: dict[str, Any] = {}
     at = 0
     while at < len(options) and options[at] != 0:
         if options[at] == 1:

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from validation.connections import IDLE_NS, LINGER_NS, SILENT_NS, Connection
+from validation.finding import sentence
 from validation.packets import ACK, SYN
 from validation.tcptrace_rules import IDLE_SECONDS
 
@@ -23,14 +25,13 @@ class CutCase:
     @property
     def seams(self) -> list[tuple[Connection, Connection]]:
         """The pairs of neighbours that this connection is part of: trustbed cuts between them."""
-        pairs = zip(self.siblings, self.siblings[1:], strict=False)
-        return [(before, after) for before, after in pairs if self.connection in (before, after)]
+        return [(before, after) for before, after in pairwise(self.siblings) if self.connection in (before, after)]
 
     @property
     def gaps_ns(self) -> list[int]:
         """Times between neighbouring packets of this connection."""
         packets = sorted(self.connection.packets, key=lambda packet: packet.frame)
-        return [later.time_ns - early.time_ns for early, later in zip(packets, packets[1:], strict=False)]
+        return [later.time_ns - early.time_ns for early, later in pairwise(packets)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class CutReason:
 
 
 def idle_4_minutes(case: CutCase) -> bool:
-    """Tcptrace begins anew after four minutes of silence; trustbed after ten, or after two with a SYN."""
+    """Four minutes of silence: tcptrace begins anew; trustbed after ten, or after two with a SYN."""
     return case.split and any(gap > IDLE_SECONDS * 10**9 for gap in case.gaps_ns)
 
 
@@ -79,9 +80,9 @@ def stray_syn(case: CutCase) -> bool:
 
 
 CUTS: tuple[CutReason, ...] = (
-    CutReason("idle_4_minutes", "tcptrace", idle_4_minutes.__doc__ or "", idle_4_minutes),
-    CutReason("late_packets", "both", late_packets.__doc__ or "", late_packets),
-    CutReason("new_syn", "both", new_syn.__doc__ or "", new_syn),
-    CutReason("idle_10_minutes", "tshark", idle_10_minutes.__doc__ or "", idle_10_minutes),
-    CutReason("stray_syn", "both", stray_syn.__doc__ or "", stray_syn),
+    CutReason("idle_4_minutes", "tcptrace", sentence(idle_4_minutes), idle_4_minutes),
+    CutReason("late_packets", "both", sentence(late_packets), late_packets),
+    CutReason("new_syn", "both", sentence(new_syn), new_syn),
+    CutReason("idle_10_minutes", "tshark", sentence(idle_10_minutes), idle_10_minutes),
+    CutReason("stray_syn", "both", sentence(stray_syn), stray_syn),
 )

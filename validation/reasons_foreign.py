@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from validation.arrivals import TUNNELS
+from validation.finding import sentence
 from validation.packets import Packet
 
 
@@ -56,13 +57,13 @@ def reassembled(notes: list[str]) -> bool:
 
 
 NOTES: tuple[NoteReason, ...] = (
-    NoteReason("quoted_by_icmp", quoted_by_icmp.__doc__ or "", quoted_by_icmp),
-    NoteReason("cut_below_header", cut_below_header.__doc__ or "", cut_below_header),
-    NoteReason("reassembled", reassembled.__doc__ or "", reassembled),
+    NoteReason("quoted_by_icmp", sentence(quoted_by_icmp), quoted_by_icmp),
+    NoteReason("cut_below_header", sentence(cut_below_header), cut_below_header),
+    NoteReason("reassembled", sentence(reassembled), reassembled),
 )
 
 FOREIGN: tuple[ForeignReason, ...] = (
-    ForeignReason("in_tunnel", in_tunnel.__doc__ or "", in_tunnel),
-    ForeignReason("foreign_link", foreign_link.__doc__ or "", foreign_link),
-    ForeignReason("impossible_header", impossible_header.__doc__ or "", impossible_header),
+    ForeignReason("in_tunnel", sentence(in_tunnel), in_tunnel),
+    ForeignReason("foreign_link", sentence(foreign_link), foreign_link),
+    ForeignReason("impossible_header", sentence(impossible_header), impossible_header),
 )

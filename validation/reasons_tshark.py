@@ -9,8 +9,10 @@ counts, and compares with the *last* packet where trustbed compares with the hig
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
-from validation.case import FlagCase, forward, overlap
+from validation.case import FlagCase, LengthCase, forward, overlap
+from validation.finding import sentence
 from validation.packets import ACK, FIN, RST, SYN
 from validation.tshark_rules import FAST_NS
 
@@ -40,11 +42,6 @@ def after_reset(case: FlagCase) -> bool:
     return case.packet.frame in case.history.connection.after_reset
 
 
-def beyond_frame(case: FlagCase) -> bool:
-    """This packet or an earlier one of the connection states more bytes in its IP header than its frame had; tshark takes the frame's length."""
-    return case.packet.beyond_frame > 0 or any(other.beyond_frame > 0 for other in case.history.before(case.packet))
-
-
 def multipath(case: FlagCase) -> bool:
     """MPTCP options changed since the last packet: tshark does not count a duplicate ACK."""
     return case.packet.multipath
@@ -68,24 +65,36 @@ def _already_acknowledged(case: FlagCase) -> bool:
 
 
 def soon_after_highest(case: FlagCase) -> bool:
-    """Below the highest number and within the initial round trip (3 ms when unknown) of it: out of order for tshark, whatever was seen before."""
+    """Below the highest number and within the initial round trip (3 ms when unknown) of it.
+
+    Out of order for tshark, whatever was seen before.
+    """
     situation = case.situation
     within = 0 <= situation.since_highest_ns < situation.threshold_ns
     return not situation.advanced and within and not _exact_end(case) and not _two_duplicates(case) and not _already_acknowledged(case)
 
 
 def two_duplicates(case: FlagCase) -> bool:
-    """Two duplicate ACKs (or one for an unseen segment) ask for it and are younger than 20 ms: fast for tshark; trustbed wants three, or SACKs."""
+    """Two duplicate ACKs (or one for an unseen segment) ask for it and are younger than 20 ms: fast for tshark.
+
+    trustbed wants three, or SACKs.
+    """
     return not case.situation.advanced and _two_duplicates(case) and not _already_acknowledged(case)
 
 
 def no_fresh_duplicates(case: FlagCase) -> bool:
-    """Tshark's condition for a fast retransmission fails (two duplicate ACKs for this number, the last one younger than 20 ms); SACKs or older ACKs satisfy trustbed's."""
+    """Two duplicate ACKs for this number, the last one younger than 20 ms, are not there: not fast for tshark.
+
+    SACKs or older ACKs satisfy trustbed.
+    """
     return not case.situation.advanced and not _two_duplicates(case) and "fast_retransmission" in case.expected
 
 
 def reported_by_sack(case: FlagCase) -> bool:
-    """Spurious because of SACK blocks (received before, or a DSACK after): the cumulative ACK alone, which tshark looks at, does not say so."""
+    """Spurious because of SACK blocks (received before, or a DSACK after).
+
+    The cumulative ACK alone, which tshark looks at, does not say so.
+    """
     packet = case.packet
     if _already_acknowledged(case):
         return False
@@ -111,7 +120,10 @@ def ack_of_reset(case: FlagCase) -> bool:
 
 
 def hole_fill(case: FlagCase) -> bool:
-    """The segment fills a hole: none of its bytes was seen before, but higher ones were seen or acknowledged. tshark does not look at that and names it by its time and the last ACK."""
+    """The segment fills a hole: none of its bytes was seen before, but higher ones were seen or acknowledged.
+
+    tshark does not look at that, and names it by its time and the last ACK.
+    """
     packet = case.packet
     end = (packet.seq + packet.payload) & 0xFFFFFFFF
     if packet.payload == 0 or any(overlap(other, packet.seq, end) for other in case.history.sent_before(packet)):
@@ -151,13 +163,11 @@ def nothing_outstanding(case: FlagCase) -> bool:
 
 
 def window_changed(case: FlagCase) -> bool:
-    """Its window field differs from the sender's last packet: no duplicate ACK for tshark; for trustbed one, if it brings new SACK blocks."""
+    """Its window field differs from the sender's last packet: no duplicate ACK for tshark.
+
+    For trustbed it is one, if it brings new SACK blocks.
+    """
     return case.packet.window != case.situation.window_before
-
-
-def window_field_of_syn(case: FlagCase) -> bool:
-    """The only earlier window of this sender was in its SYN, which is never scaled: trustbed has nothing to compare with, tshark compares the fields."""
-    return all(other.has(SYN | RST) or not other.has(ACK) for other in case.history.sent_before(case.packet))
 
 
 def other_number(case: FlagCase) -> bool:
@@ -168,11 +178,6 @@ def other_number(case: FlagCase) -> bool:
 def other_ack_between(case: FlagCase) -> bool:
     """The sender's last packet acknowledged another number: tshark compares with that, trustbed with the highest."""
     return case.packet.ack != case.situation.ack_before
-
-
-def lower_ack(case: FlagCase) -> bool:
-    """It repeats an acknowledgement that is lower than an earlier one of this sender."""
-    return any(other.has(ACK) and forward(other.ack, case.packet.ack) > 0 for other in case.history.sent_before(case.packet))
 
 
 def probe_answered(case: FlagCase) -> bool:
@@ -193,21 +198,12 @@ def fin_number_counted(case: FlagCase) -> bool:
     )
 
 
-def older_instance(case: FlagCase) -> bool:
-    """Tshark's stream began before trustbed's instance (which ends 10 s after a close), and in this instance this side has sent nothing higher yet, or the peer nothing at all."""
-    packet = case.packet
-    if case.stream_began >= case.history.packets[0].frame:
-        return False
-    higher = any(forward(other.seq + other.span, packet.seq) > 0 and other.payload > 0 for other in case.history.sent_before(packet))
-    return not higher or not any(True for _ in case.history.received_before(packet))
-
-
 def unordered(case: FlagCase) -> bool:
     """Records of the connection around this one are not in the order of their stamps; trustbed sorts within 10 ms, tshark does not."""
     place = case.history.places[case.packet.frame]
     around = case.history.packets[max(0, place - 50) : place + 50]
     near = [p.time_ns for p in around if abs(p.time_ns - case.packet.time_ns) <= 10_000_000]
-    return any(later < early for early, later in zip(near, near[1:], strict=False))
+    return any(later < early for early, later in pairwise(near))
 
 
 def acknowledged_unseen(case: FlagCase) -> bool:
@@ -245,7 +241,7 @@ def peer_unseen(case: FlagCase) -> bool:
 
 
 def mark_ahead(case: FlagCase) -> bool:
-    """Tshark's mark of what may be acknowledged had moved over the missing bytes with an earlier indication."""
+    """The mark of what may be acknowledged, which tshark keeps, had moved over the missing bytes with an earlier indication."""
     situation = case.situation
     return situation.peer_to_be_acked != 0 and forward(case.packet.ack, situation.peer_to_be_acked) <= 0
 
@@ -257,79 +253,98 @@ def mark_behind(case: FlagCase) -> bool:
 
 
 def mark_muted(case: FlagCase) -> bool:
-    """Tshark tells of a missing segment once, until the sender acknowledges something else."""
+    """The dissector tells of a missing segment once, until the sender acknowledges something else."""
     return case.situation.peer_duplicates != 0
 
 
+def _reason(holds: Callable[[FlagCase], bool], adds: frozenset[str] = NONE, drops: frozenset[str] = NONE) -> FlagReason:
+    return FlagReason(holds.__name__, sentence(holds), adds, drops, holds)
+
+
+def _one(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
 REASONS: tuple[FlagReason, ...] = (
-    FlagReason("header_cut", header_cut.__doc__ or "", NONE, ALL, header_cut),
-    FlagReason("after_reset", after_reset.__doc__ or "", ALL, NONE, after_reset),
-    FlagReason("multipath", multipath.__doc__ or "", NONE, frozenset({"duplicate_ack"}), multipath),
-    FlagReason("number_again", number_again.__doc__ or "", AGAIN, NONE, number_again),
-    FlagReason(
-        "soon_after_highest",
-        soon_after_highest.__doc__ or "",
-        frozenset({"out_of_order"}),
-        frozenset({"retransmission", "fast_retransmission", "spurious_retransmission"}),
-        soon_after_highest,
-    ),
-    FlagReason(
-        "two_duplicates",
-        two_duplicates.__doc__ or "",
-        frozenset({"fast_retransmission"}),
-        frozenset({"retransmission", "spurious_retransmission", "out_of_order"}),
-        two_duplicates,
-    ),
-    FlagReason(
-        "no_fresh_duplicates",
-        no_fresh_duplicates.__doc__ or "",
-        frozenset({"retransmission"}),
-        frozenset({"fast_retransmission"}),
-        no_fresh_duplicates,
-    ),
-    FlagReason(
-        "reported_by_sack",
-        reported_by_sack.__doc__ or "",
-        frozenset({"retransmission"}),
-        frozenset({"spurious_retransmission"}),
-        reported_by_sack,
-    ),
-    FlagReason("lower_ack_last", lower_ack_last.__doc__ or "", AGAIN, frozenset({"spurious_retransmission"}), lower_ack_last),
-    FlagReason("ack_of_reset", ack_of_reset.__doc__ or "", AGAIN, AGAIN, ack_of_reset),
-    FlagReason("hole_fill", hole_fill.__doc__ or "", AGAIN, AGAIN, hole_fill),
-    FlagReason("number_ahead", number_ahead.__doc__ or "", AGAIN, NONE, number_ahead),
-    FlagReason("one_below_highest", one_below_highest.__doc__ or "", NONE, AGAIN, one_below_highest),
-    FlagReason("nothing_outstanding", nothing_outstanding.__doc__ or "", frozenset({"duplicate_ack"}), NONE, nothing_outstanding),
-    FlagReason("window_changed", window_changed.__doc__ or "", NONE, frozenset({"duplicate_ack"}), window_changed),
-    FlagReason("window_field_of_syn", window_field_of_syn.__doc__ or "", frozenset({"duplicate_ack"}), NONE, window_field_of_syn),
-    FlagReason("other_number", other_number.__doc__ or "", NONE, frozenset({"duplicate_ack"}), other_number),
-    FlagReason("other_ack_between", other_ack_between.__doc__ or "", NONE, frozenset({"duplicate_ack"}), other_ack_between),
-    FlagReason("lower_ack", lower_ack.__doc__ or "", frozenset({"duplicate_ack"}), NONE, lower_ack),
-    FlagReason("probe_answered", probe_answered.__doc__ or "", NONE, frozenset({"duplicate_ack"}), probe_answered),
-    FlagReason("window_zero", window_zero.__doc__ or "", NONE, frozenset({"duplicate_ack"}), window_zero),
-    FlagReason(
-        "fin_number_counted",
-        fin_number_counted.__doc__ or "",
-        frozenset({"keep_alive"}) | AGAIN,
-        frozenset({"keep_alive", "duplicate_ack"}),
-        fin_number_counted,
-    ),
-    FlagReason(
-        "acknowledged_unseen",
-        acknowledged_unseen.__doc__ or "",
-        frozenset({"lost_segment", "duplicate_ack"}) | AGAIN,
-        frozenset({"keep_alive"}),
-        acknowledged_unseen,
-    ),
-    FlagReason("empty_packet_ahead", empty_packet_ahead.__doc__ or "", frozenset({"lost_segment"}), NONE, empty_packet_ahead),
-    FlagReason("first_of_sender", first_of_sender.__doc__ or "", NONE, frozenset({"lost_segment"}), first_of_sender),
-    FlagReason("running_before", running_before.__doc__ or "", frozenset({"lost_segment"}), NONE, running_before),
-    FlagReason("number_ahead_before", number_ahead_before.__doc__ or "", NONE, frozenset({"lost_segment"}), number_ahead_before),
-    FlagReason("peer_unseen", peer_unseen.__doc__ or "", NONE, frozenset({"ack_lost_segment"}), peer_unseen),
-    FlagReason("mark_ahead", mark_ahead.__doc__ or "", NONE, frozenset({"ack_lost_segment"}), mark_ahead),
-    FlagReason("mark_muted", mark_muted.__doc__ or "", NONE, frozenset({"ack_lost_segment"}), mark_muted),
-    FlagReason("mark_behind", mark_behind.__doc__ or "", frozenset({"ack_lost_segment"}), NONE, mark_behind),
-    FlagReason("older_instance", older_instance.__doc__ or "", ALL, ALL, older_instance),
-    FlagReason("unordered", unordered.__doc__ or "", AGAIN | {"duplicate_ack"}, AGAIN | {"duplicate_ack"}, unordered),
-    FlagReason("beyond_frame", beyond_frame.__doc__ or "", ALL, ALL, beyond_frame),
+    _reason(header_cut, drops=ALL),
+    _reason(after_reset, adds=ALL),
+    _reason(number_again, adds=AGAIN),
+    _reason(soon_after_highest, _one("out_of_order"), AGAIN - {"out_of_order"}),
+    _reason(two_duplicates, _one("fast_retransmission"), AGAIN - {"fast_retransmission"}),
+    _reason(no_fresh_duplicates, _one("retransmission"), _one("fast_retransmission")),
+    _reason(reported_by_sack, _one("retransmission"), _one("spurious_retransmission")),
+    _reason(lower_ack_last, AGAIN - {"spurious_retransmission"}, _one("spurious_retransmission")),
+    _reason(ack_of_reset, _one("spurious_retransmission"), AGAIN - {"spurious_retransmission"}),
+    _reason(hole_fill, AGAIN, AGAIN),
+    _reason(number_ahead, adds=AGAIN),
+    _reason(one_below_highest, drops=AGAIN),
+    _reason(fin_number_counted, _one("keep_alive") | AGAIN, _one("keep_alive", "duplicate_ack")),
+    _reason(acknowledged_unseen, _one("lost_segment", "duplicate_ack"), _one("keep_alive")),
+    # Duplicate ACKs
+    _reason(multipath, drops=_one("duplicate_ack")),
+    _reason(nothing_outstanding, adds=_one("duplicate_ack")),
+    _reason(window_changed, drops=_one("duplicate_ack")),
+    _reason(other_number, drops=_one("duplicate_ack")),
+    _reason(other_ack_between, drops=_one("duplicate_ack")),
+    _reason(probe_answered, drops=_one("duplicate_ack")),
+    _reason(window_zero, drops=_one("duplicate_ack")),
+    # Missing segments
+    _reason(empty_packet_ahead, adds=_one("lost_segment")),
+    _reason(running_before, adds=_one("lost_segment")),
+    _reason(first_of_sender, drops=_one("lost_segment")),
+    _reason(number_ahead_before, drops=_one("lost_segment")),
+    _reason(peer_unseen, drops=_one("ack_lost_segment")),
+    _reason(mark_ahead, drops=_one("ack_lost_segment")),
+    _reason(mark_muted, drops=_one("ack_lost_segment")),
+    _reason(mark_behind, adds=_one("ack_lost_segment")),
+    _reason(unordered, AGAIN | {"duplicate_ack"}, AGAIN | {"duplicate_ack"}),
+)
+
+
+# Packets and payload bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LengthReason:
+    """A situation in which tshark counts a packet, or its payload, otherwise."""
+
+    name: str
+    meaning: str
+    holds: Callable[[LengthCase], bool]
+
+
+def _kind(case: LengthCase) -> str:
+    outcome = case.history.connection.streams[case.packet.sender].outcomes.get(case.packet.frame)
+    return outcome.kind if outcome else ""
+
+
+def length_after_reset(case: LengthCase) -> bool:
+    """After a RST: the payload counts for tshark only."""
+    whole = case.packet.payload - case.packet.beyond_frame
+    return case.field == "payload_bytes" and case.packet.frame in case.history.connection.after_reset and case.delta == whole
+
+
+def length_of_probe(case: LengthCase) -> bool:
+    """The byte of a keep-alive or a window probe, which is no data for trustbed."""
+    return case.field == "payload_bytes" and _kind(case) in ("keep_alive", "window_probe") and case.delta == case.packet.payload
+
+
+def length_beyond_frame(case: LengthCase) -> bool:
+    """The IP header states more bytes than the frame had: tshark takes the frame's length."""
+    return case.field == "payload_bytes" and case.packet.beyond_frame > 0 and case.delta == -case.packet.beyond_frame
+
+
+def fragment(case: LengthCase) -> bool:
+    """A fragment: tshark counts the datagram where it is complete."""
+    return case.packet.fragment
+
+
+LENGTHS: tuple[LengthReason, ...] = tuple(
+    LengthReason(holds.__name__, sentence(holds), holds) for holds in (length_after_reset, length_of_probe, length_beyond_frame, fragment)
+)
+
+# Found by asking the model, not by a predicate on the frame: `flags.explain_frame`.
+BEYOND_FRAME = (
+    "The IP header of a packet of the connection states more bytes than its frame had. "
+    "With the lengths of the IP headers the rules of tshark give other flags here."
 )

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from validation import arrivals, captures, connections, tcptrace, trustbed_side, tshark
 from validation.arrivals import TUNNELS
-from validation.compare import Comparison, Result, Tools
+from validation.compare import Comparison, Tools
+from validation.finding import Result
 from validation.records import Record
 
 

@@ -58,13 +58,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """What an ACK said about the round-trip time: `verdict` "sample", or why it gave none."""
+    """What an ACK said about the round-trip time: `verdict` "sample", or why it gave none. `handshake`: of a SYN or SYN-ACK."""
 
     verdict: str
     rtt_ns: int
     ack_frame: int
     sent_frame: int
-    end: int
+    handshake: bool = False
 
 
 @dataclass(slots=True)
@@ -93,6 +93,7 @@ class Stream:
     syn: int | None = None
     highest: int = 0
     una: int = 0
+    lowest: int = 0
     fin: int | None = None
     fin_with_data: bool = False
     acknowledged: bool = False
@@ -167,7 +168,7 @@ class Stream:
             self._classify_below(outcome, end)
         outcome.overlap = self.seen.add(start, end)
         outcome.fresh = packet.payload - outcome.overlap
-        self._send(start, end, packet)
+        self._send(outcome, end)
         self.unique_bytes += outcome.fresh
         if outcome.kind == "retransmission":
             self.retransmitted_packets += 1
@@ -190,7 +191,7 @@ class Stream:
     def _skip(self, start: int, packet: Packet) -> None:
         """Bytes between the highest seen and a segment beyond it: missing, or unknown when nothing came before."""
         if self.data_packets == 1 and self.syn is None and not self.acknowledged:
-            self.una = self.highest = start
+            self.una = self.highest = self.lowest = start
         else:
             self.holes.append(Hole(self.highest, start, packet.time_ns, packet.tsval))
             self.openers.append(packet.frame)
@@ -228,17 +229,20 @@ class Stream:
         early = packet.time_ns - hole.since_ns < limit
         return "reordered" if early and not evidence and not newer else "lost_upstream"
 
-    def _send(self, start: int, end: int, packet: Packet) -> None:
+    def _send(self, outcome: Outcome, end: int) -> None:
         """Enters a segment into what is outstanding."""
-        below = min(end, self.highest)
+        start, packet, below = outcome.start, outcome.packet, min(end, self.highest)
         if start < below:
-            self._cut(start)
+            if end < self.lowest:
+                self.holes.append(Hole(end, self.lowest, packet.time_ns, packet.tsval))
+            self._cut(max(start, self.una))
             self._cut(below)
             for sent in self.sent:
-                if start <= sent.start < below:
+                if max(start, self.una) <= sent.start < below:
                     sent.count += 1
                     sent.last_ns = packet.time_ns
-            self._fill(start, below, packet)
+            self._fill(outcome, below)
+            self.lowest = min(self.lowest, start)
         if end > self.highest:
             self.sent.append(Sent(max(start, self.highest), end, packet.time_ns, packet.time_ns, packet.frame))
             self.highest = end
@@ -252,16 +256,17 @@ class Stream:
                 self.sent.insert(index + 1, tail)
                 return
 
-    def _fill(self, start: int, end: int, packet: Packet) -> None:
+    def _fill(self, outcome: Outcome, end: int) -> None:
         left: list[Hole] = []
+        packet, timed = outcome.packet, outcome.cause == "reordered"
         for hole in self.holes:
-            low, high = max(start, hole.start), min(end, hole.end)
+            low, high = max(outcome.start, hole.start), min(end, hole.end)
             if low >= high:
                 left.append(hole)
                 continue
             if high > self.una:
                 # What was lost before the capture had been sent before: it gives no time.
-                self.sent.append(Sent(low, high, packet.time_ns, packet.time_ns, packet.frame, timed=False))
+                self.sent.append(Sent(low, high, packet.time_ns, packet.time_ns, packet.frame, timed=timed))
             if hole.start < low:
                 left.append(Hole(hole.start, low, hole.since_ns, hole.tsval))
             if high < hole.end:
@@ -315,7 +320,7 @@ class Stream:
         self.sent = [s for s in self.sent if s.end > to]
         self.una = to
         verdict, rtt = self._verdict(covered, to, packet, unseen=unseen, with_fin=with_fin)
-        self.round_trips.append(RoundTrip(verdict, rtt, packet.frame, covered[-1].frame if covered else 0, to + with_fin))
+        self.round_trips.append(RoundTrip(verdict, rtt, packet.frame, covered[-1].frame if covered else 0))
 
     def _verdict(self, covered: list[Sent], to: int, packet: Packet, *, unseen: bool, with_fin: bool) -> tuple[str, int]:
         if not covered:
@@ -325,7 +330,8 @@ class Stream:
         last = covered[-1]
         if unseen or to > last.end or not all(s.timed for s in covered):
             return "unseen", 0
-        if to != last.end and (to - last.start) % self.segment_size:
+        inside_packet = last.end - last.start <= self.segment_size or (to - last.start) % self.segment_size
+        if to != last.end and inside_packet:
             return "inside", 0
         if with_fin and not self.fin_with_data:
             return "fin", 0
@@ -348,12 +354,7 @@ class Stream:
             self._disprove(*spans[0])
         for (left, right), good in list(zip(spans, valid, strict=True))[1 if duplicate else 0 :]:
             if good and (low := max(left, una)) < right:
-                # The edges of a SACK block are ends of wire segments.
-                for edges in self.sacked.missing(low, right):
-                    fresh = True
-                    for edge in edges:
-                        self._cut(edge)
-                self.sacked.add(low, right)
+                fresh |= self.sacked.add(low, right) < right - low
         return fresh
 
     def _disprove(self, start: int, end: int) -> None:

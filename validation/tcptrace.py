@@ -83,7 +83,10 @@ def parse(text: str) -> list[Connection]:
 
 
 def _endpoint(text: str) -> str:
-    """The address as everybody else writes it: tcptrace pads the groups of IPv6 addresses, and abbreviates a leading run of zeros to one colon."""
+    """The address as everybody else writes it.
+
+    Here the groups of IPv6 addresses are padded with zeros, and a leading run of zero groups is abbreviated to one colon.
+    """
     host, _, port = text.rpartition(":")
     if host.startswith(":") and not host.startswith("::"):
         host = f":{host}"

@@ -121,7 +121,7 @@ def visible(packet: Packet) -> bool:
 
 
 def payload(packet: Packet) -> int:
-    """Tcptrace takes the IPv6 payload length without taking off extension headers."""
+    """Bytes that count as payload: the IPv6 payload length without taking off extension headers."""
     return packet.payload + packet.extension_bytes
 
 
@@ -141,6 +141,16 @@ def trace(packets: Iterable[Packet]) -> list[Pair]:
         assert pair is not None
         _take(pair, packet)
     return pairs
+
+
+def trace_alone(packets: Iterable[Packet]) -> Pair | None:
+    """The packets taken as one connection, however tcptrace would cut them; None when it opens none of them."""
+    pair: Pair | None = None
+    for packet in packets:
+        if visible(packet):
+            pair = pair or Pair((packet.sender, packet.receiver), first_frame=packet.frame, cut_by="first")
+            _take(pair, packet)
+    return pair
 
 
 def _ends(pair: Pair, packet: Packet) -> str:

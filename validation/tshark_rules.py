@@ -82,35 +82,36 @@ def _after(a: int, b: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """By frame: what was compared, the stream it belongs to; by stream: its first frame. Of several TCP headers in a frame the last one counts."""
+    """What was compared at each frame, and the stream it belongs to. Of several TCP headers in a frame the last one counts."""
 
     situations: dict[int, Situation]
     streams: dict[int, int]
-    first_frames: dict[int, int]
 
 
-def analyse(packets: Iterable[Packet]) -> Analysis:
-    """Takes all TCP packets of a capture in file order."""
+def analyse(packets: Iterable[Packet], *, cuts: bool = True, believes_ip: bool = False) -> Analysis:
+    """Takes TCP packets in file order.
+
+    Two switches ask what the dissector would have said otherwise: without `cuts` a SYN never begins another stream; with `believes_ip`
+    the length in the IP header counts even where the frame is shorter.
+    """
     situations: dict[int, Situation] = {}
     streams: dict[int, int] = {}
-    first_frames: dict[int, int] = {}
     live: dict[tuple[tuple[str, int], tuple[str, int]], Conversation] = {}
     count = 0
     for packet in packets:
         conversation = live.get(packet.key)
         fresh_syn = packet.flags & (SYN | ACK) == SYN
-        if conversation is None or (fresh_syn and conversation.flow(packet.sender).base not in (None, packet.seq)):
+        if conversation is None or (cuts and fresh_syn and conversation.flow(packet.sender).base not in (None, packet.seq)):
             conversation = live[packet.key] = Conversation(count)
             count += 1
         elif fresh_syn and conversation.flow(packet.sender).base == packet.seq:
             flow = conversation.flow(packet.sender)
             flow.next_seq = flow.to_be_acked
         streams[packet.frame] = conversation.stream
-        first_frames.setdefault(conversation.stream, packet.frame)
-        length = packet.payload - packet.beyond_frame
+        length = packet.payload if believes_ip else packet.payload - packet.beyond_frame
         if packet.payload >= 0 and length >= 0 and not packet.fragment:
             situations[packet.frame] = _take(conversation, packet, length)
-    return Analysis(situations, streams, first_frames)
+    return Analysis(situations, streams)
 
 
 def printed(packet: Packet, situation: Situation) -> frozenset[str]:
