@@ -71,9 +71,11 @@ lint: $(READY)/develop $(READY)/command ## Formatting, clippy, ruff, mypy, impor
 	python -m mypy.stubtest trustbed._core
 	lint-imports
 
-# The crates without Arrow run with overflow checks and debug assertions (dev profile); those with it reuse the wheel's build.
+# The crates without Arrow run with overflow checks and debug assertions (dev profile); those with it reuse the wheel's build, for which
+# pyo3 must be configured as maturin configured it.
 test-rust: $(READY)/command
 	cargo test --workspace --exclude trustbed-record --exclude trustbed-py --locked --quiet
+	PYO3_CONFIG_FILE="$$(echo $(CURDIR)/target/maturin/pyo3-config-*.txt)" \
 	cargo test --release $(ARROW_CRATES) --features pyo3/extension-module --locked --quiet
 
 pytest: $(READY)/develop $(READY)/command
