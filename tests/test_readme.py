@@ -109,3 +109,12 @@ def test_one_version_everywhere() -> None:
     workspace = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
     printed = subprocess.run([Path(sys.executable).with_name("trustbed"), "--version"], check=True, capture_output=True, text=True).stdout
     assert project["project"]["version"] == workspace["workspace"]["package"]["version"] == printed.split()[1]
+
+
+def test_decisions_are_numbered_and_listed() -> None:
+    folder = ROOT / "docs" / "decisions"
+    records = sorted(path.name for path in folder.glob("0*.md"))
+    assert [name[:4] for name in records] == [f"{number:04}" for number in range(1, len(records) + 1)]
+    assert re.findall(r"\]\((0[\w-]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8")) == records
+    for name in records:
+        assert (folder / name).read_text(encoding="utf-8").startswith(f"# {name[:4]} ")
