@@ -56,7 +56,8 @@ fn stalls_of(trails: &[&Trail]) -> Vec<HostStall> {
         if let Some(&(to, _)) = ends.get(needed - 1)
             && to - from >= SHORTEST
         {
-            let transfers = ends.iter().filter(|(end, _)| *end >= to).map(|(_, t)| *t).collect();
+            let covers = |t: &Trail| t.silences.iter().any(|s| s.pending && s.to.min(to) - s.from.max(from) >= SHORTEST);
+            let transfers = active.iter().filter(|t| covers(t)).map(|t| t.transfer).collect();
             stalls.push(HostStall { host: trails[0].host, from, to, transfers, active: active.len() });
         }
     }
@@ -96,13 +97,17 @@ pub fn host_overlap(trails: &[Trail]) -> Vec<(TransferId, f64)> {
 /// Hosts with more judged transfers than this are not compared pair by pair.
 const MOST_TOGETHER: usize = 256;
 
-/// The longest part of `pause` that every other transfer was silent in.
+/// How much of `pause` every other transfer spent silent, or was not active in.
 fn all_silent(pause: &Pause, others: &[&&Trail]) -> Span {
-    let (mut from, mut to) = (pause.from, pause.to);
-    for other in others.iter().filter(|t| t.first < pause.to && pause.from < t.last) {
-        let widest = other.pauses.iter().map(|p| (p.from.max(from), p.to.min(to))).max_by_key(|(a, b)| *b - *a).filter(|(a, b)| b > a);
-        let Some((a, b)) = widest else { return Span::ZERO };
-        (from, to) = (a, b);
+    let mut pieces = vec![(pause.from, pause.to)];
+    for other in others {
+        let mut quiet = vec![(Ns::MIN, other.first)];
+        quiet.extend(other.pauses.iter().map(|p| (p.from, p.to)));
+        quiet.push((other.last, Ns::MAX));
+        pieces = pieces
+            .iter()
+            .flat_map(|&(from, to)| quiet.iter().map(move |&(a, b)| (from.max(a), to.min(b))).filter(|(a, b)| a < b))
+            .collect();
     }
-    to - from
+    Span(pieces.iter().map(|(from, to)| (*to - *from).0).sum())
 }

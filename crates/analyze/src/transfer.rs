@@ -100,12 +100,12 @@ impl Transfer {
             far_given: matches!(options.at, Some(At::Receiver | At::Middle)),
             series: options.series.then(Box::default),
         };
-        transfer.take_handshake(sight, rows);
+        transfer.take_handshake(sight, segment.index, rows);
         transfer
     }
 
     /// The handshake's round trip is the first sample.
-    fn take_handshake(&mut self, sight: &Sight<'_>, rows: Rows<'_>) {
+    fn take_handshake(&mut self, sight: &Sight<'_>, index: u64, rows: Rows<'_>) {
         let by_initiator = sight.direction == sight.initiator;
         let handshake = sight.handshake;
         let (rtt, at) =
@@ -117,15 +117,7 @@ impl Transfer {
             self.rto.on_sample(rtt);
             if let Some(rows) = rows {
                 let rto = Some(self.rto.values());
-                rows.rtt.push(RttRow {
-                    index: self.id.connection,
-                    transfer: self.id,
-                    ts: at,
-                    rtt,
-                    kind: RttKind::Syn,
-                    delack_suspect: false,
-                    rto,
-                });
+                rows.rtt.push(RttRow { index, transfer: self.id, ts: at, rtt, kind: RttKind::Syn, delack_suspect: false, rto });
             }
         }
     }

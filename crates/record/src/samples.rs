@@ -18,7 +18,12 @@ pub fn rtt() -> Table<RttRow> {
             "whose data: connection, then .0 for the initiator's or .1 for the responder's",
             Values::Text(|r| Some(r.transfer.to_string())),
         ),
-        column("index", "1", "the packet that ended it", Values::Count(|r| Some(r.index))),
+        column(
+            "index",
+            "1",
+            "the packet at which it was known: the one that ended it, or the first data packet for kind syn",
+            Values::Count(|r| Some(r.index)),
+        ),
         column("ts_ns", "ns", "when it ended", Values::Time(|r| Some(r.ts.0))),
         column(
             "rtt_ns",

@@ -1,0 +1,167 @@
+//! Rows are the same for any number of workers and any size of batches, whatever the traffic.
+
+#[path = "../../flow/tests/packets/mod.rs"]
+mod packets;
+
+use packets::{Ends, Made, S, Side, batch};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use trustbed_analyze::{Ended, Options, Rows, SHARDS, Shards, shard_of};
+use trustbed_flow::Limits;
+use trustbed_wire::{Batch, Bits, TcpFlags};
+
+/// Packets of some dozen flows: handshakes, data, acknowledgements, losses, resets, silences, datagrams, nonsense.
+fn traffic() -> impl Strategy<Value = Vec<Made>> {
+    let flags = prop_oneof![40 => Just(TcpFlags::ACK), 3 => Just(TcpFlags::SYN), 2 => Just(TcpFlags::SYN | TcpFlags::ACK), 1 => Just(TcpFlags::FIN | TcpFlags::ACK), 1 => Just(TcpFlags::RST)];
+    let length = prop_oneof![2 => Just(0_u32), 4 => Just(1000), 1 => Just(1), 1 => 0_u32..5000];
+    let passed = prop_oneof![30 => 0_i64..3_000, 3 => 0_i64..S, 1 => 0_i64..700 * S];
+    let packet = (0_u16..24, any::<bool>(), flags, (0_i64..40, 0_i64..40), length, passed, any::<u8>());
+    vec(packet, 1..300).prop_map(|packets| {
+        let mut now = 0;
+        let packets = packets.into_iter().map(|(flow, client, flags, (seq, ack), length, passed, kind)| {
+            now += passed;
+            let ends = Ends::with_port(50_000 + flow);
+            let side = if client { Side::Client } else { Side::Server };
+            if flow < 2 {
+                return ends.datagram(side, now, length);
+            }
+            let made = ends.packet(side, now).flags(flags).seq(seq * 500).ack(ack * 500).data(length);
+            match kind {
+                0..60 => made.clock(u32::from(kind) * 10, u32::from(kind) * 9),
+                60..80 => made.sack(&[(ack * 500 + 500, ack * 500 + 1500)]),
+                80..90 => made.window(0),
+                90..95 => made.bits(Bits::FRAGMENT_FIRST),
+                _ => made,
+            }
+        });
+        packets.collect()
+    })
+}
+
+/// The pieces of a batch, each with the options of its own packets.
+fn pieces(whole: &Batch, size: usize) -> Vec<Batch> {
+    let piece = |packets: &[trustbed_wire::Packet]| {
+        let mut piece = Batch::default();
+        for packet in packets {
+            let mut packet = *packet;
+            if let Some(options) = whole.options_of(&packet) {
+                packet.options = u32::try_from(piece.options.len()).unwrap_or(u32::MAX);
+                piece.options.push(*options);
+            }
+            piece.packets.push(packet);
+        }
+        piece
+    };
+    whole.packets.chunks(size).map(piece).collect()
+}
+
+/// Every worker takes every batch; rows are joined after each, as they are written out.
+fn measured(whole: &Batch, workers: usize, size: usize, limits: Limits, step_at: usize) -> Rows {
+    let options = Options { samples: true, series: true, ..Options::default() };
+    let mut shards: Vec<Shards> = (0..workers).map(|worker| Shards::new(options, limits, worker, workers)).collect();
+    let mut all = Rows::default();
+    let mut take = |shards: &mut [Shards]| {
+        let mut rows = Rows::join(shards.iter_mut().map(Shards::take).collect());
+        all.ended.append(&mut rows.ended);
+        all.samples.rtt.append(&mut rows.samples.rtt);
+        all.samples.spacing.append(&mut rows.samples.spacing);
+        all.samples.segments.append(&mut rows.samples.segments);
+    };
+    for (n, piece) in pieces(whole, size).iter().enumerate() {
+        for one in &mut shards {
+            one.on_batch(piece, u32::from(n * size >= step_at));
+        }
+        take(&mut shards);
+    }
+    shards.iter_mut().for_each(Shards::finish);
+    take(&mut shards);
+    all
+}
+
+fn same(a: &Ended, b: &Ended) -> bool {
+    a.at_index == b.at_index && a.connection == b.connection && a.transfers == b.transfers && a.trails == b.trails
+}
+
+fn assert_same(a: &Rows, b: &Rows) {
+    assert_eq!(a.ended.len(), b.ended.len());
+    for (a, b) in a.ended.iter().zip(&b.ended) {
+        assert!(same(a, b), "{a:?}\n{b:?}");
+    }
+    assert_eq!(a.samples.rtt, b.samples.rtt);
+    assert_eq!(a.samples.spacing, b.samples.spacing);
+    assert_eq!(a.samples.segments, b.samples.segments);
+}
+
+fn limits(connections: usize) -> Limits {
+    Limits { connections, lingering: 2, ..Limits::default() }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn any_number_of_workers_gives_the_same_rows(packets in traffic(), connections in 1_usize..4, size in 1_usize..100) {
+        let whole = batch(&packets);
+        let alone = measured(&whole, 1, size, limits(connections), usize::MAX);
+        for workers in [2, 3, 7, SHARDS, SHARDS + 5] {
+            assert_same(&alone, &measured(&whole, workers, size, limits(connections), usize::MAX));
+        }
+    }
+
+    #[test]
+    fn any_size_of_batches_gives_the_same_rows(packets in traffic(), connections in 1_usize..4, workers in 1_usize..4) {
+        let whole = batch(&packets);
+        let once = measured(&whole, 1, packets.len(), limits(connections), usize::MAX);
+        for size in [1, 2, 17, 64, 256] {
+            assert_same(&once, &measured(&whole, workers, size, limits(connections), usize::MAX));
+        }
+    }
+
+    #[test]
+    fn a_step_of_the_clock_changes_nothing_of_that(packets in traffic(), at in 1_usize..200) {
+        let whole = batch(&packets);
+        let alone = measured(&whole, 1, 1, limits(8), at);
+        for workers in [2, 3, 7] {
+            assert_same(&alone, &measured(&whole, workers, 1, limits(8), at));
+        }
+    }
+
+    #[test]
+    fn no_packet_is_lost(packets in traffic(), workers in 1_usize..8) {
+        let rows = measured(&batch(&packets), workers, 32, limits(3), usize::MAX);
+        let counted: u64 = rows.ended.iter().map(|e| e.connection.from_initiator.packets + e.connection.from_responder.packets).sum();
+        prop_assert_eq!(counted, packets.len() as u64);
+        for transfer in rows.ended.iter().flat_map(|e| &e.transfers) {
+            prop_assert!(transfer.shares.is_none_or(|shares| (shares.iter().sum::<f64>() - 1.0).abs() < 1e-9 && shares.iter().all(|s| (0.0..=1.0).contains(s))));
+            for share in [transfer.oversize_fraction, transfer.withheld_fraction, transfer.window_saturated, transfer.window_closed, transfer.rwnd_limited, transfer.pipe_full, transfer.loss_rate, transfer.loss_rate_genuine, transfer.loss_persistence] {
+                prop_assert!(share.is_none_or(|share| (0.0..=1.0).contains(&share)), "{:?}", transfer);
+            }
+        }
+    }
+}
+
+#[test]
+fn both_directions_fall_into_one_shard_and_flows_spread_over_all() {
+    let mut used = std::collections::BTreeSet::new();
+    for port in 1..2_000 {
+        let ends = Ends::with_port(port);
+        let (there, back) = (ends.client(0).packet.flow_hash, ends.server(0).packet.flow_hash);
+        assert_eq!(shard_of(there), shard_of(back));
+        assert!(shard_of(there) < SHARDS);
+        used.insert(shard_of(there));
+    }
+    assert_eq!(used.len(), SHARDS);
+}
+
+#[test]
+fn facts_add_up() {
+    let packets: Vec<Made> = (0..400_u16).map(|n| Ends::with_port(n + 1).client(i64::from(n)).data(10)).collect();
+    let whole = batch(&packets);
+    let facts = |workers: usize| {
+        let mut shards: Vec<Shards> = (0..workers).map(|w| Shards::new(Options::default(), limits(2), w, workers)).collect();
+        shards.iter_mut().for_each(|one| one.on_batch(&whole, 0));
+        shards.iter().map(Shards::facts).fold((0, 0), |sum, facts| (sum.0 + facts.evicted, sum.1 + facts.most))
+    };
+    assert_eq!(facts(1), facts(3));
+    assert_eq!(facts(1).0 + facts(1).1, 400, "two stay in each shard, the others were thrown out");
+}
