@@ -51,7 +51,7 @@ def run(path: Path, *, inner: bool = False) -> Report:
             capture.connections.to_pylist(), capture.transfers.to_pylist(), capture.segments.to_pylist(), capture.rtt.to_pylist()
         )
     except trustbed.CaptureError as error:
-        raise UnreadableError(str(error)) from error
+        raise UnreadableError(str(error).removeprefix(f"{path}: ")) from error
 
 
 def assemble(
