@@ -52,6 +52,18 @@ fn a_zero_window_begins_once_however_often_it_is_told() {
 }
 
 #[test]
+fn a_window_that_closes_on_everything_acknowledged_was_closed() {
+    let mut window = WindowTime::begin(Ns(0), 10_000);
+    window.on_window(Ns(20 * MS), 0, MSS, false);
+    // The update that opens it comes while nothing is outstanding; data follow.
+    window.on_window(Ns(60 * MS), 10_000, MSS, true);
+    window.settle(Ns(61 * MS), MSS);
+    window.on_window(Ns(100 * MS), 10_000, MSS, false);
+    assert_eq!(window.zero(), (Span(40 * MS), 1));
+    assert!(close(window.closed(Span(100 * MS)), 0.4) && close(window.saturated(Span(100 * MS)), 0.6));
+}
+
+#[test]
 fn time_with_nothing_outstanding_counts_once_data_follow() {
     let mut window = WindowTime::begin(Ns(0), 10_000);
     window.on_window(Ns(10 * MS), 10_000, MSS, false);
