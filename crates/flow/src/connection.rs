@@ -57,17 +57,19 @@ pub struct Handshake {
     pub syn_repeated: bool,
     /// The SYN-ACK was sent more than once.
     pub syn_ack_repeated: bool,
+    /// Both sides sent a SYN: which packet answers which cannot be told.
+    pub crossed: bool,
 }
 
 impl Handshake {
     /// From SYN to SYN-ACK: capture point to responder and back.
     pub fn to_responder(&self) -> Option<Span> {
-        if self.syn_repeated { None } else { Some(self.syn_ack? - self.syn?) }
+        if self.syn_repeated || self.crossed { None } else { Some(self.syn_ack? - self.syn?) }
     }
 
     /// From SYN-ACK to the initiator's answer.
     pub fn to_initiator(&self) -> Option<Span> {
-        if self.syn_ack_repeated { None } else { Some(self.ack? - self.syn_ack?) }
+        if self.syn_ack_repeated || self.crossed { None } else { Some(self.ack? - self.syn_ack?) }
     }
 }
 
@@ -304,6 +306,7 @@ impl<T> Connection<T> {
             self.handshake.syn = Some(packet.ts);
         } else {
             self.flags.simultaneous_open = true;
+            self.handshake.crossed = true;
             self.initiator = 0;
         }
         let [low, high] = &mut self.streams;

@@ -667,6 +667,10 @@ impl Stream {
             self.seen.wild = true;
             return None;
         }
+        if !self.seen.acknowledged && !self.seen.syn && to < self.una {
+            // Already running when the capture began: what is outstanding reaches further back than what was seen.
+            self.una = to;
+        }
         self.seen.acknowledged = true;
         self.records.heard = true;
         let with_fin = to == self.fin.saturating_add(1);
@@ -695,7 +699,7 @@ impl Stream {
     #[inline]
     fn advance(&mut self, from: i64, to: i64, packet: &Packet, with_fin: bool) -> RttOutcome {
         self.duplicates = 0;
-        let mut unseen = false;
+        let mut unseen = from < self.lowest;
         if to > self.snd_max {
             if self.seen.probe && to == self.snd_max + 1 {
                 // The byte of a window probe was taken after all.
