@@ -37,6 +37,7 @@ class Connection:
     syn_ack_frame: int = 0
     syn_ack_repeated: bool = False
     ack_ns: int | None = None
+    crossed: bool = False
     ack_frame: int = 0
     after_reset: set[int] = field(default_factory=set)
     clock_steps: int = 0
@@ -151,14 +152,19 @@ def _take(connection: Connection, packet: Packet, *, later_fragment: bool) -> No
 
 def _on_syn(connection: Connection, packet: Packet, stream: Stream) -> None:
     if stream.syn is not None:
-        if stream.syn == packet.seq:
+        if stream.syn == packet.seq and packet.has(ACK) and not stream.syn_ack:
+            # The second half of a simultaneous open (RFC 9293, figure 7).
+            stream.syn_ack = True
+            if connection.syn_ack_ns is None:
+                connection.syn_ack_ns, connection.syn_ack_frame = packet.time_ns, packet.frame
+        elif stream.syn == packet.seq:
             connection.syn_repeated |= not packet.has(ACK)
             connection.syn_ack_repeated |= packet.has(ACK)
         return
     if connection.midstream:
         return
     stream.base, stream.syn = (packet.seq + 1) & 0xFFFFFFFF, packet.seq
-    stream.mss_option = packet.mss or 0
+    stream.mss_option, stream.syn_ack = packet.mss or 0, packet.has(ACK)
     stream.scale_offered = None if packet.window_scale is None else min(packet.window_scale, 14)
     stream.shift = stream.scale_offered or 0
     # The window of a SYN is never scaled, and holds until the next packet.
@@ -168,7 +174,7 @@ def _on_syn(connection: Connection, packet: Packet, stream: Stream) -> None:
     elif connection.syn_ns is None:
         connection.syn_ns, connection.syn_frame = packet.time_ns, packet.frame
     else:
-        connection.initiator = connection.endpoints[0]
+        connection.initiator, connection.crossed = connection.endpoints[0], True
     both = list(connection.streams.values())
     if all(each.syn is not None for each in both):
         _agree(both)
@@ -185,7 +191,7 @@ def _handshake(connection: Connection, sender: tuple[str, int]) -> RoundTrip | N
     else:
         sent, answered, repeated = connection.syn_ack_ns, connection.ack_ns, connection.syn_ack_repeated
         frames = (connection.ack_frame, connection.syn_ack_frame)
-    if sent is None or answered is None or repeated or answered <= sent:
+    if sent is None or answered is None or repeated or connection.crossed or answered <= sent:
         return None
     return RoundTrip("sample", answered - sent, *frames, handshake=True)
 

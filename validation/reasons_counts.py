@@ -175,7 +175,6 @@ def _reason(holds: Callable[[PacketCase], bool], bounds: Callable[[PacketCase], 
 COUNTS: tuple[CountReason, ...] = (
     _reason(under_labels, not_counted),
     _reason(under_two_tags, not_counted),
-    _reason(in_tunnel, not_counted),
     _reason(no_ip_length, not_counted),
     _reason(later_fragment, not_counted),
     _reason(after_reset, analysed),

@@ -22,11 +22,6 @@ def in_tunnel(packet: Packet) -> bool:
     return any(layer in TUNNELS for layer in packet.wrapping)
 
 
-def foreign_link(packet: Packet) -> bool:
-    """FDDI: trustbed does not read this link type."""
-    return "fddi" in packet.wrapping
-
-
 def impossible_header(packet: Packet) -> bool:
     """The TCP header is longer than the packet: trustbed counts it as a bad header."""
     return packet.payload < 0
@@ -64,6 +59,5 @@ NOTES: tuple[NoteReason, ...] = (
 
 FOREIGN: tuple[ForeignReason, ...] = (
     ForeignReason("in_tunnel", sentence(in_tunnel), in_tunnel),
-    ForeignReason("foreign_link", sentence(foreign_link), foreign_link),
     ForeignReason("impossible_header", sentence(impossible_header), impossible_header),
 )

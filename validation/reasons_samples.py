@@ -166,9 +166,8 @@ def keep_alive_between(case: SampleCase) -> bool:
 
 
 def quadrant_edge(case: SampleCase) -> bool:
-    """The segment reaches over, or up to, the end of a quarter of the sequence space; tcptrace keeps a list for each quarter."""
-    last = (case.segment.seq + case.segment.payload) & 0xFFFFFFFF
-    return case.segment.seq // QUADRANT != last // QUADRANT
+    """The segment ends at the end of a quarter of the sequence space: tcptrace keeps a list for each quarter and looks into the next."""
+    return (case.segment.seq + case.segment.payload) % QUADRANT == 0
 
 
 def unopened(case: SampleCase) -> bool:

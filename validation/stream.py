@@ -91,6 +91,7 @@ class Stream:
 
     base: int | None = None
     syn: int | None = None
+    syn_ack: bool = False
     highest: int = 0
     una: int = 0
     lowest: int = 0
@@ -105,6 +106,7 @@ class Stream:
     again: list[Outcome] = field(default_factory=list)
     duplicates: int = 0
     duplicates_before: int = 0
+    evidence: tuple[int, int] = (0, 0)
     nearest_ns: int | None = None
     mss: int = 0
     mss_known: bool = False
@@ -200,6 +202,7 @@ class Stream:
         top = min(end, self.highest)
         if self.seen.overlap(outcome.start, top):
             outcome.kind, outcome.cause = "retransmission", self._why_again(outcome, end)
+            self.evidence = (outcome.start, self.sacked.above(end))
             if outcome.start <= self.una:
                 self.duplicates_before = self.duplicates
             self.again = [*self.again[1 - REMEMBERED :], outcome]
@@ -212,10 +215,9 @@ class Stream:
             return "spurious"
         if outcome.start <= self.una and self.duplicates - self.duplicates_before >= 3:
             return "fast"
-        holding = next((s for s in self.sent if s.start <= start < s.end), None)
-        if (holding is None or holding.count == 1) and self.sacked.above(end) > 2 * self.segment_size:
-            return "fast"
-        return "timeout"
+        # What was reported above it counts from its last transmission on; trustbed remembers that of the latest retransmission.
+        before = self.evidence[1] if self.evidence[0] == outcome.start else 0
+        return "fast" if self.sacked.above(end) - before > 2 * self.segment_size else "timeout"
 
     def _why_late(self, outcome: Outcome, top: int) -> str:
         hole = next((h for h in self.holes if h.start < top and outcome.start < h.end), None)
@@ -360,7 +362,7 @@ class Stream:
     def _disprove(self, start: int, end: int) -> None:
         """The receiver had these bytes before: the oldest retransmission of them that counts as needed was not."""
         for outcome in self.again:
-            if outcome.cause != "spurious" and outcome.start < end and start < outcome.start + outcome.packet.payload:
+            if outcome.cause != "spurious" and start <= outcome.start and outcome.start + outcome.packet.payload <= end:
                 self.causes[outcome.cause] -= 1
                 self.causes["spurious"] = self.causes.get("spurious", 0) + 1
                 outcome.cause = "spurious"

@@ -161,7 +161,7 @@ def _ends(pair: Pair, packet: Packet) -> str:
     if not packet.has(SYN):
         return ""
     closing = this.fins or other.fins or this.resets or other.resets
-    # Plain comparison, not modulo 2^32: its sequence numbers are 64 bits wide on today's machines.
+    # Kept in 32 bits, compared in 64: not modulo 2³².
     if closing and (packet.seq > other.window_end or packet.seq < this.syn):
         return "closed"
     return "syn" if this.syns > 1 and this.syn != packet.seq else ""
@@ -180,7 +180,7 @@ def _take(pair: Pair, packet: Packet) -> None:
     if packet.has(SYN):
         this.syn = packet.seq
     if packet.has(ACK):
-        this.window_end = packet.ack + window
+        this.window_end = (packet.ack + window) & 0xFFFFFFFF
     if packet.window_scale is not None:
         this.scales, this.scale = True, packet.window_scale
     length = payload(packet)
