@@ -78,7 +78,7 @@ def test_the_pins_are_what_pyproject_asks_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     run = pins("requirements.txt")
     asked = [(text, run) for text in project["project"]["dependencies"] + project["build-system"]["requires"]]
-    asked += [(text, run | pins("requirements-dev.txt")) for text in project["dependency-groups"]["dev"]]
+    asked += [(text, run | pins("requirements-dev.txt")) for text in project["dependency-groups"]["develop"]]
     for text, pinned in asked:
         requirement = Requirement(text)
         version = pinned.get(canonicalize_name(requirement.name))

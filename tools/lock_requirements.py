@@ -33,7 +33,7 @@ def main() -> None:
     """Writes both files."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     needed: list[str] = project["project"]["dependencies"] + project["build-system"]["requires"]
-    develop: list[str] = project["dependency-groups"]["dev"]
+    develop: list[str] = project["dependency-groups"]["develop"]
     run_file = ROOT / "requirements.txt"
     develop_file = ROOT / "requirements-dev.txt"
     pins = resolve(needed)
