@@ -14,7 +14,12 @@ pub struct WindowTime {
     closed: i64,
     zero: i64,
     zero_events: u32,
+    /// Windows while nothing was outstanding, with their durations: they count once more data follow.
+    idle: Vec<(u32, i64)>,
 }
+
+/// Windows kept of one idle time; more are taken for the last.
+const IDLE: usize = 64;
 
 impl WindowTime {
     /// The window stood at `window` when the first data was sent.
@@ -28,7 +33,9 @@ impl WindowTime {
         if window == 0 && self.window != 0 {
             self.zero_events += 1;
         }
-        if !idle {
+        if idle {
+            self.wait(now);
+        } else {
             self.settle(now, mss);
         }
         self.window = window;
@@ -38,17 +45,39 @@ impl WindowTime {
     /// Data were sent or acknowledged: what went before counts.
     #[inline]
     pub fn settle(&mut self, now: Ns, mss: u32) {
-        if let Some(since) = self.since {
-            let passed = (now - since).0;
-            self.levels.add(u64::from(self.window), passed);
-            if u64::from(self.window) < 2 * u64::from(mss) {
-                self.closed += passed.max(0);
+        if !self.idle.is_empty() {
+            for (window, time) in std::mem::take(&mut self.idle) {
+                self.count(window, time, mss);
             }
-            if self.window == 0 {
-                self.zero += passed.max(0);
+        }
+        if let Some(since) = self.since {
+            self.count(self.window, (now - since).0, mss);
+        }
+        self.since = Some(now);
+    }
+
+    /// Nothing is outstanding: the time since the last window waits for more data.
+    fn wait(&mut self, now: Ns) {
+        if let Some(since) = self.since {
+            let time = (now - since).0;
+            let full = self.idle.len() >= IDLE;
+            match self.idle.last_mut() {
+                Some(last) if last.0 == self.window || full => last.1 += time,
+                _ => self.idle.push((self.window, time)),
             }
         }
         self.since = Some(now);
+    }
+
+    #[inline]
+    fn count(&mut self, window: u32, time: i64, mss: u32) {
+        self.levels.add(u64::from(window), time);
+        if u64::from(window) < 2 * u64::from(mss) {
+            self.closed += time.max(0);
+        }
+        if window == 0 {
+            self.zero += time.max(0);
+        }
     }
 
     /// Share of `duration` with at least 0.9 of the largest window.
@@ -70,5 +99,6 @@ impl WindowTime {
     /// The clock stepped.
     pub fn on_clock_step(&mut self) {
         self.since = None;
+        self.idle.clear();
     }
 }

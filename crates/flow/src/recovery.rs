@@ -88,7 +88,7 @@ impl Recovery {
     /// Bytes of `[start, end)` that lie in holes.
     pub fn hole_bytes(&self, start: i64, end: i64) -> i64 {
         let at = self.holes.partition_point(|h| h.end <= start);
-        self.holes.iter().skip(at).take_while(|h| h.start < end).map(|h| h.end.min(end) - h.start.max(start)).sum()
+        self.holes.iter().skip(at).take_while(|h| h.start < end).map(|h| (h.end.min(end) - h.start.max(start)).max(0)).sum()
     }
 
     /// The first hole that overlaps `[start, end)`.
