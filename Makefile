@@ -20,6 +20,9 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 # The wheel and the tests of the crates with Arrow select the same packages with the same features and profile: Arrow and Parquet,
 # most of the building time, are compiled once.
 ARROW_CRATES := --package trustbed-record --package trustbed-py
+# The module is built beside the Python sources; the package is installed once, in place. maturin's own installation would want the newest
+# pip and take the dependency groups with it.
+INSTALL := MATURIN_PEP517_ARGS=--locked python -m pip install --quiet --no-build-isolation --no-deps --editable .
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
@@ -44,7 +47,8 @@ $(READY)/develop: requirements.txt requirements-dev.txt $(READY)/run
 	touch $@
 
 $(READY)/command: $(RUST) $(READY)/run
-	maturin develop --release --locked
+	maturin develop --release --locked --skip-install
+	test $(BIN)/trustbed -nt pyproject.toml || $(INSTALL)
 	touch $@
 
 .PHONY: tools
