@@ -84,6 +84,7 @@ def _is_old(connection: Connection, packet: Packet) -> bool:
         and not connection.midstream
         and packet.sender != connection.initiator
         and stream.syn is None
+        and all(each.fin is None for each in connection.streams.values())
     )
     return connection.is_over or silence >= SILENT_NS or (connection.syn_ack_ns is None and not crossing)
 
@@ -135,10 +136,10 @@ def _take(connection: Connection, packet: Packet, *, later_fragment: bool) -> No
     if packet.window == 0 and packet.has(ACK) and not packet.has(SYN | FIN | RST):
         stream.zero_windows.append(packet.frame)
     if packet.payload > 0:
-        stream.on_payload(packet, peer.window)
+        stream.on_payload(packet, peer.window if peer.window_heard else None)
         if stream.data_packets == 1 and stream.handshake is None:
             stream.handshake = _handshake(connection, packet.sender)
-        if not peer.scale_known and peer.window is not None:
+        if not peer.scale_known and peer.window_heard:
             peer.advertise(peer.raw_window, stream.outstanding)
     elif not packet.has(SYN | FIN | RST) and stream.packets > 1 and stream.offset(packet.seq, stream.highest) == stream.highest - 1:
         stream.keep_alives.append(packet.frame)

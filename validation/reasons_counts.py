@@ -168,6 +168,15 @@ def fin_again(case: PacketCase) -> bool:
     )
 
 
+def data_on_fin(case: PacketCase) -> bool:
+    """A byte with the number of a FIN sent before: seen before for tcptrace, new for trustbed."""
+    packet = case.packet
+    return any(
+        other.has(FIN) and overlap(packet, fin_number(other), (fin_number(other) + 1) & 0xFFFFFFFF)
+        for other in case.history.sent_before(packet)
+    )
+
+
 def _reason(holds: Callable[[PacketCase], bool], bounds: Callable[[PacketCase], Bounds]) -> CountReason:
     return CountReason(holds.__name__, sentence(holds), holds, bounds)
 
@@ -187,5 +196,6 @@ COUNTS: tuple[CountReason, ...] = (
     _reason(peer_without_window, taken_for_probe),
     _reason(syn_again, fixed(retransmitted_packets=(1, 1), retransmitted_bytes=(1, 1))),
     _reason(fin_again, fixed(retransmitted_packets=(0, 1), retransmitted_bytes=(1, 1))),
+    _reason(data_on_fin, fixed(retransmitted_packets=(0, 1), retransmitted_bytes=(0, 1), unique_bytes=(-1, 0))),
     _reason(seen_unopened, fewer_seen),
 )

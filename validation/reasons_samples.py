@@ -122,6 +122,11 @@ def partly_again(case: SampleCase) -> bool:
     return any(0 < overlap(other, segment.seq, end) < segment.payload for other in case.history.sent_before(segment))
 
 
+def seen_unopened(case: SampleCase) -> bool:
+    """The segment was sent before in a packet that tcptrace does not open: sent once for tcptrace, twice for trustbed (Karn)."""
+    return reasons_counts.seen_unopened(PacketCase(case.segment, case.history))
+
+
 def clock_step(case: SampleCase) -> bool:
     """The capture's clock stepped back by more than 10 ms between segment and ACK."""
     newest = case.segment.time_ns
@@ -154,6 +159,17 @@ def sent_below_since(case: SampleCase) -> bool:
         other.sender == case.segment.sender and other.span > 0 and forward(other.seq, case.segment.seq) < 0
         for other in case.history.between(case.segment, case.ack)
     )
+
+
+def ack_below_fin(case: SampleCase) -> bool:
+    """The ACK covers the payload of a packet but not its FIN, which tcptrace takes for a part of the segment."""
+    return case.segment.has(FIN) and case.segment.payload > 0 and case.ack.ack == reasons_counts.fin_number(case.segment)
+
+
+def not_recorded(case: SampleCase) -> bool:
+    """The segment was sent into a window of 0, or what tcptrace takes for one: it records no segment then."""
+    packet = PacketCase(case.segment, case.history)
+    return reasons_counts.closed_window(packet) or reasons_counts.peer_without_window(packet)
 
 
 def keep_alive_between(case: SampleCase) -> bool:
@@ -202,9 +218,13 @@ SAMPLES: tuple[SampleReason, ...] = (
             older_retransmission,
             covers_fill,
             partly_again,
+            seen_unopened,
             clock_step,
             steps_elsewhere,
         )
     ),
-    *(_reason(holds, by_tool=False) for holds in (ack_inside, sent_below_since, keep_alive_between, quadrant_edge, unopened, unordered)),
+    *(
+        _reason(holds, by_tool=False)
+        for holds in (ack_inside, ack_below_fin, sent_below_since, not_recorded, keep_alive_between, quadrant_edge, unopened, unordered)
+    ),
 )

@@ -240,6 +240,11 @@ def peer_unseen(case: FlagCase) -> bool:
     return not any(True for _ in case.history.received_before(case.packet))
 
 
+def fragmented(case: FlagCase) -> bool:
+    """A packet of the peer was fragmented: tshark puts it together, trustbed knows the place of its first part only."""
+    return any(other.fragment for other in case.history.received_before(case.packet))
+
+
 def mark_ahead(case: FlagCase) -> bool:
     """The mark of what may be acknowledged, which tshark keeps, had moved over the missing bytes with an earlier indication."""
     situation = case.situation
@@ -293,6 +298,7 @@ REASONS: tuple[FlagReason, ...] = (
     _reason(running_before, adds=_one("lost_segment")),
     _reason(first_of_sender, drops=_one("lost_segment")),
     _reason(number_ahead_before, drops=_one("lost_segment")),
+    _reason(fragmented, drops=_one("ack_lost_segment")),
     _reason(peer_unseen, drops=_one("ack_lost_segment")),
     _reason(mark_ahead, drops=_one("ack_lost_segment")),
     _reason(mark_muted, drops=_one("ack_lost_segment")),

@@ -116,6 +116,7 @@ class Stream:
     shift: int = 0
     window: int | None = None
     raw_window: int = 0
+    window_heard: bool = False
 
     def offset(self, number: int, near: int) -> int:
         """The 64-bit offset nearest to `near` whose low 32 bits belong to this sequence number."""
@@ -136,7 +137,7 @@ class Stream:
 
     def advertise(self, raw: int, peer_outstanding: int) -> None:
         """A window field of this endpoint (never a SYN's)."""
-        self.raw_window = raw
+        self.raw_window, self.window_heard = raw, True
         if not self.scale_known:
             while self.shift < LARGEST_SHIFT and raw > 0 and raw << self.shift < peer_outstanding:
                 self.shift += 1
