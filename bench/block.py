@@ -24,6 +24,10 @@ START_WITHIN_NS = 5 * 1_000_000_000
 GAP_BETWEEN_BLOCKS_NS = 1_000_000
 FIRST_NS = 1_700_000_000 * 1_000_000_000
 LARGEST_REPETITION = 255
+# Ethernet, IPv6 and TCP with every option there is room for.
+LARGEST_EMPTY_FRAME = 114
+# A summary keeps so many values exactly, then becomes a histogram.
+EXACT_VALUES = 64
 
 # Columns of a row: the record header of the file, then the frame. IPv4 and IPv6 without options or extension headers.
 _IPV4_CHECKSUM = RECORD_HEADER + 24
@@ -45,6 +49,7 @@ class Block:
         ipv4: The rows that are IPv4; the others are IPv6.
         checksum_base: Per packet, the part of the new checksums' sum that does not depend on the repetition: (IP, TCP).
         connections: How many connections the block has.
+        long_transfers: How many directions have more packets with payload than a summary keeps exactly.
     """
 
     rows: npt.NDArray[np.uint8]
@@ -53,6 +58,7 @@ class Block:
     ipv4: npt.NDArray[np.bool_]
     checksum_base: tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]
     connections: int
+    long_transfers: int
 
     @property
     def packets(self) -> int:
@@ -93,13 +99,15 @@ def build_block(templates: list[Template], packets: int) -> Block:
     _write_column(rows, 12, original[order])
     checksum_base = _checksum_base(rows, ipv4, hosts)
     _write_hosts(rows, ipv4, hosts)
+    pairs = _endpoints(rows, ipv4, hosts)
     return Block(
         rows=rows,
         checksum_base=checksum_base,
         stored=np.arange(RECORD_HEADER + SNAP_LENGTH) < (RECORD_HEADER + captured)[:, None],
         since_start_ns=since_start[order] - since_start[order[0]],
         ipv4=ipv4,
-        connections=_count_connections(rows, ipv4, hosts),
+        connections=len(np.unique(np.minimum(*pairs) << np.uint64(32) | np.maximum(*pairs))),
+        long_transfers=_count_long(pairs, original[order]),
     )
 
 
@@ -191,8 +199,16 @@ def _write_timestamps(rows: npt.NDArray[np.uint8], ns: npt.NDArray[np.int64]) ->
     _write_column(rows, 4, fraction)
 
 
-def _count_connections(rows: npt.NDArray[np.uint8], ipv4: npt.NDArray[np.bool_], hosts: list[npt.NDArray[np.uint32]]) -> int:
-    """Distinct pairs of endpoints. A pair that was used twice in a template counts once."""
+def _endpoints(
+    rows: npt.NDArray[np.uint8], ipv4: npt.NDArray[np.bool_], hosts: list[npt.NDArray[np.uint32]]
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """Source and destination of every packet as numbers of 32 bits: the host's, then the port."""
     ports = [np.where(ipv4, _word(rows, RECORD_HEADER + 34 + at), _word(rows, RECORD_HEADER + 54 + at)) for at in (0, 2)]
-    ends = [hosts[at].astype(np.uint64) << np.uint64(16) | ports[at] for at in (0, 1)]
-    return len(np.unique(np.minimum(*ends) << np.uint64(32) | np.maximum(*ends)))
+    source, destination = (hosts[at].astype(np.uint64) << np.uint64(16) | ports[at] for at in (0, 1))
+    return source, destination
+
+
+def _count_long(pairs: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]], original: npt.NDArray[np.uint32]) -> int:
+    with_payload = original > LARGEST_EMPTY_FRAME
+    directions = (pairs[0] << np.uint64(32) | pairs[1])[with_payload]
+    return int((np.unique(directions, return_counts=True)[1] > EXACT_VALUES).sum())

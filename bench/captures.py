@@ -38,11 +38,13 @@ class Capture:
         path: The file.
         packets: How many records it holds.
         connections: How many connections, at least.
+        long_transfers: How many transfers with more samples than a summary keeps exactly, at most.
     """
 
     path: Path
     packets: int
     connections: int
+    long_transfers: int = 0
 
 
 def template_folders() -> list[Path]:
@@ -72,13 +74,14 @@ class Captures:
         if rest:
             raise ValueError(f"{packets} is not a multiple of {self._block_packets}, the block's packets")
         path = FOLDER / f"{self._name}-{packets}.pcap"
-        count = FOLDER / f"{self._name}.connections"
+        count = FOLDER / f"{self._name}.counts"
         if not (path.exists() and count.exists()):
             self._remove_outdated()
             block = self._made_block()
             write_capture(path, (block.repetition(number) for number in range(repetitions)), expected_bytes=packets * (16 + SNAP_LENGTH))
-            count.write_text(f"{block.connections}\n", encoding="ascii")
-        return Capture(path=path, packets=packets, connections=int(count.read_text(encoding="ascii")) * repetitions)
+            count.write_text(f"{block.connections} {block.long_transfers}\n", encoding="ascii")
+        connections, long_transfers = (int(word) * repetitions for word in count.read_text(encoding="ascii").split())
+        return Capture(path=path, packets=packets, connections=connections, long_transfers=long_transfers)
 
     def _remove_outdated(self) -> None:
         """Captures of this kind that another version of the builder or other templates made: gigabytes that nothing will read."""
