@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from validation.case import FlagCase, LengthCase, forward, overlap
+from validation.case import FlagCase, LengthCase, forward
 from validation.finding import sentence
 from validation.packets import ACK, FIN, RST, SYN
 from validation.tshark_rules import FAST_NS
@@ -122,17 +122,10 @@ def ack_of_reset(case: FlagCase) -> bool:
 def hole_fill(case: FlagCase) -> bool:
     """The segment fills a hole: none of its bytes was seen before, but higher ones were seen or acknowledged.
 
-    tshark does not look at that, and names it by its time and the last ACK.
+    That is not looked at by tshark, which names it by its time and the last ACK.
     """
-    packet = case.packet
-    end = (packet.seq + packet.payload) & 0xFFFFFFFF
-    if packet.payload == 0 or any(overlap(other, packet.seq, end) for other in case.history.sent_before(packet)):
-        return False
-    return any(
-        forward(other.seq if other.sender == packet.sender else other.ack, packet.seq) > 0
-        for other in case.history.before(packet)
-        if other.sender == packet.sender or other.has(ACK)
-    )
+    outcome = case.stream.outcomes.get(case.packet.frame)
+    return outcome is not None and outcome.kind == "fill"
 
 
 def number_again(case: FlagCase) -> bool:
@@ -191,11 +184,9 @@ def window_zero(case: FlagCase) -> bool:
 
 
 def fin_number_counted(case: FlagCase) -> bool:
-    """A FIN or SYN of this side takes the number just below: tshark counts it into the highest number, trustbed's bytes do not."""
-    return any(
-        other.has(SYN | FIN) and forward(other.seq + other.span, case.situation.next_seq) == 0
-        for other in case.history.sent_before(case.packet)
-    )
+    """It begins at the number of a FIN of this side, or just below: tshark counts that number into the highest, trustbed's bytes do not."""
+    packet = case.packet
+    return any(other.has(FIN) and forward(packet.seq, other.seq + other.payload) in (-1, 0) for other in case.history.sent_before(packet))
 
 
 def unordered(case: FlagCase) -> bool:
@@ -240,11 +231,6 @@ def peer_unseen(case: FlagCase) -> bool:
     return not any(True for _ in case.history.received_before(case.packet))
 
 
-def fragmented(case: FlagCase) -> bool:
-    """A packet of the peer was fragmented: tshark puts it together, trustbed knows the place of its first part only."""
-    return any(other.fragment for other in case.history.received_before(case.packet))
-
-
 def mark_ahead(case: FlagCase) -> bool:
     """The mark of what may be acknowledged, which tshark keeps, had moved over the missing bytes with an earlier indication."""
     situation = case.situation
@@ -259,7 +245,7 @@ def mark_behind(case: FlagCase) -> bool:
 
 def mark_muted(case: FlagCase) -> bool:
     """The dissector tells of a missing segment once, until the sender acknowledges something else."""
-    return case.situation.peer_duplicates != 0
+    return case.situation.peer_told
 
 
 def _reason(holds: Callable[[FlagCase], bool], adds: frozenset[str] = NONE, drops: frozenset[str] = NONE) -> FlagReason:
@@ -283,7 +269,7 @@ REASONS: tuple[FlagReason, ...] = (
     _reason(hole_fill, AGAIN, AGAIN),
     _reason(number_ahead, adds=AGAIN),
     _reason(one_below_highest, drops=AGAIN),
-    _reason(fin_number_counted, _one("keep_alive") | AGAIN, _one("keep_alive", "duplicate_ack")),
+    _reason(fin_number_counted, _one("keep_alive") | AGAIN, _one("keep_alive")),
     _reason(acknowledged_unseen, _one("lost_segment", "duplicate_ack"), _one("keep_alive")),
     # Duplicate ACKs
     _reason(multipath, drops=_one("duplicate_ack")),
@@ -298,12 +284,11 @@ REASONS: tuple[FlagReason, ...] = (
     _reason(running_before, adds=_one("lost_segment")),
     _reason(first_of_sender, drops=_one("lost_segment")),
     _reason(number_ahead_before, drops=_one("lost_segment")),
-    _reason(fragmented, drops=_one("ack_lost_segment")),
     _reason(peer_unseen, drops=_one("ack_lost_segment")),
     _reason(mark_ahead, drops=_one("ack_lost_segment")),
     _reason(mark_muted, drops=_one("ack_lost_segment")),
     _reason(mark_behind, adds=_one("ack_lost_segment")),
-    _reason(unordered, AGAIN | {"duplicate_ack"}, AGAIN | {"duplicate_ack"}),
+    _reason(unordered, AGAIN | {"duplicate_ack", "lost_segment", "ack_lost_segment"}, AGAIN | {"duplicate_ack"}),
 )
 
 

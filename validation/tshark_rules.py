@@ -5,8 +5,8 @@ conversation handling before it). Its only use is to say *on which of tshark's o
 class: every frame's `Situation` holds what the dissector compared. `compare` checks on every capture that the flags of this
 model are those that tshark gave; on a frame where they are not, nothing is explained.
 
-Not modelled: bytes in flight, window-full and window-update marks, MPTCP (whose operations switch off a duplicate ACK),
-the limit on unacknowledged segments.
+Not modelled: fragments (tshark puts them together), bytes in flight, window-full and window-update marks, MPTCP (whose operations
+switch off a duplicate ACK), the limit on unacknowledged segments.
 """
 
 from collections.abc import Iterable
@@ -45,6 +45,7 @@ class Situation:
     advanced: bool
     peer_ack: int
     peer_duplicates: int
+    peer_told: bool
     since_peer_ack_ns: int
     since_highest_ns: int
     threshold_ns: int
@@ -128,7 +129,7 @@ def _take(conversation: Conversation, packet: Packet, length: int) -> Situation:
     if reverse.base is None and packet.has(ACK):
         reverse.base = (packet.ack - 1) & 0xFFFFFFFF
     threshold = conversation.first_rtt_ns or REORDERING_NS
-    to_be_acked = reverse.to_be_acked
+    to_be_acked, told = reverse.to_be_acked, reverse.duplicates != 0
     flags = _acknowledgement_flags(forward, reverse, packet, length)
     flags |= _unseen_flag(forward, reverse, packet)
     again = "keep_alive" not in flags and (length > 0 or packet.has(SYN | FIN))
@@ -141,6 +142,7 @@ def _take(conversation: Conversation, packet: Packet, length: int) -> Situation:
         not (forward.next_seq and _after(forward.next_seq, packet.seq)),
         reverse.last_ack,
         reverse.duplicates,
+        told,
         packet.time_ns - reverse.last_ack_ns,
         packet.time_ns - forward.next_seq_ns,
         threshold,
