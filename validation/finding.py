@@ -48,6 +48,8 @@ def equal(tool: str, name: str) -> Finding:
 
 def explained(tool: str, name: str, reasons: set[str] | tuple[str, ...]) -> Finding:
     """They differ, and every difference has its reason."""
+    if not reasons:
+        return unexplained(tool, name, "the totals differ, but no packet does")
     return Finding(tool, name, "explained", tuple(sorted(reasons)))
 
 

@@ -23,11 +23,15 @@ def compare(history: History, stream: Stream, direction: Direction, tool: Tool) 
         return [equal("tcptrace", name) for name in FIELDS]
     mine = samples_of(stream)
     reasons, bare = _explain(history, mine, alone)
+    oracle = _of_oracle(mine)
     wrong = samples_differ(mine, direction) or (bare[0] if bare else "")
     found = []
     for place, name in enumerate(FIELDS):
         if same[place]:
             found.append(equal("tcptrace", name))
+        elif not _same(ours[place], oracle[place]):
+            detail = f"trustbed {ours[place]}, tcptrace {theirs[place]}; the oracle says {oracle[place]}"
+            found.append(unexplained("tcptrace", name, detail))
         elif wrong:
             found.append(unexplained("tcptrace", name, f"trustbed {ours[place]}, tcptrace {theirs[place]}; {wrong}"))
         else:
@@ -57,6 +61,13 @@ def _of_trustbed(direction: Direction) -> Statistics:
 
 def _milliseconds(nanoseconds: float | None) -> float | None:
     return None if nanoseconds is None else nanoseconds / 1e6
+
+
+def _of_oracle(samples: list[RoundTrip]) -> Statistics:
+    if not samples:
+        return 0, None, None, None
+    values = [trip.rtt_ns / 1e6 for trip in samples]
+    return len(values), min(values), sum(values) / len(values), max(values)
 
 
 def _of_tcptrace(samples: list[tcptrace_rules.Sample]) -> Statistics:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.validation.talk import Talk
 
+from tests.validation.talk import Talk
 from validation import arrivals, connections, tcptrace, trustbed_side, tshark
 from validation.compare import Comparison, Tools
 from validation.records import contents, records

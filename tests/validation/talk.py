@@ -25,7 +25,7 @@ def sack(*blocks: tuple[int, int]) -> bytes:
 def checksum(data: bytes) -> int:
     """The Internet checksum."""
     data += b"\0" * (len(data) % 2)
-    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.validation.talk import Talk
 
+from tests.validation.talk import Talk
 from validation import arrivals, connections, counts
 from validation.case import History, PacketCase
 from validation.compare import Comparison

@@ -1,4 +1,4 @@
-"""Each reason for which only one of tcptrace and trustbed takes a round-trip time: it holds where its situation occurs, and not elsewhere."""
+"""Each reason for which only one of tcptrace and trustbed takes a round-trip time: it holds where it should, and not elsewhere."""
 
 from __future__ import annotations
 

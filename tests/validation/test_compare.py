@@ -1,0 +1,264 @@
+"""Cuts, lengths, what only the tools see, and that a false number is never explained."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from tests.validation.talk import ISN, Talk
+from validation import arrivals
+from validation.compare import Comparison
+from validation.finding import Result
+from validation.packets import sight
+from validation.reasons_cut import CUTS
+from validation.reasons_foreign import FOREIGN, NOTES
+from validation.reasons_tshark import LENGTHS
+from validation.records import Record
+
+MINUTE = 60_000.0
+
+
+def found(results: list[Result], tool: str) -> set[str]:
+    return {reason.removeprefix(f"{tool}.") for result in results for reason in result.reasons if reason.startswith(f"{tool}.")}
+
+
+def bare(results: list[Result], tool: str) -> list[str]:
+    return [f"{f.field}: {f.detail}" for result in results for f in result.findings if f.tool == tool and f.state == "unexplained"]
+
+
+def exchange(talk: Talk, at: float, start: int) -> None:
+    """A segment and its ACK."""
+    talk.say("a", at, start, length=100)
+    talk.say("b", at + 20, 0, start + 100)
+
+
+def silence(talk: Talk, minutes: float, *, again: bool = False) -> None:
+    talk.hello()
+    exchange(talk, 30, 0)
+    exchange(talk, 30 + minutes * MINUTE, 0 if again else 100)
+
+
+def closed(talk: Talk, *, then_ms: float) -> None:
+    """Both FINs, and a repeated one some time later."""
+    talk.hello()
+    exchange(talk, 30, 0)
+    talk.say("a", 60, 100, flags="FA")
+    talk.say("b", 80, 0, 101, "FA")
+    talk.say("a", 90, 101, 1)
+    talk.say("b", 90 + then_ms, 0, 101, "FA")
+
+
+def reopened(talk: Talk, *, answered: bool) -> None:
+    """A SYN with another number, while the first one was never answered (or was, so that the second is stray)."""
+    talk.say("a", 0, -1, None, "S")
+    if answered:
+        talk.say("b", 10, -1, 0, "SA")
+        talk.say("a", 20, 0)
+    talk.say("a", 1_000, 20_000, None, "S")
+    talk.say("b", 1_010, -1, 20_001, "SA")
+
+
+@dataclass(frozen=True)
+class Cut:
+    reason: str
+    tool: str
+    holds: Callable[[Talk], object]
+    fails: Callable[[Talk], object]
+
+
+CUT_EXAMPLES = [
+    Cut("idle_4_minutes", "tcptrace", lambda t: silence(t, 5), lambda t: silence(t, 3)),
+    Cut("idle_4_minutes", "tcptrace", lambda t: silence(t, 5, again=True), lambda t: silence(t, 3, again=True)),
+    Cut("late_packets", "tcptrace", lambda t: closed(t, then_ms=11_000), lambda t: closed(t, then_ms=9_000)),
+    Cut("late_packets", "tshark", lambda t: closed(t, then_ms=11_000), lambda t: closed(t, then_ms=9_000)),
+    Cut("new_syn", "tcptrace", lambda t: reopened(t, answered=False), lambda t: reopened(t, answered=True)),
+    Cut("idle_10_minutes", "tshark", lambda t: silence(t, 11), lambda t: silence(t, 9)),
+    Cut("stray_syn", "tshark", lambda t: reopened(t, answered=True), lambda t: reopened(t, answered=False)),
+]
+
+
+def test_every_cut_has_an_example() -> None:
+    assert {example.reason for example in CUT_EXAMPLES} == {reason.name for reason in CUTS}
+
+
+@pytest.mark.parametrize("example", CUT_EXAMPLES, ids=lambda example: f"{example.tool}-{example.reason}")
+def test_a_cut_is_explained_where_it_occurs_and_only_there(example: Cut, compared: Callable[..., Comparison]) -> None:
+    talk = Talk(isn=dict(ISN))
+    example.holds(talk)
+    results = compared(talk).results()
+    assert bare(results, example.tool) == []
+    assert example.reason in found(results, example.tool)
+    talk = Talk(isn=dict(ISN))
+    example.fails(talk)
+    assert example.reason not in found(compared(talk).results(), example.tool)
+
+
+def beyond(talk: Talk, *, on_wire: int | None) -> None:
+    """A segment whose frame is shorter than its IP header says, sent twice."""
+    talk.hello()
+    talk.say("a", 30, 0, length=100, captured=74 if on_wire else None, on_wire=on_wire)
+    talk.say("a", 430, 100, length=100)
+    talk.say("b", 450, 0, 200)
+
+
+def split_datagram(talk: Talk, *, split: bool) -> None:
+    talk.hello()
+    whole = talk.segment("a", 0, 0, "PA", 100, window=60_000)
+    talk.frame(30, b"\x08\0" + talk.datagram("a", "b", whole[:80], fragment=0x2000 if split else 0))
+    talk.frame(30.1, b"\x08\0" + talk.datagram("a", "b", whole[80:], fragment=10 if split else 0))
+
+
+def test_lengths_that_tshark_takes_otherwise(compared: Callable[..., Comparison]) -> None:
+    assert {reason.name for reason in LENGTHS} == {"length_after_reset", "length_of_probe", "length_beyond_frame", "fragment"}
+    talk = Talk(isn=dict(ISN))
+    beyond(talk, on_wire=74)
+    results = compared(talk).results()
+    assert bare(results, "tshark") == []
+    assert {"length_beyond_frame", "beyond_frame"} <= found(results, "tshark")
+    talk = Talk(isn=dict(ISN))
+    beyond(talk, on_wire=None)
+    assert not {"length_beyond_frame", "beyond_frame"} & found(compared(talk).results(), "tshark")
+
+    talk = Talk(isn=dict(ISN))
+    split_datagram(talk, split=True)
+    results = compared(talk).results()
+    assert "fragment" in found(results, "tshark")
+
+    talk = Talk(isn=dict(ISN)).hello()
+    exchange(talk, 30, 0)
+    talk.say("a", 5_000, 99, length=1)
+    talk.say("b", 5_010, 0, 100, "RA")
+    talk.say("a", 5_020, 100, length=50)
+    results = compared(talk).results()
+    assert bare(results, "tshark") == []
+    assert {"length_after_reset", "length_of_probe"} <= found(results, "tshark")
+    talk = Talk(isn=dict(ISN)).hello()
+    exchange(talk, 30, 0)
+    assert found(compared(talk).results(), "tshark") == set()
+
+
+def tunnelled(talk: Talk) -> None:
+    """A handshake and data inside IP-in-IP."""
+    for who, at, seq, ack, flags, length in (
+        ("a", 0, -1, None, "S", 0),
+        ("b", 10, -1, 0, "SA", 0),
+        ("a", 20, 0, 0, "A", 100),
+        ("b", 40, 0, 100, "A", 0),
+    ):
+        peer = "b" if who == "a" else "a"
+        inner = talk.datagram(who, peer, talk.segment(who, seq, ack, flags, length, window=60_000))
+        talk.frame(at, b"\x08\0" + talk.datagram(who, peer, inner, protocol=4))
+
+
+def test_what_only_the_tools_see(compared: Callable[..., Comparison]) -> None:
+    assert {reason.name for reason in FOREIGN} == {"in_tunnel", "impossible_header"}
+    talk = Talk(isn=dict(ISN))
+    tunnelled(talk)
+    results = compared(talk).results()
+    assert {result.state for result in results} == {"explained"}
+    assert found(results, "trustbed") == {"in_tunnel"}
+    inside = compared(talk, inner=True).results()
+    assert {result.state for result in inside} == {"equal"}
+
+    talk = Talk(isn=dict(ISN))
+    talk.say("a", 0, -1, None, "S", data_offset=15)
+    assert found(compared(talk).results(), "trustbed") == {"impossible_header"}
+
+
+def test_notes_name_what_tshark_dissects_besides(compared: Callable[..., Comparison]) -> None:
+    assert {reason.name for reason in NOTES} == {"quoted_by_icmp", "cut_below_header", "reassembled"}
+    talk = Talk(isn=dict(ISN)).hello()
+    quote = talk.datagram("a", "b", talk.segment("a", 0, 0, "A", 0, window=9))[:40]
+    talk.port += 1
+    talk.frame(90, b"\x08\0" + talk.datagram("b", "a", struct.pack(">BBHI", 3, 1, 0, 0) + quote, protocol=1))
+    results = compared(talk).results()
+    assert bare(results, "tshark") == []
+    by_name = {reason.name: reason.holds for reason in NOTES}
+    assert by_name["quoted_by_icmp"](["protocol:1"])
+    assert not by_name["quoted_by_icmp"](["udp"])
+    assert by_name["reassembled"](["later_fragment:10.0.0.1:10.0.0.2:6:7:40"])
+    assert not by_name["reassembled"]([])
+    assert by_name["cut_below_header"](["cut"])
+    assert not by_name["cut_below_header"](["not_ip"])
+
+
+@pytest.mark.parametrize(
+    ("field", "amount"),
+    [("packets", 1), ("payload_bytes", 1), ("unique_bytes", -1), ("retransmitted_packets", 1), ("retransmitted_bytes", 100)],
+)
+def test_a_false_total_is_never_explained(field: str, amount: int, compared: Callable[..., Comparison]) -> None:
+    """Even in a connection full of reasons: repeated SYN and FIN, a keep-alive, data after a RST."""
+    talk = Talk(isn=dict(ISN))
+    talk.say("a", -500, -1, None, "S")
+    talk.hello()
+    exchange(talk, 30, 0)
+    talk.say("a", 5_000, 99, length=1)
+    talk.say("a", 5_100, 100, flags="FA")
+    talk.say("a", 5_400, 100, flags="FA")
+    talk.say("b", 5_420, 0, 101, "RA")
+    talk.say("a", 5_430, 101, length=10)
+    comparison = compared(talk)
+    assert {result.state for result in comparison.results()} <= {"equal", "explained"}
+    direction = comparison.report.directions[1]["10.0.0.1", 40_000]
+    assert direction.transfer is not None
+    if field in ("packets", "payload_bytes"):
+        setattr(direction, field, getattr(direction, field) + amount)
+    else:
+        direction.transfer = direction.transfer | {field: direction.transfer[field] + amount}
+    falsified = comparison.results()[0]
+    assert falsified.state == "unexplained"
+    assert {finding.field for finding in falsified.findings if finding.state == "unexplained"} == {field}
+
+
+@pytest.mark.parametrize("field", ["rtt_samples", "rtt_mean_ns", "rtt_max_ns", "rtt_min_ns"])
+def test_a_false_round_trip_is_never_explained(field: str, compared: Callable[..., Comparison]) -> None:
+    talk = Talk(isn=dict(ISN)).hello()
+    exchange(talk, 30, 0)
+    exchange(talk, 70, 100)
+    comparison = compared(talk)
+    direction = comparison.report.directions[1]["10.0.0.1", 40_000]
+    assert direction.transfer is not None
+    direction.transfer = direction.transfer | {field: direction.transfer[field] + (1 if field == "rtt_samples" else 2_000)}
+    assert {finding.state for finding in comparison.results()[0].findings if finding.field.startswith("rtt")} == {"equal", "unexplained"}
+
+
+def test_a_false_class_is_never_explained(compared: Callable[..., Comparison]) -> None:
+    """A retransmission that trustbed calls new is noticed although the sums are those of tshark."""
+    talk = Talk(isn=dict(ISN)).hello()
+    talk.say("a", 30, 0, length=100)
+    talk.say("a", 430, 0, length=100)
+    talk.say("b", 450, 0, 100)
+    comparison = compared(talk)
+    direction = comparison.report.directions[1]["10.0.0.1", 40_000]
+    assert direction.transfer is not None
+    direction.transfer = direction.transfer | {"retransmitted_timeout": 0, "retransmitted_fast": 1}
+    states = {finding.field: finding.state for finding in comparison.results()[0].findings if finding.tool == "tshark"}
+    assert states["retransmission"] == states["fast_retransmission"] == "unexplained"
+
+
+def test_a_connection_that_trustbed_does_not_have_is_listed(compared: Callable[..., Comparison]) -> None:
+    comparison = compared(Talk(isn=dict(ISN)).hello())
+    comparison.report.directions.clear()
+    assert {result.state for result in comparison.results()} == {"unexplained"}
+
+
+def test_nothing_is_explained_where_a_model_misses_the_tool(compared: Callable[..., Comparison]) -> None:
+    comparison = compared(Talk(isn=dict(ISN)).hello())
+    comparison.wrong_pairs = {id(pair) for pair in comparison.pairs}
+    details = [finding.detail for result in comparison.results() for finding in result.findings if finding.state == "unexplained"]
+    assert details == ["the model of tcptrace does not give what it printed"] * 2
+
+
+def test_the_reader_takes_a_packet_apart() -> None:
+    talk = Talk(isn=dict(ISN))
+    talk.say("a", 0, 5, 7, "PA", 11, window=99, tags=struct.pack(">HH", 10, 0x0800), kind=0x8100)
+    _, data, length = talk.records[0]
+    (packet,) = sight(Record(1, 0, 1, length, data, 0, nanoseconds=False)).packets
+    assert (packet.source, packet.source_port, packet.destination, packet.destination_port) == ("10.0.0.1", 40_000, "10.0.0.2", 80)
+    assert (packet.seq, packet.ack, packet.payload, packet.window) == (ISN["a"] + 6, ISN["b"] + 8, 11, 99)
+    assert packet.wrapping == ("vlan",)
+    assert packet.vlan == 10
+    assert arrivals.BUFFER_NS == 10_000_000
