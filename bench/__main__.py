@@ -39,7 +39,7 @@ class Scale:
 
 
 FULL = Scale(
-    block=MILLION, sizes=(MILLION, 4 * MILLION, 16 * MILLION), tshark_sizes=(MILLION, 4 * MILLION), rounds=5, half_open=5 * MILLION
+    block=MILLION, sizes=(MILLION, 4 * MILLION, 16 * MILLION), tshark_sizes=(MILLION, 2 * MILLION), rounds=5, half_open=5 * MILLION
 )
 QUICK = Scale(block=250_000, sizes=(250_000, MILLION, 4 * MILLION), tshark_sizes=(250_000, 500_000), rounds=3, half_open=MILLION)
 
