@@ -31,8 +31,6 @@ class Capture:
 
     packets: list[Packet]
     arrivals: list[Arrival]
-    nanoseconds: bool
-    frames: int
     foreign: dict[int, list[str]]
 
 
@@ -42,11 +40,8 @@ def read(records: Iterable[Record], *, inner: bool = False) -> Capture:
     measured: list[tuple[int, Packet | None, bool]] = []
     foreign: dict[int, list[str]] = {}
     fragments: dict[str, tuple[int, Packet]] = {}
-    nanoseconds, frames = False, 0
     for record in records:
         seen = sight(record)
-        frames = record.frame
-        nanoseconds |= record.nanoseconds
         packets.extend(seen.packets)
         taken = _measured(record, seen, fragments, inner=inner)
         if taken is not None:
@@ -54,7 +49,7 @@ def read(records: Iterable[Record], *, inner: bool = False) -> Capture:
         if seen.notes:
             foreign[record.frame] = seen.notes
     arrivals = [Arrival(p, epoch, later) for _, p, later, epoch in _ordered(measured) if p is not None]
-    return Capture(packets, arrivals, nanoseconds, frames, foreign)
+    return Capture(packets, arrivals, foreign)
 
 
 def _measured(

@@ -1,7 +1,6 @@
 """Which captures are compared, and which are not and why."""
 
 import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,9 +62,3 @@ def load(source: Source) -> list[Record] | Unread:
         return Unread(source.name, f"damaged: {error}")
     except (EOFError, OSError) as error:
         return Unread(source.name, f"damaged: {error}")
-
-
-def opens_with_wireshark(path: Path) -> bool:
-    """Whether capinfos reads the whole file."""
-    done = subprocess.run(["capinfos", "-Mc", str(path)], capture_output=True, check=False)
-    return done.returncode == 0

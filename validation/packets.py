@@ -4,8 +4,8 @@ Every TCP header that can be found is reported with where it was found: under VL
 tunnels (`wrapping`), and how much of it was there (`header_cut`). Which of them a tool measures is the tool's business;
 the predicates of `reasons_*` decide from these facts.
 
-Lengths come from the IP header; when that says 0 they come from the frame. Checksums are verified where the whole
-packet was captured.
+Lengths come from the IP header; when that says 0 they come from the frame. Checksums are not looked at: neither do the tools, unless
+they are asked to.
 """
 
 import ipaddress
@@ -57,7 +57,6 @@ class Packet:
     fragment: bool = False
     ip_length_zero: bool = False
     extension_bytes: int = 0
-    bad_checksum: bool = False
     beyond_frame: int = 0
     multipath: bool = False
 
@@ -179,7 +178,6 @@ class _Network:
     length_zero: bool = False
     extension_bytes: int = 0
     beyond_frame: int = 0
-    pseudo: bytes = b""
 
 
 def _ip(record: Record, frame: _Frame, seen: Sighting) -> None:
@@ -227,7 +225,6 @@ def _ipv4(frame: _Frame) -> _Network | None:
         total == 0,
         0,
         max(0, length - frame.length),
-        data[12:20],
     )
 
 
@@ -251,7 +248,7 @@ def _ipv6(frame: _Frame) -> _Network:
     inside = replace(frame, data=data[: 40 + length], length=40 + length)
     source, destination = (str(ipaddress.IPv6Address(data[at : at + 16])) for at in (8, 24))
     beyond = max(0, 40 + length - frame.length)
-    return _Network(source, destination, protocol, inside.after(offset), ip_id, fragment, later, zero, offset - 40, beyond, data[8:40])
+    return _Network(source, destination, protocol, inside.after(offset), ip_id, fragment, later, zero, offset - 40, beyond)
 
 
 def _gre(record: Record, frame: _Frame, seen: Sighting) -> None:
@@ -305,19 +302,9 @@ def _tcp(record: Record, network: _Network) -> Packet | None:
         fragment=network.fragment,
         ip_length_zero=network.length_zero,
         extension_bytes=network.extension_bytes,
-        bad_checksum=len(data) == length and not network.fragment and _checksum(network, data) != 0xFFFF,
         beyond_frame=network.beyond_frame,
     )
     return _with_options(packet, data[20:header])
-
-
-def _checksum(network: _Network, data: bytes) -> int:
-    pseudo = network.pseudo + struct.pack(">II", len(data), TCP)
-    total = pseudo + data + b"\0" * (len(data) % 2)
-    value: int = sum(struct.unpack(f">{len(total) // 2}H", total))
-    while value >> 16:
-        value = (value & 0xFFFF) + (value >> 16)
-    return value
 
 
 def _with_options(packet: Packet, options: bytes) -> Packet:

@@ -51,7 +51,6 @@ class Record:
     original_length: int
     data: bytes
     interface: int
-    nanoseconds: bool
 
 
 def contents(path: Path) -> bytes:
@@ -98,7 +97,7 @@ def _pcap(data: bytes) -> Iterator[Record]:
         if fraction * unit >= 10**9:
             raise DamagedError(f"fraction of a second of {fraction}", frame)
         frame += 1
-        yield Record(frame, seconds * 10**9 + fraction * unit, network & 0xFFFF, original, data[offset : offset + captured], 0, unit == 1)
+        yield Record(frame, seconds * 10**9 + fraction * unit, network & 0xFFFF, original, data[offset : offset + captured], 0)
         offset += captured
 
 
@@ -136,7 +135,7 @@ def _packet(order: str, kind: int, body: bytes, interfaces: list[_Interface], fr
             raise DamagedError("simple packet without an interface", frame)
         (original,) = struct.unpack(order + "I", body[:4])
         captured = min(original, interfaces[0].snap_length or original, len(body) - 4)
-        return Record(frame + 1, 0, interfaces[0].link_type, original, body[4 : 4 + captured], 0, False)
+        return Record(frame + 1, 0, interfaces[0].link_type, original, body[4 : 4 + captured], 0)
     if kind == ENHANCED_PACKET:
         number, high, low, captured, original = struct.unpack(order + "IIIII", body[:20])
     else:
@@ -153,7 +152,6 @@ def _packet(order: str, kind: int, body: bytes, interfaces: list[_Interface], fr
         original,
         body[20 : 20 + captured],
         number,
-        interface.ticks_per_second > 10**6,
     )
 
 

@@ -104,8 +104,6 @@ class Pair:
     endpoints: tuple[tuple[str, int], tuple[str, int]]
     sides: tuple[Side, Side] = field(default_factory=lambda: (Side(), Side()))
     last_us: int = 0
-    first_frame: int = 0
-    cut_by: str = ""
 
     def side(self, endpoint: tuple[str, int]) -> Side:
         """The direction sent by `endpoint`."""
@@ -133,12 +131,9 @@ def trace(packets: Iterable[Packet]) -> list[Pair]:
         if not visible(packet):
             continue
         pair = live.get(packet.key)
-        reason = _ends(pair, packet) if pair else "first"
-        if reason:
-            pair = Pair((packet.sender, packet.receiver), first_frame=packet.frame, cut_by=reason)
-            live[packet.key] = pair
+        if pair is None or _ends(pair, packet):
+            pair = live[packet.key] = Pair((packet.sender, packet.receiver))
             pairs.append(pair)
-        assert pair is not None
         _take(pair, packet)
     return pairs
 
@@ -148,23 +143,23 @@ def trace_alone(packets: Iterable[Packet]) -> Pair | None:
     pair: Pair | None = None
     for packet in packets:
         if visible(packet):
-            pair = pair or Pair((packet.sender, packet.receiver), first_frame=packet.frame, cut_by="first")
+            pair = pair or Pair((packet.sender, packet.receiver))
             _take(pair, packet)
     return pair
 
 
-def _ends(pair: Pair, packet: Packet) -> str:
-    """The rule by which a packet on known endpoints starts another connection, "" if it does not."""
+def _ends(pair: Pair, packet: Packet) -> bool:
+    """Whether a packet on known endpoints starts another connection."""
     now, this, other = packet.time_ns // 1000, pair.side(packet.sender), pair.side(packet.receiver)
-    if max(0, now - pair.last_us) > IDLE_SECONDS * 1_000_000:
-        return "idle"
+    if now - pair.last_us > IDLE_SECONDS * 1_000_000:
+        return True
     if not packet.has(SYN):
-        return ""
+        return False
     closing = this.fins or other.fins or this.resets or other.resets
     # Kept in 32 bits, compared in 64: not modulo 2³².
     if closing and (packet.seq > other.window_end or packet.seq < this.syn):
-        return "closed"
-    return "syn" if this.syns > 1 and this.syn != packet.seq else ""
+        return True
+    return this.syns > 1 and this.syn != packet.seq
 
 
 def _take(pair: Pair, packet: Packet) -> None:

@@ -256,7 +256,7 @@ def test_the_reader_takes_a_packet_apart() -> None:
     talk = Talk(isn=dict(ISN))
     talk.say("a", 0, 5, 7, "PA", 11, window=99, tags=struct.pack(">HH", 10, 0x0800), kind=0x8100)
     _, data, length = talk.records[0]
-    (packet,) = sight(Record(1, 0, 1, length, data, 0, nanoseconds=False)).packets
+    (packet,) = sight(Record(1, 0, 1, length, data, 0)).packets
     assert (packet.source, packet.source_port, packet.destination, packet.destination_port) == ("10.0.0.1", 40_000, "10.0.0.2", 80)
     assert (packet.seq, packet.ack, packet.payload, packet.window) == (ISN["a"] + 6, ISN["b"] + 8, 11, 99)
     assert packet.wrapping == ("vlan",)
