@@ -247,12 +247,16 @@ impl Transfer {
         far.on_data(&sent, way, in_recovery);
     }
 
-    /// A packet of the receiver was seen.
+    /// A packet of the receiver was seen. A SYN-ACK is good for its round-trip time only: its window is not scaled, and what the sender
+    /// does next answers the handshake.
     #[inline]
     pub(crate) fn on_ack(&mut self, sight: &Sight<'_>, ack: &Ack, rows: Rows<'_>) {
         let stream = sight.stream;
         let mss = stream.mss();
         self.on_rtt(ack, rows);
+        if ack.opening {
+            return;
+        }
         let in_recovery = self.losses.in_recovery(stream.una);
         let idle = ack.advanced == 0 && stream.una >= stream.snd_max;
         if ack.advanced > 0 {

@@ -47,6 +47,24 @@ fn a_round_trip_names_the_packet_at_which_it_was_known() {
 }
 
 #[test]
+fn a_syn_ack_that_acknowledges_data_is_a_round_trip_and_nothing_else() {
+    let ends = Ends::default();
+    let spoken = |acknowledged: i64| {
+        let mut talk = Talk::silent();
+        talk.says(ends.syn(0).data(300)).says(ends.syn_ack(10 * MS).ack(acknowledged)).says(ends.client(11 * MS).seq(300));
+        talk.sends(12 * MS, 300, 700).acks(32 * MS, 1000);
+        measure(&talk.batch())
+    };
+    let (taken, refused) = (spoken(300), spoken(0));
+    let times = |rows: &trustbed_analyze::Rows| rows.samples.rtt.iter().map(|r| (r.index, r.kind, r.rtt.0 / 1_000)).collect::<Vec<_>>();
+    assert_eq!(times(&taken), [(2, RttKind::Ack, 10 * MS), (5, RttKind::Ack, 20 * MS)]);
+    assert_eq!(times(&refused), [(5, RttKind::Ack, 20 * MS)]);
+    let spacing = |rows: &trustbed_analyze::Rows| rows.samples.spacing.iter().map(|r| (r.index, r.spacing, r.category)).collect::<Vec<_>>();
+    assert_eq!(spacing(&taken), spacing(&refused));
+    assert_eq!(measured::transfer(&taken).window_max, measured::transfer(&refused).window_max);
+}
+
+#[test]
 fn every_data_packet_has_a_segment_and_a_spacing_row() {
     let rows = measure(&talk().batch());
     let segments: Vec<_> =

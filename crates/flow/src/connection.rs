@@ -347,7 +347,10 @@ impl<T> Connection<T> {
             (answered, echoed) = echo(stream, peer, packet, acknowledged.is_some_and(|a| a.advanced > 0));
         }
         let about = About { connection: self.first_index, initiator: usize::from(self.initiator), handshake: &self.handshake };
-        if let (Some(acknowledged), false, Some(transfer)) = (acknowledged, syn, other.as_deref_mut()) {
+        if let Some(acknowledged) = acknowledged
+            && (!syn || acknowledged.advanced > 0)
+            && let Some(transfer) = other.as_deref_mut()
+        {
             let ack = ack_event(packet, peer, stream, &acknowledged, answered, fragment);
             if let Some(retransmission) = peer.take_disproved() {
                 observer.on_disproved(transfer, &about.sight(peer, stream, 1 - direction), &retransmission);
@@ -437,5 +440,6 @@ fn ack_event(
         duplicate: acknowledged.duplicate,
         rtt: if fragment { crate::RttOutcome::None } else { acknowledged.rtt },
         rtt_timestamp: answered,
+        opening: packet.flags.any(TcpFlags::SYN),
     }
 }

@@ -159,6 +159,9 @@ pub struct Ack {
     pub rtt: RttOutcome,
     /// A sample by the timestamp option from data to its echo.
     pub rtt_timestamp: Option<Span>,
+    /// It is a SYN-ACK that acknowledges data (a SYN with payload, RFC 7413): good for a round-trip time and for nothing else,
+    /// because the window of a SYN counts in no statistic.
+    pub opening: bool,
 }
 
 /// What one direction sent, counted.

@@ -16,7 +16,8 @@ use crate::{Ack, Connection, FlowKey, Retransmission, Segment, State};
 /// What measures transfers while a [`Table`] runs.
 ///
 /// For each direction with payload: `begin` at the first data packet, then `on_data` for every data packet (the first
-/// included) and `on_ack` for every packet of the receiver (SYNs excepted), in capture order; at last `ended` with the connection.
+/// included) and `on_ack` for every packet of the receiver (of SYNs only those that acknowledge data, told by [`Ack::opening`]), in
+/// capture order; at last `ended` with the connection.
 pub trait Observer {
     /// State kept per transfer.
     type Transfer;
@@ -25,7 +26,7 @@ pub trait Observer {
     fn begin(&mut self, sight: &Sight<'_>, segment: &Segment) -> Self::Transfer;
     /// A data packet. `echoed`: time since the receiver's pure ACK that it echoes.
     fn on_data(&mut self, transfer: &mut Self::Transfer, sight: &Sight<'_>, segment: &Segment, echoed: Option<Span>);
-    /// A packet from the receiver of the data.
+    /// A packet from the receiver of the data. Where [`Ack::opening`] is set, only its round-trip sample means anything.
     fn on_ack(&mut self, transfer: &mut Self::Transfer, sight: &Sight<'_>, ack: &Ack);
     /// A DSACK declares a retransmission unnecessary; the packet that carries it follows as `on_ack`.
     fn on_disproved(&mut self, transfer: &mut Self::Transfer, sight: &Sight<'_>, retransmission: &Retransmission);

@@ -435,6 +435,30 @@ fn inside_a_super_packet_the_ends_of_wire_segments_are_timed() {
 }
 
 #[test]
+fn a_syn_ack_that_acknowledges_data_times_them() {
+    let ends = Ends::default();
+    let mut talk = Talk::silent();
+    talk.says(ends.syn(0).data(300)).says(ends.syn_ack(10 * MS).ack(300)).says(ends.client(11 * MS).seq(300));
+    talk.sends(12 * MS, 300, 700).acks(32 * MS, 1000);
+    let seen = record(&talk.batch());
+    let sample = |rtt| RttOutcome::Sample { rtt: Span::from_millis(rtt), lone: true };
+    assert_eq!(seen.round_trips(), [sample(10), sample(20)]);
+    assert_eq!(seen.acks(0).iter().map(|ack| ack.opening).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(seen.only().handshake.to_responder(), Some(Span::from_millis(10)), "SYN to SYN-ACK is a round trip of its own");
+}
+
+#[test]
+fn a_syn_ack_that_refuses_the_data_or_answers_a_repeated_syn_times_nothing() {
+    let ends = Ends::default();
+    let mut refused = Talk::silent();
+    refused.says(ends.syn(0).data(300)).says(ends.syn_ack(10 * MS)).says(ends.client(11 * MS).data(300)).acks(21 * MS, 300);
+    assert_eq!(record(&refused.batch()).round_trips(), [RttOutcome::Ambiguous], "the SYN-ACK acknowledges nothing of the data");
+    let mut repeated = Talk::silent();
+    repeated.says(ends.syn(0).data(300)).says(ends.syn(S).data(300)).says(ends.syn_ack(S + 10 * MS).ack(300));
+    assert_eq!(record(&repeated.batch()).round_trips(), [RttOutcome::Ambiguous]);
+}
+
+#[test]
 fn a_lone_segment_of_at_most_one_mss_is_marked() {
     let mut talk = Talk::open();
     talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1000).sends(40 * MS, 1000, 2000).acks(50 * MS, 3000);
