@@ -198,8 +198,8 @@ class Capture:
     def _rows_to_judge(self) -> Iterator[dict[str, Any]]:
         for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
             short = batch.column("too_short")
-            judged = iter(batch.filter(pc.invert(short)).to_pylist())
-            for too_short in short.to_pylist():
+            judged = columns.plain_rows(batch.filter(pc.invert(short)))
+            for too_short in columns.values(short):
                 yield _TOO_SHORT_ROW if too_short else next(judged)
 
     @cached_property
@@ -235,7 +235,7 @@ class Capture:
         ranks = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
         sizes: list[int] = []
         for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
-            sizes += batch.column("unique_bytes").to_pylist()
+            sizes += columns.values(batch.column("unique_bytes"))
         judged = (place for place, diagnosis in enumerate(self.examination.diagnoses) if diagnosis.verdict != "not_judged")
         order = sorted(judged, key=lambda place: (ranks[self.examination.diagnoses[place].verdict], -(sizes[place] or 0)))[:limit]
         found = self._rows_at(set(order))
@@ -274,7 +274,7 @@ class Capture:
             place = pc.index(batch.column("transfer"), name).as_py()
             if place >= 0:
                 row = self._rows_at({start + place})[start + place]
-                return Transfer(row, batch.slice(place, 1).to_pylist()[0], self.examination.diagnoses[start + place], self)
+                return Transfer(row, next(columns.plain_rows(batch.slice(place, 1))), self.examination.diagnoses[start + place], self)
             start += batch.num_rows
         raise KeyError(f"no transfer {name!r} in {self.question.name}")
 

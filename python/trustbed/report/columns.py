@@ -4,6 +4,8 @@ Parquet and Arrow hold times as integer nanoseconds (``rtt_mean_ns``); JSON and 
 ``rtt_mean_seconds``. An instant becomes two columns: ``start`` (ISO 8601 with nanoseconds, exact) and ``start_seconds`` (since the
 Unix epoch, a float, so good to a quarter of a microsecond). A number that is not finite becomes null. Nothing else is changed:
 order, other names and values stay.
+
+Values reach Python by the buffer, not by one Arrow scalar each, and instants as integers: a scalar of nanoseconds would need pandas.
 """
 
 from __future__ import annotations
@@ -17,6 +19,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _SUFFIX = "_ns"
+_FORMATS = {
+    pa.int8(): "b",
+    pa.int16(): "h",
+    pa.int32(): "i",
+    pa.int64(): "q",
+    pa.uint8(): "B",
+    pa.uint16(): "H",
+    pa.uint32(): "I",
+    pa.uint64(): "Q",
+    pa.float32(): "f",
+    pa.float64(): "d",
+}
+"""Types whose buffers Python reads as they are, by the letter of :mod:`struct`."""
 _MOMENTS = frozenset({"first", "last", "start", "first_ts", "last_ts", "ts"})
 """Facts that are points in time; all others are lengths of time."""
 
@@ -74,9 +89,37 @@ def text_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     """The rows of a batch as dictionaries, as JSON carries them."""
     converted = for_text(batch)
     names = converted.schema.names
-    columns = [column.to_pylist() for column in converted.columns]
-    for values in zip(*columns, strict=True):
-        yield dict(zip(names, values, strict=True))
+    for row in zip(*map(values, converted.columns), strict=True):
+        yield dict(zip(names, row, strict=True))
+
+
+def plain_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """The rows of a batch as dictionaries, as the table has them: durations and instants are integers of nanoseconds."""
+    names = batch.schema.names
+    for row in zip(*map(values, batch.columns), strict=True):
+        yield dict(zip(names, row, strict=True))
+
+
+def values(column: pa.Array) -> list[Any]:
+    """The values of a column as Python's own; null is ``None``, an instant the integer that stands in the column."""
+    if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type):
+        column = column.cast(pa.int64())
+    if pa.types.is_boolean(column.type):
+        return [None if value is None else value == 1 for value in values(column.cast(pa.uint8()))]
+    if pa.types.is_string(column.type):
+        encoded = column.dictionary_encode()
+        words = encoded.dictionary.to_pylist()
+        return [None if place is None else words[place] for place in values(encoded.indices)]
+    letter = _FORMATS.get(column.type)
+    if letter is None:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    if column.null_count == len(column):
+        return [None] * len(column)
+    numbers: list[Any] = memoryview(column.buffers()[1]).cast(letter)[column.offset : column.offset + len(column)].tolist()
+    if column.null_count:
+        for place in values(pc.indices_nonzero(column.is_null())):
+            numbers[place] = None
+    return numbers
 
 
 def for_text_mapping(facts: Mapping[str, Any]) -> dict[str, Any]:
