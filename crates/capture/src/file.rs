@@ -13,7 +13,7 @@ use crate::input::Input;
 use crate::ledger::Found;
 use crate::pcap::{self, Pcap};
 use crate::pcapng::{self, Pcapng};
-use crate::sink::{Sink, Stop, Tally};
+use crate::sink::{Consumer, Sink, Stop, Tally};
 use crate::sniff;
 use crate::source::Source;
 
@@ -47,7 +47,7 @@ impl Framing {
     }
 
     /// Emits the records of a window; see the two formats.
-    pub(crate) fn walk(&mut self, window: &[u8], complete: bool, sink: &mut Sink<'_>) -> (usize, Stop) {
+    pub(crate) fn walk(&mut self, window: &[u8], complete: bool, sink: &mut Sink<'_, impl Consumer>) -> (usize, Stop) {
         match self {
             Self::Pcap(framing) => framing.walk(window, complete, sink),
             Self::Pcapng(framing) => framing.walk(window, complete, sink),
@@ -144,7 +144,7 @@ impl CaptureFile {
         }
     }
 
-    fn unpark(&mut self, sink: &mut Sink<'_>) -> bool {
+    fn unpark(&mut self, sink: &mut Sink<'_, impl Consumer>) -> bool {
         self.parked = false;
         match Self::open(&self.input) {
             Ok(file) => {
@@ -161,7 +161,7 @@ impl CaptureFile {
     }
 
     /// Emits records until the sink has enough, the next record is too late, or nothing more comes.
-    pub(crate) fn read(&mut self, sink: &mut Sink<'_>) -> Stop {
+    pub(crate) fn read(&mut self, sink: &mut Sink<'_, impl Consumer>) -> Stop {
         if self.parked && !self.unpark(sink) {
             return Stop::End;
         }
@@ -183,7 +183,7 @@ impl CaptureFile {
         }
     }
 
-    fn on_failure(&self, failure: &io::Error, sink: &mut Sink<'_>) {
+    fn on_failure(&self, failure: &io::Error, sink: &mut Sink<'_, impl Consumer>) {
         let (window, _) = self.source.window();
         let offset = self.framing.offset() + window.len() as u64;
         let compression = self.source.compression();

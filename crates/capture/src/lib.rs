@@ -1,7 +1,7 @@
 //! Captures from bytes to batches of packets: pcap and pcapng, plain, gzip or Zstandard, from files, pipes and memory.
 //!
 //! [`Reader::open`] takes one or several inputs as one capture, [`Reader::fill`] decodes record after record into a
-//! [`trustbed_wire::Batch`], and [`Reader::facts`] says everything else: files, interfaces, drop counters, what was not
+//! [`trustbed_wire::Batch`], [`Reader::frames`] shows every record as it is, and [`Reader::facts`] says everything else: files, interfaces, drop counters, what was not
 //! measured and why, and what was wrong with the files and at which byte.
 //!
 //! Plain files are mapped into memory and decoded in place; everything else runs through one bounded buffer. A damaged
@@ -34,6 +34,7 @@ mod clock;
 mod error;
 mod facts;
 mod file;
+mod frame;
 mod input;
 mod ledger;
 mod pcap;
@@ -47,5 +48,6 @@ mod stream;
 
 pub use error::OpenError;
 pub use facts::{ByteOrder, CaptureFacts, Compression, FileFacts, Format, InterfaceFacts, Problem, Progress, SkipCount};
+pub use frame::{Direction, Frame};
 pub use input::Input;
 pub use reader::Reader;

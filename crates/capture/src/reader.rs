@@ -17,31 +17,38 @@ use trustbed_wire::{Batch, DecodeOptions, Decoder};
 use crate::error::OpenError;
 use crate::facts::{CaptureFacts, Progress};
 use crate::file::{CaptureFile, Framing, Peek};
+use crate::frame::Frame;
 use crate::input::Input;
 use crate::ledger::Ledger;
 use crate::same::{self, Match, Recogniser};
-use crate::sink::{Sink, Stop};
+use crate::sink::{Consumer, Decoding, Showing, Sink, Stop};
 
 /// Files overlap when they do so by more than this.
 const OVERLAP: Span = Span::from_millis(10);
 
-/// Reads a capture: [`Reader::open`], then [`Reader::fill`] until it returns false; [`Reader::facts`] at any time.
+/// Reads a capture: [`Reader::open`], then [`Reader::fill`] for decoded packets or [`Reader::frames`] for frames as they
+/// are, until it returns false; [`Reader::facts`] at any time.
 pub struct Reader {
+    turns: Turns,
+    decoder: Decoder,
+}
+
+/// The files of a capture, and whose turn it is.
+struct Turns {
     /// In the order of their first packets.
     files: Vec<Turn>,
     /// Files that are being read: the first is the earlier one.
     active: Vec<usize>,
     /// The next file to draw in.
     waiting: usize,
-    decoder: Decoder,
     ledger: Ledger,
     index: u64,
 }
 
 impl fmt::Debug for Reader {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.files.iter().map(|turn| &*turn.file.name).collect();
-        formatter.debug_struct("Reader").field("files", &names).field("records", &self.index).finish_non_exhaustive()
+        let names: Vec<&str> = self.turns.files.iter().map(|turn| &*turn.file.name).collect();
+        formatter.debug_struct("Reader").field("files", &names).field("records", &self.turns.index).finish_non_exhaustive()
     }
 }
 
@@ -78,7 +85,8 @@ impl Reader {
             }
         }
         files.sort_by_key(|turn| turn.next_ts);
-        Ok(Self { files, active: Vec::new(), waiting: 0, decoder: Decoder::new(options), ledger: Ledger::new(), index: 0 })
+        let turns = Turns { files, active: Vec::new(), waiting: 0, ledger: Ledger::new(), index: 0 };
+        Ok(Self { turns, decoder: Decoder::new(options) })
     }
 
     /// Appends the packets of up to `limit` records to `batch`, in the order of the capture.
@@ -87,13 +95,46 @@ impl Reader {
     /// count against the limit, so fewer packets than `limit`, even none, may come with true. Never fails: what goes
     /// wrong is a [`crate::Problem`] in [`Reader::facts`].
     pub fn fill(&mut self, batch: &mut Batch, limit: usize) -> bool {
+        self.turns.read(&mut Decoding { decoder: &mut self.decoder, batch }, limit)
+    }
+
+    /// Shows up to `limit` records to `see`, in the order of the capture: every one, whatever it holds, so that none is
+    /// counted as skipped.
+    ///
+    /// Returns false when there was no record left to read, and then has not called `see`. Never fails, like
+    /// [`Reader::fill`]; both go on where the other one stopped.
+    pub fn frames(&mut self, limit: usize, see: impl FnMut(&Frame<'_>)) -> bool {
+        self.turns.read(&mut Showing(see), limit)
+    }
+
+    /// How far reading has come.
+    pub fn progress(&self) -> Progress {
+        let bytes_read = self.turns.files.iter().map(|turn| turn.file.stored_read()).sum();
+        let bytes_total = self.turns.files.iter().map(|turn| turn.file.stored_length()).sum();
+        Progress { bytes_read, bytes_total }
+    }
+
+    /// What is known about the capture so far; complete after [`Reader::fill`] or [`Reader::frames`] has returned false.
+    pub fn facts(&self) -> CaptureFacts {
+        CaptureFacts {
+            files: self.turns.files.iter().map(|turn| turn.file.facts()).collect(),
+            problems: self.turns.ledger.problems(),
+            problems_left_out: self.turns.ledger.problems_left_out(),
+            skips: self.turns.ledger.skips(),
+        }
+    }
+}
+
+impl Turns {
+    /// Hands up to `limit` records to a consumer; false when there was none left.
+    fn read(&mut self, consumer: &mut impl Consumer, limit: usize) -> bool {
         let mut remaining = limit;
         while remaining > 0 {
             let Some((place, until)) = self.choose() else { break };
             let Turn { file, next_ts } = &mut self.files[place];
             let name = Arc::clone(&file.name);
-            let (decoder, ledger) = (&mut self.decoder, &mut self.ledger);
-            let mut sink = Sink { decoder, batch, ledger, file: &name, index: self.index, remaining, until };
+            let ledger = &mut self.ledger;
+            let mut sink = Sink { consumer, ledger, file: &name, place, index: self.index, remaining, until };
             let stop = file.read(&mut sink);
             (self.index, remaining) = (sink.index, sink.remaining);
             match stop {
@@ -125,23 +166,6 @@ impl Reader {
             return Some((first, until));
         }
     }
-
-    /// How far reading has come.
-    pub fn progress(&self) -> Progress {
-        let bytes_read = self.files.iter().map(|turn| turn.file.stored_read()).sum();
-        let bytes_total = self.files.iter().map(|turn| turn.file.stored_length()).sum();
-        Progress { bytes_read, bytes_total }
-    }
-
-    /// What is known about the capture so far; complete after [`Reader::fill`] has returned false.
-    pub fn facts(&self) -> CaptureFacts {
-        CaptureFacts {
-            files: self.files.iter().map(|turn| turn.file.facts()).collect(),
-            problems: self.ledger.problems(),
-            problems_left_out: self.ledger.problems_left_out(),
-            skips: self.ledger.skips(),
-        }
-    }
 }
 
 fn refuse_repetition(inputs: &[Input]) -> Result<(), OpenError> {
@@ -171,7 +195,8 @@ fn probe(file: &mut CaptureFile, records: usize, options: DecodeOptions, batch: 
         batch.clear();
         let mut ledger = Ledger::new();
         let mut decoder = Decoder::new(options);
-        let mut sink = Sink { decoder: &mut decoder, batch, ledger: &mut ledger, file: "", index: 0, remaining: 1, until: Ns::MAX };
+        let consumer = &mut Decoding { decoder: &mut decoder, batch };
+        let mut sink = Sink { consumer, ledger: &mut ledger, file: "", place: 0, index: 0, remaining: 1, until: Ns::MAX };
         let (mut done, mut stop) = framing.walk(window, complete, &mut sink);
         first = framing.tally().last();
         // An interface that can be decoded may be described later than the first packet.

@@ -1,17 +1,54 @@
-//! Where the framing of both formats puts its records: through the decoder into a batch, counted on the way.
+//! Where the framing of both formats puts its records: before a consumer, counted on the way.
+//!
+//! What the consumer does is chosen at compile time, so that one that only looks at lengths pays for nothing else.
 
 use trustbed_units::Ns;
-use trustbed_wire::{Batch, Decoder, LinkType, Record, Skip};
+use trustbed_wire::{Batch, Decoder, LinkType, Skip};
 
+use crate::frame::{Direction, Frame};
 use crate::ledger::Ledger;
 
-/// What one call of a framing may do, and where to.
-pub(crate) struct Sink<'a> {
+/// What is done with each record.
+pub(crate) trait Consumer {
+    /// Takes a record, or says why it is not measured.
+    fn take(&mut self, frame: &Frame<'_>) -> Result<(), Skip>;
+}
+
+/// Decodes records into a batch.
+pub(crate) struct Decoding<'a> {
     pub(crate) decoder: &'a mut Decoder,
     pub(crate) batch: &'a mut Batch,
+}
+
+impl Consumer for Decoding<'_> {
+    #[inline]
+    fn take(&mut self, frame: &Frame<'_>) -> Result<(), Skip> {
+        match frame.record() {
+            Some(record) => self.decoder.decode(&record, self.batch),
+            None => Err(Skip::UnsupportedLink),
+        }
+    }
+}
+
+/// Shows records as they are.
+pub(crate) struct Showing<F>(pub(crate) F);
+
+impl<F: FnMut(&Frame<'_>)> Consumer for Showing<F> {
+    #[inline]
+    fn take(&mut self, frame: &Frame<'_>) -> Result<(), Skip> {
+        (self.0)(frame);
+        Ok(())
+    }
+}
+
+/// What one call of a framing may do, and where to.
+pub(crate) struct Sink<'a, C> {
+    pub(crate) consumer: &'a mut C,
     pub(crate) ledger: &'a mut Ledger,
     /// The file's name, for problems.
     pub(crate) file: &'a str,
+    /// The file's place among those of the capture.
+    pub(crate) place: usize,
     /// The index of the last record of the capture that was emitted.
     pub(crate) index: u64,
     /// How many more records may be emitted.
@@ -22,26 +59,24 @@ pub(crate) struct Sink<'a> {
 
 /// A record without its place in the capture.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Frame<'a> {
+pub(crate) struct Unnumbered<'a> {
     pub(crate) ts: Ns,
     pub(crate) link: Option<LinkType>,
     pub(crate) interface: u16,
     pub(crate) original_length: u32,
+    pub(crate) marked: Direction,
     pub(crate) bytes: &'a [u8],
 }
 
-impl Sink<'_> {
-    /// Numbers a record and decodes it.
+impl<C: Consumer> Sink<'_, C> {
+    /// Numbers a record and hands it on.
     #[inline]
-    pub(crate) fn emit(&mut self, frame: Frame<'_>) {
+    pub(crate) fn emit(&mut self, record: Unnumbered<'_>) {
         self.index += 1;
         self.remaining -= 1;
-        let Frame { ts, link, interface, original_length, bytes } = frame;
-        let outcome = match link {
-            Some(link) => self.decoder.decode(&Record { ts, index: self.index, link, interface, original_length, bytes }, self.batch),
-            None => Err(Skip::UnsupportedLink),
-        };
-        if let Err(reason) = outcome {
+        let Unnumbered { ts, link, interface, original_length, marked, bytes } = record;
+        let frame = Frame { ts, index: self.index, file: self.place, interface, link, original_length, marked, bytes };
+        if let Err(reason) = self.consumer.take(&frame) {
             self.ledger.skip(reason, self.index);
         }
     }

@@ -14,8 +14,9 @@ mod resync;
 use trustbed_wire::LinkType;
 
 use crate::facts::{ByteOrder, InterfaceFacts, Problem};
+use crate::frame::Direction;
 use crate::ledger::Found;
-use crate::sink::{Frame, Sink, Stop, Tally};
+use crate::sink::{Consumer, Sink, Stop, Tally, Unnumbered};
 
 pub(crate) use header::{FILE_HEADER_LENGTH, HeaderError, is_magic};
 use header::{FileHeader, LARGEST, LARGEST_USUAL, Lengths, RecordHeader};
@@ -95,7 +96,7 @@ impl Pcap {
     }
 
     /// Emits the records of `window`, which is `complete` when nothing follows it. Returns how much of it is done with.
-    pub(crate) fn walk(&mut self, window: &[u8], complete: bool, sink: &mut Sink<'_>) -> (usize, Stop) {
+    pub(crate) fn walk(&mut self, window: &[u8], complete: bool, sink: &mut Sink<'_, impl Consumer>) -> (usize, Stop) {
         let (done, stop) = match self.header.order {
             ByteOrder::Little => self.walk_ordered::<false>(window, complete, sink),
             ByteOrder::Big => self.walk_ordered::<true>(window, complete, sink),
@@ -104,7 +105,7 @@ impl Pcap {
         (done, stop)
     }
 
-    fn walk_ordered<const BIG: bool>(&mut self, window: &[u8], complete: bool, sink: &mut Sink<'_>) -> (usize, Stop) {
+    fn walk_ordered<const BIG: bool>(&mut self, window: &[u8], complete: bool, sink: &mut Sink<'_, impl Consumer>) -> (usize, Stop) {
         let mut position = 0;
         loop {
             if let Some(search) = &self.search {
@@ -147,7 +148,7 @@ impl Pcap {
 
     /// The fast path: record after record, as long as there is nothing to think about.
     #[inline]
-    fn run<const BIG: bool>(&mut self, window: &[u8], start: usize, sink: &mut Sink<'_>) -> (usize, Pause) {
+    fn run<const BIG: bool>(&mut self, window: &[u8], start: usize, sink: &mut Sink<'_, impl Consumer>) -> (usize, Pause) {
         let length = self.header.record_header_length();
         let exchanged = self.header.lengths == Lengths::Exchanged;
         let (usual, units, scale, link) = (self.usual, self.header.units, u64::from(self.header.nanos_per_unit()), self.link);
@@ -170,7 +171,7 @@ impl Pcap {
                 break Pause::Stop(Stop::Until(ts));
             }
             tally.count(ts, header.captured < header.original);
-            sink.emit(Frame { ts, link, interface: 0, original_length: header.original, bytes });
+            sink.emit(Unnumbered { ts, link, interface: 0, original_length: header.original, marked: Direction::Unknown, bytes });
             position = end;
             current = next;
         };
@@ -186,7 +187,7 @@ impl Pcap {
         header: RecordHeader,
         end: usize,
         problem: Option<Found>,
-        sink: &mut Sink<'_>,
+        sink: &mut Sink<'_, impl Consumer>,
     ) -> bool {
         let ts = header.ts(u64::from(self.header.nanos_per_unit()));
         if ts > sink.until {
@@ -197,11 +198,11 @@ impl Pcap {
         }
         self.tally.count(ts, header.captured < header.original);
         let bytes = &window[position + self.header.record_header_length()..end];
-        sink.emit(Frame { ts, link: self.link, interface: 0, original_length: header.original, bytes });
+        sink.emit(Unnumbered { ts, link: self.link, interface: 0, original_length: header.original, marked: Direction::Unknown, bytes });
         true
     }
 
-    fn end_search(&mut self, passed_over: u64, found: bool, sink: &mut Sink<'_>) {
+    fn end_search(&mut self, passed_over: u64, found: bool, sink: &mut Sink<'_, impl Consumer>) {
         let Some(Search { code, from, why }) = self.search.take() else { return };
         self.tally.skipped_bytes += passed_over;
         let rest = if found { "were passed over up to the next record" } else { "up to the end of the file hold no record" };

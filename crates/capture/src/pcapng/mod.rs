@@ -18,19 +18,16 @@ mod section;
 
 use crate::facts::{ByteOrder, InterfaceFacts, Problem};
 use crate::ledger::Found;
-use crate::sink::{Frame, Sink, Stop, Tally};
+use crate::sink::{Consumer, Sink, Stop, Tally, Unnumbered};
 
 use block::{ENHANCED_HEAD, ENHANCED_PACKET, TRAILER};
 use interface::Interface;
 use judge::Judgement;
-use options::Options;
+use options::PacketOptions;
 use order::Words;
 use resync::Hit;
 use section::Block;
 pub(crate) use section::{BEGIN_LENGTH, BeginError, is_magic};
-
-/// Packets lost before this one, told by an option of the enhanced packet block.
-const EPB_DROPCOUNT: u16 = 4;
 
 /// The state of reading one pcapng file.
 #[derive(Debug, Clone)]
@@ -103,7 +100,7 @@ impl Pcapng {
     }
 
     /// Emits the records of `window`, which is `complete` when nothing follows it. Returns how much of it is done with.
-    pub(crate) fn walk(&mut self, window: &[u8], complete: bool, sink: &mut Sink<'_>) -> (usize, Stop) {
+    pub(crate) fn walk(&mut self, window: &[u8], complete: bool, sink: &mut Sink<'_, impl Consumer>) -> (usize, Stop) {
         let mut position = 0;
         loop {
             // A section can change the byte order; then the walk goes on in the other one.
@@ -119,7 +116,13 @@ impl Pcapng {
         }
     }
 
-    fn walk_ordered<const BIG: bool>(&mut self, window: &[u8], start: usize, complete: bool, sink: &mut Sink<'_>) -> (usize, Option<Stop>) {
+    fn walk_ordered<const BIG: bool>(
+        &mut self,
+        window: &[u8],
+        start: usize,
+        complete: bool,
+        sink: &mut Sink<'_, impl Consumer>,
+    ) -> (usize, Option<Stop>) {
         let order = self.order;
         let mut position = start;
         while order == self.order {
@@ -162,7 +165,7 @@ impl Pcapng {
 
     /// The fast path: enhanced packet block after enhanced packet block, as long as there is nothing to think about.
     #[inline]
-    fn run<const BIG: bool>(&mut self, window: &[u8], start: usize, sink: &mut Sink<'_>) -> (usize, Pause) {
+    fn run<const BIG: bool>(&mut self, window: &[u8], start: usize, sink: &mut Sink<'_, impl Consumer>) -> (usize, Pause) {
         let mut tally = self.tally;
         let mut position = start;
         let pause = loop {
@@ -178,22 +181,22 @@ impl Pcapng {
                 // A time that could not be expressed is looked at twice.
                 break if ts > sink.until { Pause::Stop(Stop::Until(ts)) } else { Pause::Doubt };
             }
-            if !block.options.is_empty()
-                && let Some(drops) = drop_count::<BIG>(block.options)
-            {
+            let told = PacketOptions::read::<BIG>(block.options);
+            if let Some(drops) = told.drops {
                 interface.on_packet_drops(drops);
             }
             interface.records += 1;
             tally.count(ts, block.bytes.len() < block.original as usize);
             let (link, number) = (interface.link, interface.number);
-            sink.emit(Frame { ts, link, interface: number, original_length: block.original, bytes: block.bytes });
+            let Enhanced { original: original_length, bytes, .. } = block;
+            sink.emit(Unnumbered { ts, link, interface: number, original_length, marked: told.direction, bytes });
             position += block.size;
         };
         self.tally = tally;
         (position, pause)
     }
 
-    fn end_search(&mut self, reached: u64, found: bool, sink: &mut Sink<'_>) {
+    fn end_search(&mut self, reached: u64, found: bool, sink: &mut Sink<'_, impl Consumer>) {
         let Some(Search { from, why }) = self.search.take() else { return };
         let passed_over = reached - from;
         self.tally.skipped_bytes += passed_over;
@@ -204,7 +207,7 @@ impl Pcapng {
 
     /// Notes a problem at a place of the window.
     #[cold]
-    fn say(&self, code: &'static str, position: usize, detail: String, sink: &mut Sink<'_>) {
+    fn say(&self, code: &'static str, position: usize, detail: String, sink: &mut Sink<'_, impl Consumer>) {
         sink.ledger.problem(sink.file, Found { code, offset: self.offset + position as u64, record: self.tally.records + 1, detail });
     }
 }
@@ -240,10 +243,4 @@ impl<'a> Enhanced<'a> {
         let options = rest.get(tail..size - TRAILER)?;
         Some(Self { size, interface: word(8), count: u64::from(word(12)) << 32 | u64::from(word(16)), original, bytes, options })
     }
-}
-
-/// The losses that the options of an enhanced packet block tell of.
-#[inline(never)]
-fn drop_count<const BIG: bool>(options: &[u8]) -> Option<u64> {
-    Options::<BIG>::new(options).find(|option| option.code == EPB_DROPCOUNT).and_then(|option| Words::<BIG>::long(option.value, 0))
 }

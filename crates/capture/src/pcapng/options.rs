@@ -1,6 +1,10 @@
 //! The lists of options at the end of blocks.
 
 use super::order::Words;
+use crate::frame::Direction;
+
+const EPB_FLAGS: u16 = 2;
+const EPB_DROPCOUNT: u16 = 4;
 
 /// Texts longer than this are cut: they are for people, and a file may hold many.
 const TEXT_LENGTH: usize = 256;
@@ -59,6 +63,46 @@ impl<'a, const BIG: bool> Iterator for Options<'a, BIG> {
     }
 }
 
+/// What the options of an enhanced packet block tell of its packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct PacketOptions {
+    /// Packets lost before this one.
+    pub(super) drops: Option<u64>,
+    pub(super) direction: Direction,
+}
+
+impl PacketOptions {
+    #[inline]
+    pub(super) fn read<const BIG: bool>(options: &[u8]) -> Self {
+        if options.is_empty() {
+            return Self::default();
+        }
+        // The flags alone are what writers of both directions put there, before every packet.
+        let flags_alone = if BIG { [0, 2, 0, 4] } else { [2, 0, 4, 0] };
+        match options {
+            [a, b, c, d, _, _, _, _, 0, 0, 0, 0] if [*a, *b, *c, *d] == flags_alone => {
+                let flags = Words::<BIG>::word(options, 4).unwrap_or(0);
+                Self { drops: None, direction: Direction::from_flags(flags) }
+            }
+            _ => Self::read_all::<BIG>(options),
+        }
+    }
+
+    #[inline(never)]
+    fn read_all<const BIG: bool>(options: &[u8]) -> Self {
+        let mut told = Self::default();
+        for option in Options::<BIG>::new(options) {
+            match option.code {
+                EPB_FLAGS => told.direction = Words::<BIG>::word(option.value, 0).map_or(told.direction, Direction::from_flags),
+                // The first one counts.
+                EPB_DROPCOUNT if told.drops.is_none() => told.drops = Words::<BIG>::long(option.value, 0),
+                _ => {}
+            }
+        }
+        told
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,5 +123,18 @@ mod tests {
         assert_eq!(BlockOption { code: 2, value: b"eth0\0\0" }.text().as_deref(), Some("eth0"));
         assert_eq!(BlockOption { code: 2, value: b"" }.text(), None);
         assert_eq!(BlockOption { code: 2, value: &[0xff, b'x'] }.text().as_deref(), Some("\u{fffd}x"));
+    }
+    #[test]
+    fn flags_alone_read_like_flags_among_others() {
+        for flags in 0..4 {
+            let little = [&[2, 0, 4, 0, flags, 0, 0, 0][..], &[0; 4]].concat();
+            let big = [&[0, 2, 0, 4, 0, 0, 0, flags][..], &[0; 4]].concat();
+            assert_eq!(PacketOptions::read::<false>(&little), PacketOptions::read_all::<false>(&little));
+            assert_eq!(PacketOptions::read::<true>(&big), PacketOptions::read_all::<true>(&big));
+            assert_eq!(PacketOptions::read::<true>(&big).direction, Direction::from_flags(flags.into()));
+        }
+        let drops = [4, 0, 8, 0, 7, 0, 0, 0, 0, 0, 0, 0];
+        let both = [&drops[..], &[2, 0, 4, 0, 2, 0, 0, 0]].concat();
+        assert_eq!(PacketOptions::read::<false>(&both), PacketOptions { drops: Some(7), direction: Direction::Outbound });
     }
 }

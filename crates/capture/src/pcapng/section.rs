@@ -2,14 +2,15 @@
 
 use trustbed_units::Ns;
 
+use super::Pcapng;
 use super::block::{self, BYTE_ORDER_MAGIC, BYTE_ORDER_MAGIC_SWAPPED, ENHANCED_HEAD, TRAILER};
 use super::interface::{Counters, Description, Interface};
-use super::options::Options;
+use super::options::{Options, PacketOptions};
 use super::order::Words;
-use super::{Pcapng, drop_count};
 use crate::facts::{ByteOrder, Problem};
+use crate::frame::Direction;
 use crate::ledger::Found;
-use crate::sink::{Frame, Sink, Stop, Tally};
+use crate::sink::{Consumer, Sink, Stop, Tally, Unnumbered};
 
 const SHB_HARDWARE: u16 = 2;
 const SHB_OS: u16 = 3;
@@ -56,6 +57,7 @@ struct Slow<'a> {
     original: u32,
     bytes: &'a [u8],
     drops: Option<u64>,
+    marked: Direction,
     odd: Option<(&'static str, String)>,
 }
 
@@ -94,7 +96,7 @@ impl Pcapng {
     }
 
     /// Takes one whole block. Returns a reason to stop before it when it is a packet that is later than was asked for.
-    pub(super) fn take<const BIG: bool>(&mut self, block: Block<'_>, sink: &mut Sink<'_>) -> Option<Stop> {
+    pub(super) fn take<const BIG: bool>(&mut self, block: Block<'_>, sink: &mut Sink<'_, impl Consumer>) -> Option<Stop> {
         let Block { kind, bytes, position, odd } = block;
         if self.foreign && kind != block::SECTION_HEADER {
             self.tally.skipped_bytes += bytes.len() as u64;
@@ -127,12 +129,12 @@ impl Pcapng {
         None
     }
 
-    fn too_short(&self, kind: u32, needed: usize, found: usize, position: usize, sink: &mut Sink<'_>) {
+    fn too_short(&self, kind: u32, needed: usize, found: usize, position: usize, sink: &mut Sink<'_, impl Consumer>) {
         let detail = format!("a block of type {kind:#x} has {found} bytes and needs {}; it was left out", needed + 8 + TRAILER);
         self.say(Problem::BAD_BLOCK, position, detail, sink);
     }
 
-    fn on_other<const BIG: bool>(&mut self, kind: u32, block: &[u8], position: usize, sink: &mut Sink<'_>) {
+    fn on_other<const BIG: bool>(&mut self, kind: u32, block: &[u8], position: usize, sink: &mut Sink<'_, impl Consumer>) {
         let body = &block[8..block.len() - TRAILER];
         match kind {
             block::SECTION_HEADER => self.on_section(block, position, sink),
@@ -149,7 +151,7 @@ impl Pcapng {
         }
     }
 
-    fn on_overrun(&self, overrun: bool, position: usize, sink: &mut Sink<'_>) {
+    fn on_overrun(&self, overrun: bool, position: usize, sink: &mut Sink<'_, impl Consumer>) {
         if overrun {
             self.say(
                 Problem::BAD_BLOCK,
@@ -160,7 +162,7 @@ impl Pcapng {
         }
     }
 
-    fn on_section(&mut self, block: &[u8], position: usize, sink: &mut Sink<'_>) {
+    fn on_section(&mut self, block: &[u8], position: usize, sink: &mut Sink<'_, impl Consumer>) {
         let big = Words::<false>::word(block, 8) == Some(BYTE_ORDER_MAGIC_SWAPPED);
         self.order = if big { ByteOrder::Big } else { ByteOrder::Little };
         for place in &self.section {
@@ -196,7 +198,7 @@ impl Pcapng {
         options.overrun()
     }
 
-    fn on_interface(&mut self, description: Description, position: usize, sink: &mut Sink<'_>) {
+    fn on_interface(&mut self, description: Description, position: usize, sink: &mut Sink<'_, impl Consumer>) {
         let same = self.section_before.get(self.section.len()).copied();
         let same = same.filter(|place| self.interfaces.get(*place).is_some_and(|interface| interface.description == description));
         let place = same.unwrap_or(self.interfaces.len());
@@ -221,7 +223,7 @@ impl Pcapng {
         self.section.push(place);
     }
 
-    fn on_statistics<const BIG: bool>(&mut self, body: &[u8], position: usize, sink: &mut Sink<'_>) {
+    fn on_statistics<const BIG: bool>(&mut self, body: &[u8], position: usize, sink: &mut Sink<'_, impl Consumer>) {
         let (Some(id), Some(tail)) = (Words::<BIG>::word(body, 0), body.get(12..)) else {
             self.too_short(block::INTERFACE_STATISTICS, 12, body.len() + 8 + TRAILER, position, sink);
             return;
@@ -256,12 +258,12 @@ impl Pcapng {
         let length = if captured as usize > room { room.min(original as usize) } else { captured as usize };
         let bytes = &body[NEEDED..NEEDED + length];
         let options = body.get(NEEDED + bytes.len().next_multiple_of(4)..).unwrap_or_default();
-        let (interface, drops) = if kind == block::OBSOLETE_PACKET {
+        let (interface, told) = if kind == block::OBSOLETE_PACKET {
             let id = Words::<BIG>::half(body, 0).unwrap_or(u16::MAX);
             let drops = Words::<BIG>::half(body, 2).filter(|drops| *drops != u16::MAX);
-            (u32::from(id), drops.map(u64::from))
+            (u32::from(id), PacketOptions { drops: drops.map(u64::from), ..PacketOptions::read::<BIG>(options) })
         } else {
-            (first, drop_count::<BIG>(options))
+            (first, PacketOptions::read::<BIG>(options))
         };
         let odd = if captured as usize > room {
             Some(format!("a packet states {captured} captured bytes in a block that has room for {room}; those were taken"))
@@ -272,7 +274,15 @@ impl Pcapng {
         };
         let odd = odd.map(|odd| (Problem::BAD_RECORD_LENGTH, odd));
         let original = original.max(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
-        Ok(Some(Slow { interface, count: Some(u64::from(high) << 32 | u64::from(low)), original, bytes, drops, odd }))
+        Ok(Some(Slow {
+            interface,
+            count: Some(u64::from(high) << 32 | u64::from(low)),
+            original,
+            bytes,
+            drops: told.drops,
+            marked: told.direction,
+            odd,
+        }))
     }
 
     fn simple_packet<'a, const BIG: bool>(&mut self, body: &'a [u8]) -> Result<Option<Slow<'a>>, usize> {
@@ -283,12 +293,12 @@ impl Pcapng {
             let said = "packets are stored without a time (simple packet blocks); they get that of the packet before them".to_owned();
             (Problem::NO_TIMESTAMP, said)
         });
-        Ok(Some(Slow { interface: 0, count: None, original, bytes: &body[4..4 + captured], drops: None, odd }))
+        Ok(Some(Slow { interface: 0, count: None, original, bytes: &body[4..4 + captured], drops: None, marked: Direction::Unknown, odd }))
     }
 
     /// Emits a packet; returns a reason to stop when it is later than was asked for.
-    fn emit_slow(&mut self, packet: Slow<'_>, position: usize, sink: &mut Sink<'_>) -> Option<Stop> {
-        let Slow { interface: id, count, original, bytes, drops, odd } = packet;
+    fn emit_slow(&mut self, packet: Slow<'_>, position: usize, sink: &mut Sink<'_, impl Consumer>) -> Option<Stop> {
+        let Slow { interface: id, count, original, bytes, drops, marked, odd } = packet;
         let last = self.tally.last().unwrap_or(Ns(0));
         let found =
             self.interface_mut(id).map(|interface| (interface.link, interface.number, count.map(|count| interface.clock.at(count))));
@@ -323,7 +333,7 @@ impl Pcapng {
             }
         }
         let (link, number) = found.map_or((None, 0), |(link, number, _)| (link, number));
-        sink.emit(Frame { ts, link, interface: number, original_length: original, bytes });
+        sink.emit(Unnumbered { ts, link, interface: number, original_length: original, marked, bytes });
         None
     }
 }
