@@ -124,8 +124,7 @@ def _take(connection: Connection, packet: Packet, *, later_fragment: bool) -> No
     if packet.has(SYN):
         _on_syn(connection, packet, stream)
     else:
-        if stream.base is None:
-            stream.base = packet.seq
+        stream.on_number(packet, midstream=connection.midstream)
         if connection.ack_ns is None and connection.syn_ack_ns is not None and packet.sender == connection.initiator:
             connection.ack_ns, connection.ack_frame = packet.time_ns, packet.frame
     if acknowledges(packet):
@@ -164,7 +163,7 @@ def _on_syn(connection: Connection, packet: Packet, stream: Stream) -> None:
         return
     if connection.midstream:
         return
-    stream.base, stream.syn = (packet.seq + 1) & 0xFFFFFFFF, packet.seq
+    stream.base, stream.syn, stream.numbered = (packet.seq + 1) & 0xFFFFFFFF, packet.seq, True
     stream.mss_option, stream.syn_ack = packet.mss or 0, packet.has(ACK)
     stream.scale_offered = None if packet.window_scale is None else min(packet.window_scale, 14)
     stream.shift = stream.scale_offered or 0

@@ -40,6 +40,8 @@ class Hole:
     end: int
     since_ns: int
     tsval: int | None
+    # Sent before the capture held anything of the sender: unknown, not missing.
+    before: bool = False
 
 
 @dataclass(slots=True)
@@ -90,6 +92,7 @@ class Stream:
     handshake: RoundTrip | None = None
 
     base: int | None = None
+    numbered: bool = False
     syn: int | None = None
     syn_ack: bool = False
     highest: int = 0
@@ -126,14 +129,32 @@ class Stream:
 
     @property
     def unseen_at_end(self) -> int:
-        """Bytes that the peer acknowledged and the capture never held; a last missing byte may be a FIN."""
+        """Bytes that the peer acknowledged and the capture, though it ran, never held; a last missing byte may be a FIN."""
         end = self.una - 1 if self.fin is None else self.una
-        return sum(max(0, min(hole.end, end) - hole.start) for hole in self.holes)
+        return sum(max(0, min(hole.end, end) - hole.start) for hole in self.holes if not hole.before)
 
     @property
     def outstanding(self) -> int:
         """Bytes sent and not acknowledged."""
         return self.highest - self.una
+
+    def on_number(self, packet: Packet, *, midstream: bool) -> None:
+        """A sequence number (never a SYN's); the sender's first one in a running connection excuses what lies below it."""
+        if self.base is None:
+            self.base, self.numbered = packet.seq, True
+        at = self.offset(packet.seq, self.highest)
+        if self.numbered or packet.has(RST) or abs(at - self.highest) > WILD:
+            return
+        self.numbered = True
+        if not midstream:
+            return
+        now: list[Hole] = []
+        for hole in [*self.holes, Hole(self.highest, max(self.highest, at), packet.time_ns, packet.tsval)]:
+            middle = min(max(hole.start, at), hole.end)
+            now.append(Hole(hole.start, middle, hole.since_ns, hole.tsval, before=True))
+            now.append(Hole(middle, hole.end, hole.since_ns, hole.tsval))
+        self.holes = [hole for hole in now if hole.start < hole.end]
+        self.highest = max(self.highest, at)
 
     def advertise(self, raw: int, peer_outstanding: int) -> None:
         """A window field of this endpoint (never a SYN's)."""
@@ -237,7 +258,7 @@ class Stream:
         start, packet, below = outcome.start, outcome.packet, min(end, self.highest)
         if start < below:
             if end < self.lowest:
-                self.holes.append(Hole(end, self.lowest, packet.time_ns, packet.tsval))
+                self.holes.append(Hole(end, self.lowest, packet.time_ns, packet.tsval, before=True))
             self._cut(max(start, self.una))
             self._cut(below)
             for sent in self.sent:
@@ -271,9 +292,9 @@ class Stream:
                 # What was lost before the capture had been sent before: it gives no time.
                 self.sent.append(Sent(low, high, packet.time_ns, packet.time_ns, packet.frame, timed=timed))
             if hole.start < low:
-                left.append(Hole(hole.start, low, hole.since_ns, hole.tsval))
+                left.append(Hole(hole.start, low, hole.since_ns, hole.tsval, hole.before))
             if high < hole.end:
-                left.append(Hole(high, hole.end, hole.since_ns, hole.tsval))
+                left.append(Hole(high, hole.end, hole.since_ns, hole.tsval, hole.before))
         self.holes = left
         self.sent.sort(key=lambda each: each.start)
 

@@ -256,7 +256,7 @@ impl<T> Connection<T> {
                 self.handshake.ack = Some(packet.ts);
                 self.state = State::Established;
             }
-            self.streams[direction].start_at(packet.seq);
+            self.streams[direction].start_at(packet, self.flags.midstream);
         }
         self.on_numbers(packet, options, direction, observer);
         if packet.flags.any(TcpFlags::FIN | TcpFlags::RST) {

@@ -29,6 +29,8 @@ pub(crate) struct Hole {
     pub(crate) since: Ns,
     /// `TSval` of the segment that opened it.
     pub(crate) tsval: u32,
+    /// It was sent before the capture held anything of the sender: unknown, not missing.
+    pub(crate) before: bool,
 }
 
 /// Trouble of one direction.
@@ -55,8 +57,10 @@ const MOST_RECENT: usize = 64;
 impl Recovery {
     pub(crate) fn add_hole(&mut self, hole: Hole) {
         if self.holes.len() >= MOST_HOLES {
-            let oldest = self.holes.remove(0);
-            self.forgotten_bytes += (oldest.end - oldest.start).unsigned_abs();
+            let lowest = self.holes.remove(0);
+            if !lowest.before {
+                self.forgotten_bytes += (lowest.end - lowest.start).unsigned_abs();
+            }
         }
         let at = self.holes.partition_point(|h| h.start < hole.start);
         self.holes.insert(at, hole);
@@ -89,6 +93,20 @@ impl Recovery {
     pub fn hole_bytes(&self, start: i64, end: i64) -> i64 {
         let at = self.holes.partition_point(|h| h.end <= start);
         self.holes.iter().skip(at).take_while(|h| h.start < end).map(|h| (h.end.min(end) - h.start.max(start)).max(0)).sum()
+    }
+
+    /// Bytes below `end` that were sent while the capture ran and never held by it, as far as their holes are remembered.
+    pub(crate) fn missing_bytes(&self, end: i64) -> i64 {
+        self.holes.iter().take_while(|h| h.start < end).filter(|h| !h.before).map(|h| h.end.min(end) - h.start).sum()
+    }
+
+    /// Whatever lies below `offset` was sent before the capture held anything of the sender.
+    pub(crate) fn excuse_below(&mut self, offset: i64) {
+        let mut excused = Vec::new();
+        self.fill(i64::MIN / 2, offset, |hole| excused.push(Hole { before: true, ..hole }));
+        for hole in excused {
+            self.add_hole(hole);
+        }
     }
 
     /// The first hole that overlaps `[start, end)`.

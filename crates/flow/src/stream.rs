@@ -253,7 +253,7 @@ pub struct Stream {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, each named")]
 pub struct Seen {
-    /// A sequence number: offsets are defined.
+    /// A sequence number of its own, or its peer's acknowledgement: offsets are defined.
     pub sequence: bool,
     /// Its SYN.
     pub syn: bool,
@@ -287,6 +287,8 @@ pub struct Seen {
     probe: bool,
     /// Its peer acknowledged at least once.
     acknowledged: bool,
+    /// A sequence number of its own.
+    number: bool,
 }
 
 /// A field further than this from where it is expected is ignored (RFC 793 windows are smaller than 2³⁰).
@@ -341,12 +343,13 @@ impl Stream {
         if self.mss == 0 { 1448 } else { u32::from(self.mss) }
     }
 
-    /// Bytes that the receiver acknowledged and the capture never held.
+    /// Bytes that the receiver acknowledged and the capture never held. What was sent before the capture held anything of the sender is
+    /// not among them.
     pub fn acknowledged_unseen(&self) -> u64 {
         let Some(recovery) = &self.recovery else { return 0 };
         let end = if self.fin == i64::MAX { self.una - 1 } else { self.una };
         // A missing FIN looks like one missing byte at the very end.
-        recovery.forgotten_bytes + recovery.hole_bytes(i64::MIN / 2, end).unsigned_abs()
+        recovery.forgotten_bytes + recovery.missing_bytes(end).unsigned_abs()
     }
 
     /// Whether both ends of this direction are closed and acknowledged.
@@ -371,7 +374,7 @@ impl Stream {
     /// The initial sequence number was seen.
     pub(crate) fn open(&mut self, packet: &Packet, options: Option<&Options>) {
         self.base = packet.seq.wrapping_add(1);
-        self.seen.sequence = true;
+        (self.seen.sequence, self.seen.number) = (true, true);
         self.seen.syn = true;
         self.seen.syn_ack = packet.flags.any(TcpFlags::ACK);
         (self.snd_max, self.una, self.lowest) = (0, 0, 0);
@@ -407,12 +410,36 @@ impl Stream {
         }
     }
 
-    /// The first packet of an endpoint whose SYN was not seen defines offset 0.
+    /// The first number of an endpoint whose SYN was not seen: it defines offset 0, unless the peer's acknowledgements did before.
     #[inline]
-    pub(crate) fn start_at(&mut self, seq: u32) {
+    pub(crate) fn start_at(&mut self, packet: &Packet, midstream: bool) {
+        if !self.seen.number {
+            self.on_first_number(packet, midstream);
+        }
+    }
+
+    #[cold]
+    fn on_first_number(&mut self, packet: &Packet, midstream: bool) {
         if !self.seen.sequence {
-            self.base = seq;
-            self.seen.sequence = true;
+            self.base = packet.seq;
+            (self.seen.sequence, self.seen.number) = (true, true);
+            return;
+        }
+        let at = self.unwrap(packet.seq, self.snd_max);
+        // Anybody may have made up the number of a RST, and a later fragment has none.
+        if packet.flags.any(TcpFlags::RST) || packet.bits.any(Bits::FRAGMENT_LATER) || (at - self.snd_max).abs() > WILD {
+            return;
+        }
+        self.seen.number = true;
+        if !midstream {
+            return;
+        }
+        if let Some(recovery) = self.recovery.as_deref_mut() {
+            recovery.excuse_below(at);
+        }
+        if at > self.snd_max {
+            self.open_hole(Hole { before: true, ..hole(self.snd_max, at, packet) });
+            self.snd_max = at;
         }
     }
 
@@ -535,7 +562,7 @@ impl Stream {
                 // The first data of a connection that was already running: what came before is unknown, not missing.
                 (self.lowest, self.una, self.snd_max) = (start, start, start);
             } else {
-                self.open_hole(from, to, packet);
+                self.open_hole(hole(from, to, packet));
             }
         }
         let most = if self.seen.acknowledged { usize::MAX } else { MOST_UNHEARD };
@@ -544,8 +571,7 @@ impl Stream {
         self.seen.probe = false;
     }
 
-    fn open_hole(&mut self, start: i64, end: i64, packet: &Packet) {
-        let hole = Hole { start, end, since: packet.ts, tsval: packet.tsval };
+    fn open_hole(&mut self, hole: Hole) {
         self.recovery.get_or_insert_default().add_hole(hole);
     }
 
@@ -576,7 +602,7 @@ impl Stream {
     fn see(&mut self, start: i64, end: i64, cause: Cause, packet: &Packet) {
         let now = packet.ts;
         if end < self.lowest {
-            self.open_hole(end, self.lowest, packet);
+            self.open_hole(Hole { before: true, ..hole(end, self.lowest, packet) });
         }
         self.records.for_range(start.max(self.una), end.min(self.snd_max), |record| {
             record.sent = record.sent.saturating_add(1);
@@ -708,7 +734,7 @@ impl Stream {
                 // The byte of a window probe was taken after all.
                 self.counters.unique += 1;
             } else {
-                self.open_hole(self.snd_max, to, packet);
+                self.open_hole(hole(self.snd_max, to, packet));
             }
             self.snd_max = to;
             self.seen.probe = false;
@@ -834,6 +860,11 @@ impl Stream {
             echo[1].clear();
         }
     }
+}
+
+/// Bytes that are missing since `packet`.
+fn hole(start: i64, end: i64, packet: &Packet) -> Hole {
+    Hole { start, end, since: packet.ts, tsval: packet.tsval, before: false }
 }
 
 /// Sequence, acknowledgement, length, flags, timestamp, IP identification and checksum of a packet, mixed to 32 bits: enough to know it

@@ -318,7 +318,67 @@ fn what_went_before_the_capture_is_unknown_and_not_missing() {
     talk.acks(0, 500_000).sends(10 * MS, 600_000, 1000).acks(20 * MS, 601_000);
     let seen = record(&talk.batch());
     assert_eq!(seen.labels(), ["new"]);
-    assert_eq!(seen.client().counters.unique, 1000);
+    assert_eq!((seen.client().counters.unique, seen.client().acknowledged_unseen()), (1000, 0));
+    assert_eq!(seen.data(0)[0].outstanding, 101_000, "what the peer had not acknowledged is outstanding all the same");
+    assert_eq!(seen.round_trips(), [RttOutcome::Unseen]);
+}
+
+#[test]
+fn acknowledgements_of_what_was_in_flight_when_the_capture_began_miss_nothing() {
+    let mut talk = Talk::silent();
+    talk.acks(0, 500_000).acks(MS, 510_000).sends(10 * MS, 600_000, 1000).acks(20 * MS, 590_000).acks(21 * MS, 601_000);
+    talk.sends(30 * MS, 601_000, 1000).acks(40 * MS, 602_000);
+    let seen = record(&talk.batch());
+    assert_eq!((seen.client().acknowledged_unseen(), seen.client().counters.unique), (0, 2000));
+    assert_eq!(seen.samples().len(), 1, "of the segment after the flight that was under way");
+}
+
+#[test]
+fn what_is_missing_after_the_first_number_is_missing() {
+    let ends = Ends::default();
+    let mut talk = Talk::silent();
+    talk.acks(0, 500_000).says(ends.client(MS).seq(510_000)).sends(10 * MS, 513_000, 1000).acks(20 * MS, 514_000);
+    let seen = record(&talk.batch());
+    assert_eq!(seen.client().acknowledged_unseen(), 3000, "the sender stood at 510000 when the capture first saw it");
+    let mut early = Talk::silent();
+    early.acks(0, 500_000).acks(MS, 520_000).sends(2 * MS, 518_000, 1000).acks(3 * MS, 521_001);
+    assert_eq!(
+        record(&early.batch()).client().acknowledged_unseen(),
+        2000,
+        "519000 to 521000; what lay below 518000 is unknown, and the last byte may be a FIN"
+    );
+}
+
+#[test]
+fn a_repair_of_what_went_before_the_capture_opens_no_hole_that_counts() {
+    for peer_first in [true, false] {
+        let mut talk = Talk::silent();
+        if peer_first {
+            talk.acks(0, 500_000);
+        }
+        talk.sends(10 * MS, 505_000, 1000).sends(20 * MS, 500_000, 1000).acks(30 * MS, 506_000);
+        let seen = record(&talk.batch());
+        assert_eq!(seen.labels(), ["new", "fill/lost_upstream"], "peer first: {peer_first}");
+        assert_eq!(seen.client().acknowledged_unseen(), 0, "peer first: {peer_first}");
+    }
+}
+
+#[test]
+fn a_sender_that_was_never_seen_is_missing_as_a_whole() {
+    let mut talk = Talk::silent();
+    talk.acks(0, 500_000).acks(MS, 510_000).acks(2 * MS, 520_001);
+    let mut reset = talk.clone();
+    reset.says(Ends::default().client(3 * MS).seq(530_000).flags(TcpFlags::RST));
+    assert_eq!(record(&talk.batch()).client().acknowledged_unseen(), 20_000, "the last byte may be a FIN");
+    assert_eq!(record(&reset.batch()).client().acknowledged_unseen(), 20_000, "the number of a RST excuses nothing");
+}
+
+#[test]
+fn after_the_answer_to_a_syn_everything_is_expected() {
+    let ends = Ends::default();
+    let mut talk = Talk::silent();
+    talk.says(ends.syn_ack(0)).sends(10 * MS, 3000, 1000).acks(20 * MS, 4000);
+    assert_eq!(record(&talk.batch()).client().acknowledged_unseen(), 3000);
 }
 
 // FIN.
