@@ -46,6 +46,12 @@ impl Arrivals {
         self.lengths.push(length);
     }
 
+    /// Appends packets that follow the latest one.
+    pub(crate) fn append(&mut self, packets: Packets<'_>) {
+        self.times.extend_from_slice(packets.times);
+        self.lengths.extend_from_slice(packets.lengths);
+    }
+
     /// Forgets the packets, keeps the room and the count of steps back.
     pub fn clear(&mut self) {
         self.times.clear();
@@ -88,6 +94,12 @@ impl<'a> Packets<'a> {
         }
     }
 
+    /// As [`Packets::new`], for columns that are known to be in order.
+    pub(crate) fn in_order(times: &'a [i64], lengths: &'a [u32]) -> Self {
+        debug_assert!(times.is_sorted() && times.len() == lengths.len(), "columns in order of time");
+        Self { times, lengths }
+    }
+
     /// How many packets.
     pub const fn len(&self) -> usize {
         self.times.len()
@@ -127,6 +139,7 @@ impl<'a> Packets<'a> {
     ///
     /// # Panics
     /// When the range reaches beyond the packets.
+    #[must_use]
     pub fn slice(&self, range: Range<usize>) -> Self {
         Self { times: &self.times[range.clone()], lengths: &self.lengths[range] }
     }

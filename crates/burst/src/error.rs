@@ -40,4 +40,12 @@ pub enum BurstError {
         /// When the one in front of it arrived.
         earlier: Ns,
     },
+    /// Parts of a capture are joined in the order of time.
+    #[error("a part that begins at {start:?} cannot follow one that ends at {end:?}; join the parts in order of time")]
+    Overlap {
+        /// The last packet of the earlier part.
+        end: Ns,
+        /// The first packet of the later part.
+        start: Ns,
+    },
 }
