@@ -34,7 +34,6 @@ impl Direction {
         }
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "the writer follows"))]
     pub(crate) const fn flags(self) -> u32 {
         match self {
             Self::Unknown => 0,

@@ -5,8 +5,9 @@
 //! measured and why, and what was wrong with the files and at which byte.
 //!
 //! Plain files are mapped into memory and decoded in place; everything else runs through one bounded buffer. A damaged
-//! file never ends the reading: what could be read is read, and the rest is a [`Problem`]. This crate does not judge
-//! timestamps (steps, coarse clocks), does not put records in order within a file, and writes nothing.
+//! file never ends the reading: what could be read is read, and the rest is a [`Problem`]. [`Writer`] makes pcapng files
+//! out of [`Frame`]s, in whole blocks. This crate does not judge timestamps (steps, coarse clocks) and does not put
+//! records in order within a file.
 //!
 //! # Examples
 //!
@@ -45,9 +46,11 @@ mod sink;
 mod sniff;
 mod source;
 mod stream;
+mod write;
 
 pub use error::OpenError;
 pub use facts::{ByteOrder, CaptureFacts, Compression, FileFacts, Format, InterfaceFacts, Problem, Progress, SkipCount};
 pub use frame::{Direction, Frame};
 pub use input::Input;
 pub use reader::Reader;
+pub use write::{Counters, InterfaceDescription, WriteError, Writer, Written};

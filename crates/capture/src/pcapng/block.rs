@@ -1,19 +1,19 @@
 //! The numbers of the format (draft-ietf-opsawg-pcapng).
 
-pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-pub(super) const INTERFACE_DESCRIPTION: u32 = 1;
+pub(crate) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+pub(crate) const INTERFACE_DESCRIPTION: u32 = 1;
 pub(super) const OBSOLETE_PACKET: u32 = 2;
 pub(super) const SIMPLE_PACKET: u32 = 3;
 pub(super) const NAME_RESOLUTION: u32 = 4;
-pub(super) const INTERFACE_STATISTICS: u32 = 5;
-pub(super) const ENHANCED_PACKET: u32 = 6;
+pub(crate) const INTERFACE_STATISTICS: u32 = 5;
+pub(crate) const ENHANCED_PACKET: u32 = 6;
 
 const JOURNAL_EXPORT: u32 = 9;
 const DECRYPTION_SECRETS: u32 = 10;
 const CUSTOM: u32 = 0x0000_0bad;
 const CUSTOM_NOT_COPIED: u32 = 0x4000_0bad;
 
-pub(super) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+pub(crate) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 pub(super) const BYTE_ORDER_MAGIC_SWAPPED: u32 = 0x4d3c_2b1a;
 
 /// Bytes of the shortest block: type, length, length.

@@ -8,7 +8,7 @@
 //! A block is believed when its two lengths agree, or when a believable block follows it. Where neither holds, the reader
 //! looks for the next believable block (`resync`) and says what it left out.
 
-mod block;
+pub(crate) mod block;
 mod interface;
 mod judge;
 mod options;

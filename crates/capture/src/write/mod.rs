@@ -1,0 +1,287 @@
+//! Writes frames as a pcapng file that can be read while it grows.
+//!
+//! Only whole blocks reach the file, in the order in which they were given; there is no temporary name. When the disk is
+//! full, the file is cut back to whole blocks, the first call that notices says so, and frames that come later are
+//! counted and left out, so that a measurement that goes on beside the file is not disturbed.
+//!
+//! It puts nothing in order, sets no time and keeps no more of a frame than it is given.
+
+mod blocks;
+mod error;
+mod target;
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use trustbed_units::{Ns, Rate};
+use trustbed_wire::LinkType;
+
+use crate::frame::Frame;
+pub use error::WriteError;
+use target::{Pipe, Target};
+
+/// What is gathered before it is written.
+const BUFFER_LENGTH: usize = 256 * 1024;
+
+/// What is given up at the end of a full disk, so that the counters still fit: an interface statistics block, rounded up.
+const SPARE: usize = 128;
+
+/// What a file says about an interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InterfaceDescription {
+    /// Its name, as `eth0`.
+    pub name: String,
+    /// What its frames begin with.
+    pub link: LinkType,
+    /// Bytes that are kept of a frame, 0 for all.
+    pub snap_length: u32,
+    /// Whether the interface itself stamped the frames, and not the operating system.
+    pub hardware_timestamps: bool,
+    /// Its speed.
+    pub speed: Option<Rate>,
+}
+
+/// What a file says about what its interface lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counters {
+    /// When counting began.
+    pub start: Ns,
+    /// Up to when was counted.
+    pub end: Ns,
+    /// Frames that there were, dropped ones included, as other capture programs count `isb_ifrecv`.
+    pub received: u64,
+    /// Frames of them that are not in the file because the capture could not keep up.
+    pub dropped: u64,
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// Frames in the file.
+    pub frames: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Frames that were given and are not in the file, because writing had failed.
+    pub frames_left_out: u64,
+    /// Whether everything that was given is in the file.
+    pub complete: bool,
+}
+
+/// Writes a pcapng file: [`Writer::interface`] for each interface, then [`Writer::frame`], [`Writer::flush`] whenever the
+/// file should be up to date, [`Writer::statistics`] at the end, and [`Writer::finish`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use trustbed_capture::{Direction, Frame, Input, InterfaceDescription, Reader, Writer};
+/// use trustbed_units::Ns;
+/// use trustbed_wire::{DecodeOptions, LinkType};
+///
+/// let directory = tempfile::tempdir()?;
+/// let path = directory.path().join("two.pcapng");
+/// let mut writer = Writer::create(&path, "example 1.0")?;
+/// let link = LinkType::Ethernet;
+/// let description = InterfaceDescription { name: "eth0".to_owned(), link, snap_length: 64, hardware_timestamps: false, speed: None };
+/// let interface = writer.interface(&description)?;
+/// for number in 1..=2 {
+///     let frame = Frame {
+///         ts: Ns(1_700_000_000_000_000_000 + number),
+///         index: 1,
+///         file: 0,
+///         interface,
+///         link: Some(link),
+///         original_length: 1514,
+///         marked: Direction::Outbound,
+///         bytes: &[0; 64],
+///     };
+///     writer.frame(&frame)?;
+/// }
+/// assert_eq!(writer.finish()?.frames, 2);
+///
+/// let mut reader = Reader::open(&[Input::Path(path)], DecodeOptions::default())?;
+/// reader.frames(10, |frame| assert_eq!((frame.original_length, frame.direction()), (1514, Direction::Outbound)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Writer {
+    name: String,
+    target: Box<dyn Target>,
+    /// Whole blocks that are not in the file yet.
+    buffer: Vec<u8>,
+    interfaces: u16,
+    /// Bytes and frames in the file.
+    bytes: u64,
+    frames: u64,
+    state: State,
+    left_out: u64,
+}
+
+/// Whether blocks can be appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Sound,
+    /// Writing failed, and the file was cut back to whole blocks.
+    Cut,
+    /// Writing failed and may have left a part of a block, behind which nothing can be read.
+    Severed,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Writer").field("name", &self.name).field("frames", &self.frames).finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    /// Begins a file, in place of what the path held before. `application` is what it says about its writer.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Create`] when there can be no such file, [`WriteError::Write`] when it cannot take its first bytes.
+    pub fn create(path: &Path, application: &str) -> Result<Self, WriteError> {
+        let file = File::create(path).map_err(|source| WriteError::Create { path: path.to_owned(), source })?;
+        Self::begin(path.display().to_string(), Box::new(file), application)
+    }
+
+    /// Begins a stream that is called `name` in errors: a pipe, standard output, memory. It cannot be cut back when
+    /// writing fails in the middle of a block.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Write`] when it cannot take its first bytes.
+    pub fn stream(stream: impl Write + Send + 'static, name: &str, application: &str) -> Result<Self, WriteError> {
+        Self::begin(name.to_owned(), Box::new(Pipe(stream)), application)
+    }
+
+    fn begin(name: String, target: Box<dyn Target>, application: &str) -> Result<Self, WriteError> {
+        let buffer = Vec::with_capacity(BUFFER_LENGTH + BUFFER_LENGTH / 4);
+        let mut writer = Self { name, target, buffer, interfaces: 0, bytes: 0, frames: 0, state: State::Sound, left_out: 0 };
+        blocks::section(&mut writer.buffer, application);
+        writer.flush()?;
+        Ok(writer)
+    }
+
+    /// Describes an interface; returns the number by which frames name it.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Write`], as [`Writer::frame`].
+    ///
+    /// # Panics
+    ///
+    /// At the 65536th interface, for which frames have no number.
+    pub fn interface(&mut self, description: &InterfaceDescription) -> Result<u16, WriteError> {
+        assert!(self.interfaces < u16::MAX, "frames number their interfaces with 16 bits");
+        let number = self.interfaces;
+        self.interfaces += 1;
+        blocks::interface(&mut self.buffer, description);
+        self.flush()?;
+        Ok(number)
+    }
+
+    /// Appends a frame.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Write`] when writing fails, once: afterwards frames are counted as left out, without an error.
+    ///
+    /// # Panics
+    ///
+    /// When the frame's interface was not described before: nobody could read it.
+    #[inline]
+    pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), WriteError> {
+        assert!(frame.interface < self.interfaces, "the frame's interface was not described");
+        if self.state != State::Sound {
+            self.left_out += 1;
+            return Ok(());
+        }
+        blocks::packet(&mut self.buffer, frame);
+        if self.buffer.len() < BUFFER_LENGTH { Ok(()) } else { self.flush() }
+    }
+
+    /// Says what an interface lost so far. Of several statements of one interface, readers take the last one.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Write`], as [`Writer::frame`]. After a failure it is tried all the same: there may be room for this.
+    ///
+    /// # Panics
+    ///
+    /// When the interface was not described before.
+    pub fn statistics(&mut self, interface: u16, counters: &Counters) -> Result<(), WriteError> {
+        assert!(interface < self.interfaces, "the interface was not described");
+        blocks::statistics(&mut self.buffer, interface, counters);
+        match self.state {
+            State::Sound => self.flush(),
+            State::Cut => self.drain(0).or(Ok(())),
+            State::Severed => Ok(()),
+        }
+    }
+
+    /// Brings the file up to date: everything given so far is in it afterwards.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Write`], as [`Writer::frame`].
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        if self.state == State::Sound {
+            return self.drain(SPARE);
+        }
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Write`] when the last frames cannot be written. A failure that was reported before is not reported
+    /// again: [`Written`] tells of it.
+    pub fn finish(mut self) -> Result<Written, WriteError> {
+        self.flush()?;
+        let Self { frames, bytes, left_out: frames_left_out, .. } = self;
+        Ok(Written { frames, bytes, frames_left_out, complete: self.state == State::Sound })
+    }
+
+    /// Writes the buffer; if that fails, keeps the whole blocks among what was written but for the last `spare` bytes.
+    fn drain(&mut self, spare: usize) -> Result<(), WriteError> {
+        let mut written = 0;
+        let failure = loop {
+            if written == self.buffer.len() {
+                break None;
+            }
+            match self.target.write(&self.buffer[written..]) {
+                Ok(0) => break Some(io::Error::from(io::ErrorKind::WriteZero)),
+                Ok(more) => written += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break Some(error),
+            }
+        };
+        let given = blocks::whole(&self.buffer, self.buffer.len()).1;
+        let Some(source) = failure else {
+            self.frames += given;
+            self.bytes += written as u64;
+            self.buffer.clear();
+            return Ok(());
+        };
+        let (end, whole) = blocks::whole(&self.buffer, written.saturating_sub(spare));
+        let cut = self.target.cut(self.bytes + end as u64);
+        let (kept, frames) = if cut { (end, whole) } else { (written, blocks::whole(&self.buffer, written).1) };
+        self.state = if cut { State::Cut } else { State::Severed };
+        self.bytes += kept as u64;
+        self.frames += frames;
+        self.left_out += given - frames;
+        self.buffer.clear();
+        Err(WriteError::Write { name: self.name.clone(), frames_kept: self.frames, bytes_kept: self.bytes, source })
+    }
+}
+
+impl Drop for Writer {
+    /// What was given is written even if nobody called [`Writer::finish`]; whether that went well, nobody hears.
+    fn drop(&mut self) {
+        let _ = self.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests;
