@@ -26,7 +26,14 @@ pub struct Shards {
     meter: Meter,
     worker: usize,
     workers: usize,
+    /// Highest index of a packet that was seen, by whichever worker.
+    highest: u64,
+    /// Below this index everything has ended.
+    finished: u64,
 }
+
+/// Indices of packets whose connections end together when the capture is over.
+const PART: u64 = 1 << 14;
 
 /// What came to be since the last time somebody asked.
 #[derive(Debug, Default)]
@@ -41,12 +48,20 @@ impl Shards {
     /// The shards of worker `worker` of `workers`.
     pub fn new(options: Options, limits: Limits, worker: usize, workers: usize) -> Self {
         let own = (0..SHARDS).filter(|shard| shard % workers == worker).count();
-        Self { tables: (0..own).map(|_| Table::new(limits)).collect(), meter: Meter::new(options), worker, workers }
+        Self {
+            tables: (0..own).map(|_| Table::new(limits)).collect(),
+            meter: Meter::new(options),
+            worker,
+            workers,
+            highest: 0,
+            finished: 0,
+        }
     }
 
     /// Takes packets in order; those of other workers' shards are passed over.
     pub fn on_batch(&mut self, batch: &Batch, epoch: u32) {
         for packet in &batch.packets {
+            self.highest = self.highest.max(packet.index);
             if let Some(table) = self.table_of(packet.flow_hash).and_then(|at| self.tables.get_mut(at)) {
                 table.on_packet(packet, batch.options_of(packet), epoch, &mut self.meter);
             }
@@ -63,11 +78,20 @@ impl Shards {
         (shard % self.workers == self.worker).then_some(shard / self.workers)
     }
 
-    /// The capture is over.
+    /// The capture is over: everything ends.
     pub fn finish(&mut self) {
+        while self.finish_part() {}
+    }
+
+    /// The capture is over: the next part of what is left ends, in the order of the first packets. False when nothing is left.
+    /// All workers need the same number of parts.
+    pub fn finish_part(&mut self) -> bool {
+        let bound = self.finished.saturating_add(PART);
         for table in &mut self.tables {
-            table.finish(&mut self.meter);
+            table.finish_before(bound, &mut self.meter);
         }
+        self.finished = bound;
+        bound <= self.highest
     }
 
     /// Takes what came to be.

@@ -2,12 +2,14 @@
 //! capture was taken. Pure and streaming: time is the capture's, memory is bounded per transfer.
 
 mod achievable;
+mod bins;
 mod delivery;
 mod distribution;
 mod elsewhere;
 mod engine;
 mod loss;
 mod meter;
+mod over_time;
 mod place;
 mod rto;
 mod samples;
@@ -21,11 +23,12 @@ mod window;
 
 pub use achievable::{Path, window_bound};
 pub use delivery::{Delivery, Rates};
-pub use distribution::{Distribution, TimeWeighted};
+pub use distribution::Distribution;
 pub use elsewhere::{Elsewhere, SenderClock};
 pub use engine::{Rows, SHARDS, Shards, shard_of};
 pub use loss::{Losses, Silence, Silences};
 pub use meter::{Ended, Meter, Options};
+pub use over_time::TimeWeighted;
 pub use place::{At, Location, Place, PlaceFrom};
 pub use rto::{Rto, RtoValues};
 pub use samples::{RttKind, RttRow, Samples, SegmentRow, SpacingRow, TransferId};

@@ -8,7 +8,7 @@ use trustbed_analyze::{Distribution, TimeWeighted};
 /// Values kept as they are.
 const EXACT: usize = 64;
 /// A bin is at most this share of its value wide.
-const BIN: f64 = 1.0 / 128.0;
+const BIN: f64 = 1.0 / 64.0;
 
 fn distribution(values: &[i64]) -> Distribution {
     let mut distribution = Distribution::default();
@@ -122,7 +122,7 @@ proptest! {
 
 #[test]
 fn an_empty_distribution_knows_nothing() {
-    let mut d = Distribution::default();
+    let mut d: Distribution = Distribution::default();
     assert_eq!((d.count(), d.min(), d.max(), d.mean(), d.deviation()), (0, None, None, None, None));
     assert_eq!((d.quantile(0.5), d.nearest_rank(0.5)), (None, None));
     assert_eq!(d.above(0.0), (0.0, 0.0));

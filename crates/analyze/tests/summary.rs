@@ -80,14 +80,16 @@ fn a_frozen_sender_withholds() {
     let row = row(&rounds(10, 100, |round| if round % 5 == 4 { 35 * MS } else { 30 }));
     let duration = 100 * (RTT + 9) + 80 * 30 + 19 * 35 * MS;
     let late = 19.0 * 35.0 * 1e6;
-    assert_eq!(row.oversize, Some((19.0, late)));
-    assert!(close(row.oversize_fraction, late / (duration as f64 * 1e3)));
+    // Sums come from bins, within 0.02 %.
+    let late_by_bins = |sum: f64| (sum / late - 1.0).abs() < 2e-4;
+    assert!(row.oversize.is_some_and(|(n, sum)| (n - 19.0).abs() < 1e-9 && late_by_bins(sum)), "{:?}", row.oversize);
+    assert!(row.oversize_fraction.is_some_and(|share| late_by_bins(share * duration as f64 * 1e3)));
     assert_eq!(row.withheld.map(|w| w.0), Some(19.0));
-    assert!(close(row.withheld_fraction, late / (duration as f64 * 1e3)));
+    assert!(row.withheld_fraction.is_some_and(|share| late_by_bins(share * duration as f64 * 1e3)));
     let four_packets = 4.0 * 1000.0 / (1e6 / (duration as f64 / 1e6)) * 1e9;
     assert!(close(row.withheld_threshold, (4.0 * 2_080_000.0_f64).max(four_packets).max(1e6)), "max(4·T, 4·p/X, 1 ms)");
     let host = row.shares.map(|shares| shares[3]);
-    assert!(host.is_some_and(|host| (host - late / (duration as f64 * 1e3)).abs() < 1e-6), "{:?}", row.shares);
+    assert!(host.is_some_and(|host| (host - late / (duration as f64 * 1e3)).abs() < 1e-4), "{:?}", row.shares);
     assert!(row.deficit_explained.is_some_and(|share| (share - 1.0).abs() < 0.05), "{:?} of {:?}", row.deficit_explained, row.deficit);
 }
 

@@ -87,6 +87,8 @@ pub struct Table<O: Observer> {
     swept: Ns,
     hand: u32,
     facts: TableFacts,
+    /// What is left when the capture is over: first packet and slot, latest first.
+    rest: Option<Vec<(u64, u32)>>,
 }
 
 /// Connections per chunk of the slab: it grows without moving what it holds.
@@ -108,6 +110,7 @@ impl<O: Observer> Table<O> {
             swept: Ns::MIN,
             hand: 0,
             facts: TableFacts::default(),
+            rest: None,
         }
     }
 
@@ -163,15 +166,34 @@ impl<O: Observer> Table<O> {
         }
     }
 
-    /// Ends everything, in the order in which the connections began.
+    /// The capture is over: every connection ends.
     pub fn finish(&mut self, observer: &mut O) {
-        let mut rest: Vec<_> = self.chunks.drain(..).flatten().flatten().collect();
-        rest.sort_unstable_by_key(|c| c.first_index);
-        self.by_key.clear();
-        self.free.clear();
-        self.lingering.clear();
-        for connection in rest {
-            observer.ended(connection, false, u64::MAX);
+        self.finish_before(u64::MAX, observer);
+    }
+
+    /// The capture is over: every connection whose first packet has an index below `bound` ends, in that order. Called with rising
+    /// bounds, it lets the owner put rows away in between. No packet may follow.
+    pub fn finish_before(&mut self, bound: u64, observer: &mut O) {
+        let chunks = &mut self.chunks;
+        let rest = self.rest.get_or_insert_with(|| {
+            self.by_key = HashTable::new();
+            self.free = Vec::new();
+            self.lingering = VecDeque::new();
+            let slots = (0_u32..).zip(chunks.iter().flatten());
+            let mut rest: Vec<_> = slots.filter_map(|(slot, held)| held.as_ref().map(|c| (c.first_index, slot))).collect();
+            rest.sort_unstable_by_key(|&(first_index, _)| std::cmp::Reverse(first_index));
+            rest
+        });
+        while let Some(&(first_index, slot)) = rest.last()
+            && first_index < bound
+        {
+            rest.pop();
+            if let Some(connection) = chunks[slot as usize / CHUNK][slot as usize % CHUNK].take() {
+                observer.ended(connection, false, u64::MAX);
+            }
+        }
+        if rest.is_empty() {
+            *chunks = Vec::new();
         }
     }
 

@@ -64,8 +64,13 @@ fn alone<E>(reader: &mut Reader, options: Options, collector: &mut Collector, pr
         collector.take(Rows::join(vec![shards.take()]))?;
         source.recycle(ordered.batch);
     }
-    shards.finish();
-    collector.take(Rows::join(vec![shards.take()]))?;
+    loop {
+        let more = shards.finish_part();
+        collector.take(Rows::join(vec![shards.take()]))?;
+        if !more {
+            break;
+        }
+    }
     Ok(Passed { order: source.order.facts(), tables: shards.facts() })
 }
 
@@ -188,8 +193,14 @@ fn work(mut shards: Shards, batches: &Receiver<Arc<Reordered>>, rows: &std::sync
         }
         number += 1;
     }
-    shards.finish();
-    let _ = rows.send((number, shards.take()));
+    let mut more = true;
+    while more {
+        more = shards.finish_part();
+        if rows.send((number, shards.take())).is_err() {
+            break;
+        }
+        number += 1;
+    }
     shards.facts()
 }
 

@@ -188,7 +188,7 @@ fn round_trips() -> Vec<Column<Row>> {
         column(
             "rtt_p50_ns",
             "ns",
-            "median (Hyndman and Fan type 7; from a histogram beyond 64 samples, within 0.4 %)",
+            "median (Hyndman and Fan type 7; from a histogram beyond 64 samples, within 0.8 %)",
             Values::Float(|r| r.rtt.p50),
         ),
         column("rtt_p90_ns", "ns", "90th percentile", Values::Float(|r| r.rtt.p90)),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import struct
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -115,7 +116,8 @@ def values(column: pa.Array) -> list[Any]:
         return column.to_pylist()  # type: ignore[no-any-return]
     if column.null_count == len(column):
         return [None] * len(column)
-    numbers: list[Any] = memoryview(column.buffers()[1]).cast(letter)[column.offset : column.offset + len(column)].tolist()
+    begin = column.offset * column.type.byte_width
+    numbers: list[Any] = list(struct.unpack_from(f"={len(column)}{letter}", column.buffers()[1], begin))
     if column.null_count:
         for place in values(pc.indices_nonzero(column.is_null())):
             numbers[place] = None
