@@ -134,13 +134,14 @@ def _take(connection: Connection, packet: Packet, *, later_fragment: bool) -> No
             stream.advertise(packet.window, peer.outstanding)
     if packet.window == 0 and packet.has(ACK) and not packet.has(SYN | FIN | RST):
         stream.zero_windows.append(packet.frame)
-    if packet.payload > 0:
+    # Text in a RST says why (RFC 1122, 4.2.2.12): it is no data.
+    if packet.payload > 0 and not packet.has(RST):
         stream.on_payload(packet, peer.window if peer.window_heard else None)
         if stream.data_packets == 1 and stream.handshake is None:
             stream.handshake = _handshake(connection, packet.sender)
         if not peer.scale_known and peer.window_heard:
             peer.advertise(peer.raw_window, stream.outstanding)
-    elif not packet.has(SYN | FIN | RST) and stream.packets > 1 and stream.offset(packet.seq, stream.highest) == stream.highest - 1:
+    elif not packet.has(SYN | FIN | RST) and stream.packets > 1 and stream.offset(packet.seq, stream.highest) == stream.next_number - 1:
         stream.keep_alives.append(packet.frame)
     if packet.has(RST):
         _on_reset(connection, packet, stream, peer)

@@ -113,11 +113,16 @@ def after_reset(case: PacketCase) -> bool:
     return case.packet.frame in case.history.connection.after_reset
 
 
+def reset_text(case: PacketCase) -> bool:
+    """Text in a RST (RFC 1122, 4.2.2.12): no data for trustbed."""
+    return case.packet.has(RST) and case.packet.payload > 0
+
+
 def keep_alive(case: PacketCase) -> bool:
-    """One byte just below the highest one sent: neither data nor retransmission for trustbed, both for tcptrace."""
+    """One byte with the highest number sent (a FIN has one): neither data nor retransmission for trustbed, both for tcptrace."""
     packet, highest = case.packet, None
     for other in case.history.sent_before(packet):
-        end = (other.seq + other.payload + other.has(SYN)) & 0xFFFFFFFF
+        end = (other.seq + other.payload + other.has(SYN) + other.has(FIN)) & 0xFFFFFFFF
         highest = end if highest is None or forward(end, highest) > 0 else highest
     return packet.payload == 1 and not packet.has(SYN | FIN | RST) and highest is not None and forward(packet.seq, highest) == -1
 
@@ -187,6 +192,7 @@ COUNTS: tuple[CountReason, ...] = (
     _reason(no_ip_length, not_counted),
     _reason(later_fragment, not_counted),
     _reason(after_reset, analysed),
+    _reason(reset_text, analysed),
     _reason(
         keep_alive,
         fixed(payload_bytes=(1, 1), unique_bytes=(0, 1), retransmitted_packets=(0, 1), retransmitted_bytes=(0, 1)),

@@ -183,10 +183,9 @@ def window_zero(case: FlagCase) -> bool:
     return case.packet.window == 0
 
 
-def fin_number_counted(case: FlagCase) -> bool:
-    """It begins at the number of a FIN of this side, or just below: tshark counts that number into the highest, trustbed's bytes do not."""
-    packet = case.packet
-    return any(other.has(FIN) and forward(packet.seq, other.seq + other.payload) in (-1, 0) for other in case.history.sent_before(packet))
+def reset_text(case: FlagCase) -> bool:
+    """Text in a RST (RFC 1122, 4.2.2.12): bytes with numbers for tshark, no data for trustbed."""
+    return case.packet.has(RST) and case.packet.payload > 0
 
 
 def unordered(case: FlagCase) -> bool:
@@ -212,7 +211,7 @@ def empty_packet_ahead(case: FlagCase) -> bool:
 
 
 def first_of_sender(case: FlagCase) -> bool:
-    """The sender's first packet: tshark has no number of its to compare with, trustbed has the peer's acknowledgements."""
+    """The sender's first packet: tshark has no number of its to compare with, trustbed has the SYN-ACK's acknowledgement."""
     return not any(True for _ in case.history.sent_before(case.packet))
 
 
@@ -269,7 +268,7 @@ REASONS: tuple[FlagReason, ...] = (
     _reason(hole_fill, AGAIN, AGAIN),
     _reason(number_ahead, adds=AGAIN),
     _reason(one_below_highest, drops=AGAIN),
-    _reason(fin_number_counted, _one("keep_alive") | AGAIN, _one("keep_alive")),
+    _reason(reset_text, AGAIN | {"lost_segment"}),
     _reason(acknowledged_unseen, _one("lost_segment", "duplicate_ack"), _one("keep_alive")),
     # Duplicate ACKs
     _reason(multipath, drops=_one("duplicate_ack")),
@@ -315,6 +314,12 @@ def length_after_reset(case: LengthCase) -> bool:
     return case.field == "payload_bytes" and case.packet.frame in case.history.connection.after_reset and case.delta == whole
 
 
+def length_of_reset(case: LengthCase) -> bool:
+    """Text in a RST (RFC 1122, 4.2.2.12): it counts for tshark only."""
+    whole = case.packet.payload - case.packet.beyond_frame
+    return case.field == "payload_bytes" and case.packet.has(RST) and case.delta == whole
+
+
 def length_of_probe(case: LengthCase) -> bool:
     """The byte of a keep-alive or a window probe, which is no data for trustbed."""
     return case.field == "payload_bytes" and _kind(case) in ("keep_alive", "window_probe") and case.delta == case.packet.payload
@@ -331,7 +336,8 @@ def fragment(case: LengthCase) -> bool:
 
 
 LENGTHS: tuple[LengthReason, ...] = tuple(
-    LengthReason(holds.__name__, sentence(holds), holds) for holds in (length_after_reset, length_of_probe, length_beyond_frame, fragment)
+    LengthReason(holds.__name__, sentence(holds), holds)
+    for holds in (length_after_reset, length_of_reset, length_of_probe, length_beyond_frame, fragment)
 )
 
 # Found by asking the model, not by a predicate on the frame: `flags.explain_frame`.

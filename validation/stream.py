@@ -138,6 +138,11 @@ class Stream:
         """Bytes sent and not acknowledged."""
         return self.highest - self.una
 
+    @property
+    def next_number(self) -> int:
+        """The number after the highest used: a FIN uses one (RFC 9293, section 3.4)."""
+        return self.highest if self.fin is None else max(self.highest, self.fin + 1)
+
     def on_number(self, packet: Packet, *, midstream: bool) -> None:
         """A sequence number (never a SYN's); the sender's first one in a running connection excuses what lies below it."""
         if self.base is None:
@@ -174,7 +179,7 @@ class Stream:
         end = start + packet.payload
         outcome = Outcome(packet, "new", start=start, una=self.una, highest=self.highest)
         self.outcomes[packet.frame] = outcome
-        if packet.payload == 1 and not packet.has(SYN | FIN | RST) and start == self.highest - 1 and self.packets > 1:
+        if packet.payload == 1 and not packet.has(SYN | FIN | RST) and start == self.next_number - 1 and self.packets > 1:
             outcome.kind = "keep_alive"
             self.keep_alives.append(packet.frame)
             return outcome

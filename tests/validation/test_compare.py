@@ -112,7 +112,13 @@ def split_datagram(talk: Talk, *, split: bool) -> None:
 
 
 def test_lengths_that_tshark_takes_otherwise(compared: Callable[..., Comparison]) -> None:
-    assert {reason.name for reason in LENGTHS} == {"length_after_reset", "length_of_probe", "length_beyond_frame", "fragment"}
+    assert {reason.name for reason in LENGTHS} == {
+        "length_after_reset",
+        "length_of_reset",
+        "length_of_probe",
+        "length_beyond_frame",
+        "fragment",
+    }
     talk = Talk(isn=dict(ISN))
     beyond(talk, on_wire=74)
     results = compared(talk).results()
@@ -130,11 +136,11 @@ def test_lengths_that_tshark_takes_otherwise(compared: Callable[..., Comparison]
     talk = Talk(isn=dict(ISN)).hello()
     exchange(talk, 30, 0)
     talk.say("a", 5_000, 99, length=1)
-    talk.say("b", 5_010, 0, 100, "RA")
+    talk.say("b", 5_010, 0, 100, "RA", length=20)
     talk.say("a", 5_020, 100, length=50)
     results = compared(talk).results()
     assert bare(results, "tshark") == []
-    assert {"length_after_reset", "length_of_probe"} <= found(results, "tshark")
+    assert {"length_after_reset", "length_of_reset", "length_of_probe"} <= found(results, "tshark")
     talk = Talk(isn=dict(ISN)).hello()
     exchange(talk, 30, 0)
     assert found(compared(talk).results(), "tshark") == set()

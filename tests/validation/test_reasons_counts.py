@@ -65,6 +65,12 @@ def after_reset(talk: Talk, *, reset: bool) -> None:
     talk.say("a", 70, 100, length=50)
 
 
+def told_why(talk: Talk, *, flags: str) -> None:
+    """Text in a RST, or in a segment."""
+    said(talk)
+    talk.say("a", 60, 100, flags=flags, length=18)
+
+
 def below_highest(talk: Talk, *, seq: int) -> None:
     said(talk)
     talk.say("a", 5_000, seq, length=1)
@@ -124,6 +130,13 @@ EXAMPLES = [
         lambda t: after_reset(t, reset=False),
         7,
         {"payload_bytes": 50, "unique_bytes": 50},
+    ),
+    Example(
+        "reset_text",
+        lambda t: told_why(t, flags="RA"),
+        lambda t: told_why(t, flags="A"),
+        6,
+        {"payload_bytes": 18, "unique_bytes": 18},
     ),
     Example("keep_alive", lambda t: below_highest(t, seq=99), lambda t: below_highest(t, seq=98), 6, {"payload_bytes": 1, **AGAIN}),
     Example(

@@ -142,14 +142,13 @@ def one_below(talk: Talk, *, start: int) -> None:
     talk.say("b", 420, 0, start + 200)
 
 
-def after_fin(talk: Talk, *, flags: str) -> None:
-    """A byte just below the number that a FIN took (a keep-alive after a FIN)."""
+def told_why(talk: Talk, *, flags: str) -> None:
+    """Text in a RST (or in a segment) whose numbers were used and acknowledged before."""
     talk.hello()
     talk.say("a", 30, 0, length=100)
-    talk.say("b", 40, 0, 100)
-    talk.say("a", 50, 100, flags=flags)
-    talk.say("a", 5_000, 100)
-    talk.say("b", 5_010, 0, 101)
+    talk.say("b", 50, 0, 100)
+    talk.say("a", 400, 0, flags=flags, length=18)
+    talk.say("b", 420, 0, 100)
 
 
 def acked_unseen(talk: Talk, *, ack: int) -> None:
@@ -236,11 +235,11 @@ def running(talk: Talk, *, before: int) -> None:
 
 
 def first_word(talk: Talk, *, known: bool) -> None:
-    """The sender's first packet lies above what its peer acknowledged."""
+    """The sender's first packet, its SYN apart, lies above what the SYN-ACK acknowledged."""
     if known:
-        talk.say("a", 0, 0)
-    talk.say("b", 1, 0, 0, length=50)
-    talk.say("a", 30, 500, 50, length=100)
+        talk.say("a", 0, -1, None, "S")
+    talk.say("b", 1, -1, 0, "SA")
+    talk.say("a", 30, 500, 0, length=100)
 
 
 def shown_before(talk: Talk, *, shown: bool) -> None:
@@ -324,7 +323,7 @@ EXAMPLES = [
     Example("hole_fill", lambda t: hole(t, missing=True), lambda t: hole(t, missing=False), 7, (RETRANSMISSION,), (SPURIOUS,)),
     Example("number_ahead", lambda t: ahead(t, seq=300), lambda t: ahead(t, seq=100), 7, NOTHING, (RETRANSMISSION,)),
     Example("one_below_highest", lambda t: one_below(t, start=99), lambda t: one_below(t, start=98), 5, (RETRANSMISSION,), NOTHING),
-    Example("fin_number_counted", lambda t: after_fin(t, flags="FA"), lambda t: after_fin(t, flags="A"), 7, NOTHING, ("keep_alive",)),
+    Example("reset_text", lambda t: told_why(t, flags="RA"), lambda t: told_why(t, flags="A"), 6, NOTHING, (SPURIOUS,)),
     Example("acknowledged_unseen", lambda t: acked_unseen(t, ack=300), lambda t: acked_unseen(t, ack=100), 6, NOTHING, (LOST,)),
     Example(
         "multipath", lambda t: mptcp(t, options=DSS), lambda t: mptcp(t, options=b"\x01" * 8), 8, (DUPLICATE,), NOTHING, end_to_end=False

@@ -326,6 +326,8 @@ impl<T> Connection<T> {
         let [low, high] = &mut self.transfers;
         let (own, other) = if direction == 0 { (low, high) } else { (high, low) };
         let syn = packet.flags.any(TcpFlags::SYN);
+        // Text in a RST says why (RFC 1122, 4.2.2.12): it has no sequence numbers and reaches no application.
+        let data = packet.payload > 0 && !packet.flags.any(TcpFlags::RST);
         let fragment = packet.bits.any(Bits::FRAGMENT_FIRST | Bits::FRAGMENT_LATER);
         stream.seen.fragmented |= fragment;
         if packet.bits.any(Bits::FRAGMENT_LATER) {
@@ -344,7 +346,7 @@ impl<T> Connection<T> {
         let mut echoed = None;
         if packet.bits.any(Bits::TIMESTAMP) {
             stream.seen.timestamps = true;
-            (answered, echoed) = echo(stream, peer, packet, acknowledged.is_some_and(|a| a.advanced > 0));
+            (answered, echoed) = echo(stream, peer, packet, data, acknowledged.is_some_and(|a| a.advanced > 0));
         }
         let about = About { connection: self.first_index, initiator: usize::from(self.initiator), handshake: &self.handshake };
         if let Some(acknowledged) = acknowledged
@@ -357,7 +359,7 @@ impl<T> Connection<T> {
             }
             observer.on_ack(transfer, &about.sight(peer, stream, 1 - direction), &ack);
         }
-        if packet.payload > 0 {
+        if data {
             let srtt = own.as_deref().and_then(O::srtt);
             let window = peer.seen.window.then_some(peer.window);
             if let Some(segment) = stream.on_payload(packet, window, srtt) {
@@ -409,13 +411,13 @@ const SILENT: Span = Span::from_secs(120);
 
 /// Runs both stopwatches of the timestamp option: (data → echo, the peer's pure ACK → this data).
 #[inline]
-fn echo(stream: &mut Stream, peer: &mut Stream, packet: &Packet, advanced: bool) -> (Option<Span>, Option<Span>) {
+fn echo(stream: &mut Stream, peer: &mut Stream, packet: &Packet, data: bool, advanced: bool) -> (Option<Span>, Option<Span>) {
     let own = stream.echo.get_or_insert_default();
-    let data = packet.payload > 0 || packet.flags.any(TcpFlags::SYN);
-    own[usize::from(!data)].sent(packet.tsval, packet.ts);
+    let answered_by_ack = data || packet.flags.any(TcpFlags::SYN);
+    own[usize::from(!answered_by_ack)].sent(packet.tsval, packet.ts);
     let Some(theirs) = peer.echo.as_deref_mut() else { return (None, None) };
     let answered = if advanced { theirs[0].echoed(packet.tsecr, packet.ts) } else { None };
-    let echoed = if packet.payload > 0 { theirs[1].echoed(packet.tsecr, packet.ts) } else { None };
+    let echoed = if data { theirs[1].echoed(packet.tsecr, packet.ts) } else { None };
     if let Some(echoed) = echoed {
         stream.nearest_echo = stream.nearest_echo.min(echoed);
     }

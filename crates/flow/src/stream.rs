@@ -18,11 +18,11 @@ pub enum Class {
     Syn,
     /// Closes one direction, without payload.
     Fin,
-    /// Aborts.
+    /// Aborts. Text in it explains why (RFC 1122, 4.2.2.12) and is no data: it has no sequence numbers.
     Rst,
     /// No payload and no flag that consumes a sequence number.
     PureAck,
-    /// At most one byte, just below the highest byte sent: asks whether the peer is alive.
+    /// At most one byte, at the highest number used (a FIN uses one): asks whether the peer is alive.
     KeepAlive,
     /// At most one byte into a closed window.
     WindowProbe,
@@ -201,6 +201,8 @@ pub struct Counters {
     pub window_probes: u32,
     /// Packets captured twice.
     pub capture_duplicates: u32,
+    /// Sequence numbers of this direction, and acknowledgements and SACK blocks for it, that lie far from all others: each was ignored.
+    pub wild: u32,
     /// SYNs beyond the first.
     pub syn_retransmissions: u16,
     /// FINs beyond the first.
@@ -277,7 +279,7 @@ pub struct Seen {
     pub data_after_fin: bool,
     /// A segment that was fragmented by IP.
     pub fragmented: bool,
-    /// A sequence or acknowledgement number far from all others.
+    /// A sequence or acknowledgement number far from all others; [`Counters::wild`] counts them.
     pub wild: bool,
     /// Payload.
     pub payload: bool,
@@ -475,7 +477,7 @@ impl Stream {
         let seq = if packet.flags.any(TcpFlags::SYN) { packet.seq.wrapping_add(1) } else { packet.seq };
         let start = self.unwrap(seq, self.snd_max);
         if (start - self.snd_max).abs() > WILD {
-            self.seen.wild = true;
+            self.note_wild(1);
             return None;
         }
         let length = packet.payload;
@@ -517,9 +519,21 @@ impl Stream {
         })
     }
 
-    /// Keep-alives and window probes are neither data nor retransmissions.
+    #[cold]
+    fn note_wild(&mut self, fields: u32) {
+        self.seen.wild = true;
+        self.counters.wild += fields;
+    }
+
+    /// The number after the highest that this side has used: a FIN uses one (RFC 9293, section 3.4).
+    #[inline]
+    fn next_number(&self) -> i64 {
+        if self.fin == i64::MAX { self.snd_max } else { self.snd_max.max(self.fin + 1) }
+    }
+
+    /// Keep-alives (RFC 1122, 4.2.3.6) and window probes are neither data nor retransmissions.
     fn is_probe(&mut self, start: i64, peer_window: Option<u32>) -> bool {
-        if start == self.snd_max - 1 && self.seen.sequence && self.counters.packets > 1 {
+        if start == self.next_number() - 1 && self.seen.sequence && self.counters.packets > 1 {
             self.counters.keep_alives += 1;
             return true;
         }
@@ -531,13 +545,13 @@ impl Stream {
         false
     }
 
-    /// A keep-alive without payload: just below the highest byte sent.
+    /// A keep-alive without payload: at the highest number used.
     #[inline]
     pub(crate) fn is_empty_keep_alive(&mut self, packet: &Packet) -> bool {
         if !self.seen.sequence || self.counters.packets <= 1 {
             return false;
         }
-        let keep_alive = self.unwrap(packet.seq, self.snd_max) == self.snd_max - 1;
+        let keep_alive = self.unwrap(packet.seq, self.snd_max) == self.next_number() - 1;
         self.counters.keep_alives += u32::from(keep_alive);
         keep_alive
     }
@@ -693,7 +707,7 @@ impl Stream {
         }
         let mut to = self.unwrap(packet.ack, self.snd_max);
         if (to - self.snd_max).abs() > WILD {
-            self.seen.wild = true;
+            self.note_wild(1);
             return None;
         }
         if !self.seen.acknowledged && !self.seen.syn && to < self.una {
@@ -797,6 +811,10 @@ impl Stream {
         };
         let blocks = [block(0), block(1.min(count - 1)), block(2.min(count - 1)), block(3.min(count - 1))];
         let valid = |&(left, right): &(i64, i64)| left < right && (left - snd_max).abs() <= WILD && right <= snd_max;
+        let wild = blocks[..count].iter().filter(|b| (b.0 - snd_max).abs() > WILD).count();
+        if wild > 0 {
+            self.note_wild(u32::try_from(wild).unwrap_or(0));
+        }
         let first = blocks[0];
         let duplicate = valid(&first) && (first.1 <= una || (count > 1 && blocks[1].0 <= first.0 && first.1 <= blocks[1].1));
         let recovery = self.recovery.get_or_insert_default();
@@ -831,7 +849,7 @@ impl Stream {
         let at = self.unwrap(packet.seq, self.snd_max) + i64::from(packet.payload);
         if self.fin == i64::MAX {
             if (at - self.snd_max).abs() > WILD {
-                self.seen.wild = true;
+                self.note_wild(1);
                 return false;
             }
             self.fin = at;

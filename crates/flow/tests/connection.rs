@@ -227,6 +227,24 @@ fn packets_after_a_reset_are_counted_and_not_analysed() {
     assert_eq!((seen.labels().len(), seen.client().snd_max), (1, 1000));
 }
 
+#[test]
+fn text_in_a_reset_is_no_data() {
+    let ends = Ends::default();
+    for (what, offset, state) in [("accepted", 1000, State::Reset), ("stray", 200_000, State::Established)] {
+        let mut talk = Talk::open();
+        talk.sends(20 * MS, 0, 1000).acks(25 * MS, 1000).says(ends.client(30 * MS).seq(offset).data(18).flags(RST | ACK));
+        let seen = record(&talk.batch());
+        let counters = seen.client().counters;
+        assert_eq!((seen.only().state, seen.labels()), (state, vec!["new".to_owned()]), "{what}");
+        assert_eq!((counters.packets, counters.data_packets, counters.payload, counters.unique), (4, 1, 1000, 1000), "{what}");
+        assert_eq!((seen.client().snd_max, counters.pure_acks), (1000, 1), "{what}");
+    }
+    let mut refused = ends.server(10 * MS).data(13).flags(RST | ACK);
+    refused.packet.seq = 0;
+    let seen = record(&packets::batch(&[ends.syn(0), refused]));
+    assert_eq!((seen.only().state, seen.data(1).len(), seen.server().counters.payload), (State::Reset, 0, 0));
+}
+
 // Packets captured twice.
 
 fn with_duplicate(apart: i64, change: impl Fn(Made) -> Made, removes: bool) -> Recorder {

@@ -86,6 +86,23 @@ fn a_connection_without_data_is_kept_alive_as_well() {
 }
 
 #[test]
+fn after_a_fin_a_keep_alive_lies_at_the_number_of_the_fin() {
+    for payload in [0, 1] {
+        for (offset, keep_alive) in [(1000, true), (1001, false), (999, false)] {
+            let mut talk = Talk::open();
+            talk.sends(20 * MS, 0, 1000).says(Ends::default().client(21 * MS).seq(1000).flags(ACK | TcpFlags::FIN)).acks(31 * MS, 1001);
+            talk.says(Ends::default().client(75 * S).seq(offset).data(payload)).acks(75 * S + 10 * MS, 1001);
+            let seen = record(&talk.batch());
+            let counters = seen.client().counters;
+            assert_eq!(counters.keep_alives, u32::from(keep_alive), "{payload} bytes at {offset}");
+            assert_eq!(counters.pure_acks, 1 + u32::from(!keep_alive && payload == 0), "{payload} bytes at {offset}");
+            assert_eq!(counters.data_packets, 1 + u32::from(!keep_alive) * payload, "{payload} bytes at {offset}");
+            assert_eq!(seen.client().seen.data_after_fin, offset == 1001 && payload == 1, "{payload} bytes at {offset}");
+        }
+    }
+}
+
+#[test]
 fn two_bytes_are_no_keep_alive() {
     let mut talk = Talk::open();
     talk.sends(20 * MS, 0, 1000).sends(S, 998, 2);
@@ -261,13 +278,26 @@ fn a_number_far_from_all_others_is_ignored_and_told() {
         let seen = record(&talk.batch());
         assert_eq!(seen.labels(), ["new", "new"], "data at {offset}");
         assert!(seen.client().seen.wild);
-        assert_eq!((seen.client().snd_max, seen.client().counters.payload), (2000, 2000));
+        assert_eq!((seen.client().snd_max, seen.client().counters.payload, seen.client().counters.wild), (2000, 2000, 1));
     }
     let mut talk = Talk::open();
     talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1 << 31).acks(40 * MS, 1000);
     let seen = record(&talk.batch());
     assert!(seen.client().seen.wild, "an acknowledgement");
+    assert_eq!((seen.client().counters.wild, seen.server().counters.wild), (1, 0), "it speaks of the client's data");
     assert_eq!((seen.client().una, seen.client().snd_max, seen.samples().len()), (1000, 1000, 1));
+}
+
+#[test]
+fn every_wild_field_counts() {
+    let far = 1 << 30;
+    let mut talk = Talk::open();
+    talk.sends(20 * MS, 0, 3000).sends(21 * MS, far + 3001, 1000).acks(30 * MS, -far).acks(31 * MS, 1 << 31);
+    talk.sacks(32 * MS, 0, &[(1000, 2000), (far + 3001, far + 4001), (-far, 1 - far)]);
+    talk.says(Ends::default().client(40 * MS).seq(-far).flags(ACK | TcpFlags::FIN));
+    let seen = record(&talk.batch());
+    assert_eq!(seen.client().counters.wild, 6, "data, two acknowledgements, two SACK blocks and a FIN");
+    assert!(seen.client().seen.wild && !seen.server().seen.wild);
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl Collector {
         totals.offloaded += u64::from(row.offloaded);
         totals.one_sided += u64::from(row.one_sided);
         totals.midstream += u64::from(row.midstream);
-        totals.wild += flag("wild_seq");
+        totals.wild += u64::from(row.from_initiator.wild) + u64::from(row.from_responder.wild);
         totals.records_forgotten += flag("records_forgotten");
         totals.duplicates += u64::from(row.from_initiator.capture_duplicates) + u64::from(row.from_responder.capture_duplicates);
         totals.acked_unseen += row.acknowledged_unseen;
