@@ -66,6 +66,13 @@ return [...document.querySelectorAll(".plot")].filter((place) => {
 }).map((place) => place.parentElement.ariaLabel);
 """
 
+# Charts that leave more than three lines of their place empty.
+HOLLOW = """
+return [...document.querySelectorAll(".plot")]
+  .filter((place) => place.getBoundingClientRect().height > place.querySelector("svg").getBoundingClientRect().height + 48)
+  .map((place) => place.closest("[role=img]").ariaLabel);
+"""
+
 
 def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(viewer: Viewer, page_file: Path) -> None:
     viewer.show(page_file)
@@ -73,6 +80,7 @@ def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(viewer:
     assert viewer.run("return document.querySelectorAll('.plot').length") >= 30
     assert viewer.run("return [...document.querySelectorAll('.plot')].filter((place) => !place.querySelector('svg path')).length") == 0
     assert viewer.run(CUT_OFF) == []
+    assert viewer.run(HOLLOW) == []
     named = viewer.run("return [...document.querySelectorAll('.plot')].map((place) => place.closest('[role=img]').ariaLabel)")
     assert all(len(name) > 20 for name in named)
     assert viewer.console() == []
