@@ -27,26 +27,27 @@ use crate::logscale::Octave;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HaarEnergy {
     start: Option<i64>,
-    levels: Vec<Level>,
+    levels: Vec<HaarLevel>,
 }
 
-/// The blocks of 2^level bins: which were seen whole, and those that still lack their neighbour.
+/// The blocks of 2ⁿ bins, n from 0: which were seen whole, and those that still lack their neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Level {
-    /// Numbers of the blocks seen, from `low` up to but without `high`.
-    low: i64,
-    high: i64,
-    /// Block `low`, if its left neighbour belongs to an earlier stretch.
-    left: Option<u64>,
-    /// Block `high − 1`, if its right neighbour has yet to come.
-    right: Option<u64>,
-    /// Pairs of blocks compared: coefficients of octave level + 1.
-    pairs: u64,
-    /// The squares of their differences.
-    squares: u128,
+pub struct HaarLevel {
+    /// The number of the first block seen; block k holds bins k·2ⁿ to (k + 1)·2ⁿ − 1.
+    pub low: i64,
+    /// The number of the block behind the last one seen.
+    pub high: i64,
+    /// The sum of block `low`, if its left neighbour belongs to an earlier stretch.
+    pub left: Option<u64>,
+    /// The sum of block `high − 1`, if its right neighbour has yet to come.
+    pub right: Option<u64>,
+    /// Pairs of blocks compared: coefficients of octave n + 1.
+    pub pairs: u64,
+    /// The squared differences of their sums, 2ⁿ⁺¹ times the squares of the coefficients.
+    pub squares: u128,
 }
 
-impl Level {
+impl HaarLevel {
     const fn beginning(at: i64) -> Self {
         Self { low: at, high: at, left: None, right: None, pairs: 0, squares: 0 }
     }
@@ -135,13 +136,13 @@ impl HaarEnergy {
 
     /// The level of that number, which begins with its first block.
     #[inline]
-    fn level(&mut self, number: usize) -> &mut Level {
+    fn level(&mut self, number: usize) -> &mut HaarLevel {
         if number == self.levels.len() {
             let low = match self.levels.last() {
                 None => self.start.unwrap_or(0),
                 Some(below) => (below.low >> 1) + (below.low & 1),
             };
-            self.levels.push(Level::beginning(low));
+            self.levels.push(HaarLevel::beginning(low));
         }
         &mut self.levels[number]
     }
@@ -157,7 +158,7 @@ impl HaarEnergy {
     #[expect(clippy::cast_precision_loss, reason = "from here on a mean is a float; 53 bits of it are right")]
     pub fn octaves(&self) -> Vec<Octave> {
         let numbered = (1_u16..).zip(self.levels.iter().filter(|level| level.pairs > 0));
-        let octave = |(number, level): (u16, &Level)| Octave {
+        let octave = |(number, level): (u16, &HaarLevel)| Octave {
             octave: u32::from(number),
             count: level.pairs,
             mean_square: level.squares as f64 / 2_f64.powi(i32::from(number)) / level.pairs as f64,
@@ -165,9 +166,9 @@ impl HaarEnergy {
         numbered.map(octave).collect()
     }
 
-    /// Per octave the number of coefficients and Σ(left − right)² of the sums of blocks: exact, for comparing results.
-    pub fn exact(&self) -> Vec<(u64, u128)> {
-        self.levels.iter().map(|level| (level.pairs, level.squares)).collect()
+    /// What is kept, exactly: blocks of 1, 2, 4, … bins.
+    pub fn levels(&self) -> &[HaarLevel] {
+        &self.levels
     }
 }
 
@@ -213,7 +214,7 @@ impl MergeableSink for HaarEnergy {
     }
 }
 
-impl Level {
+impl HaarLevel {
     /// Appends `carried`, the block that the seam completed, and then all of `after`. Returns the sum of the pair across the seam.
     fn join(&mut self, carried: Option<u64>, after: Option<&Self>) -> Option<u64> {
         let mut sum = None;

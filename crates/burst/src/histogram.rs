@@ -9,13 +9,19 @@ const FINENESS: u32 = 7;
 const PER_OCTAVE: u64 = 1 << FINENESS;
 
 /// How often which value was seen.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
     count: u64,
     sum: u128,
     least: u64,
     most: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Histogram {

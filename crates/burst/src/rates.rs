@@ -4,7 +4,7 @@
 //! under-state that of a sliding window of the same width, at most by half, and never over-states it. The bins at both ends count
 //! in full width, though the capture may hold only part of them.
 
-use crate::bins::{Bin, BinSink, Binned, Binning, Counted, BinGrid, MergeableSink, silence_between};
+use crate::bins::{Bin, BinGrid, BinSink, Binned, Binning, Counted, MergeableSink, silence_between};
 use crate::{BurstError, Packets};
 use trustbed_units::{Ns, Span};
 
