@@ -13,7 +13,7 @@
 //! peak(q) = max(q + shift, floor). Two such functions after one another are one again, so stretches can be measured in any order, on any
 //! core, and joined: [`Chunk`]. All of it in whole numbers; [`Server`] is the slow twin, one packet at a time.
 
-use std::ops::{Add, Mul, Sub};
+use std::ops::{Add, Div, Mul, Sub};
 
 use trustbed_units::Ns;
 
@@ -22,7 +22,7 @@ use crate::{Backlog, Drain, Packets};
 /// As many packets are measured at once where their sums fit into 64 bits.
 const BLOCK: usize = 4096;
 /// Sums up to here cannot overflow when two of them are added or subtracted.
-const ROOM: u128 = 1 << 61;
+pub(crate) const ROOM: u128 = 1 << 61;
 
 /// What a stretch of traffic does to the backlog q in front of it, in units of the link ([`Drain`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -230,19 +230,29 @@ pub(crate) fn measure(link: Drain, before: i64, block: Packets<'_>, effect: &mut
 }
 
 /// Whole numbers that the walk can be done in.
-trait Units: Copy + Ord + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + From<i64> + Into<i128> {
+pub(crate) trait Units:
+    Copy + Ord + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + From<i64> + Into<i128>
+{
+    /// The number, or the nearest one there is.
+    fn saturating_from(wide: i128) -> Self;
     const ZERO: Self;
     const LEAST: Self;
     const MOST: Self;
 }
 
 impl Units for i64 {
+    fn saturating_from(wide: i128) -> Self {
+        Self::try_from(wide).unwrap_or(if wide < 0 { Self::MIN } else { Self::MAX })
+    }
     const ZERO: Self = 0;
     const LEAST: Self = Self::MIN;
     const MOST: Self = Self::MAX;
 }
 
 impl Units for i128 {
+    fn saturating_from(wide: i128) -> Self {
+        wide
+    }
     const ZERO: Self = 0;
     const LEAST: Self = Self::MIN;
     const MOST: Self = Self::MAX;

@@ -102,9 +102,19 @@ impl Backlog {
         if self.units == 0 { 0.0 } else { self.bytes() * 8.0 / link.bits_per_second() }
     }
 
+    /// Exactly, as a numerator and a denominator that need not be in lowest terms.
+    pub const fn fraction(self) -> (u128, u64) {
+        (self.units, self.per_byte)
+    }
+
     /// Whether nothing waits.
     pub const fn is_zero(self) -> bool {
         self.units == 0
+    }
+
+    /// Another number of this backlog's units, in bytes.
+    pub(crate) fn in_bytes(self, units: u128) -> f64 {
+        Self { units, ..self }.bytes()
     }
 
     /// In units of a link with the same unit, or nearest above it: a backlog carried into a measurement must not shrink.
