@@ -75,6 +75,7 @@ fn median(seconds: &mut [f64]) -> f64 {
     seconds[seconds.len() / 2]
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "as the others")]
 fn sum(packets: Packets<'_>) -> Result<u64, BurstError> {
     let times = packets.times().iter().fold(0_i64, |sum, &time| sum.wrapping_add(time));
     Ok(times.cast_unsigned().wrapping_add(packets.bytes()))

@@ -76,6 +76,15 @@ pub struct Bin {
     pub amount: u64,
 }
 
+/// Neighbouring bins that hold no packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Silence {
+    /// The number of the first one.
+    pub from: i64,
+    /// How many.
+    pub count: u64,
+}
+
 /// Something that looks at one bin after the other, without a hole: every bin comes in exactly one of the two calls.
 pub trait BinSink {
     /// The next bin, which holds at least one packet (possibly of length 0).
@@ -130,6 +139,7 @@ struct Seen {
     last: Bin,
     earliest: Ns,
     latest: Ns,
+    silence: Silence,
 }
 
 /// The result of [`Binning::finish`].
@@ -145,6 +155,9 @@ pub struct Binned<S> {
     pub sink: S,
     /// The bin of the last packet, of which the capture may have missed the end; `None` if that is `first`.
     pub last: Option<Bin>,
+    /// The longest silence, the first of equal ones. One that makes up most of the capture (a clock that jumped, two captures in one
+    /// file) makes up most of every energy too: its bins count as bins without traffic.
+    pub longest_silence: Option<Silence>,
 }
 
 impl<S: BinSink> Binning<S> {
@@ -172,7 +185,10 @@ impl<S: BinSink> Binning<S> {
             return Ok(());
         };
         let mut seen = match self.seen {
-            None => Seen { first: None, last: Bin { index: self.grid.index(earliest), amount: 0 }, earliest, latest },
+            None => {
+                let last = Bin { index: self.grid.index(earliest), amount: 0 };
+                Seen { first: None, last, earliest, latest, silence: Silence::default() }
+            }
             Some(seen) => Seen { latest, ..in_order(seen, earliest)? },
         };
         match self.counted {
@@ -217,7 +233,8 @@ impl<S: BinSink> Binning<S> {
             Some(Seen { first: None, last, .. }) => (Some(last), None),
             Some(Seen { first, last, .. }) => (first, Some(last)),
         };
-        Binned { grid: self.grid, counted: self.counted, first, sink: self.sink, last }
+        let longest_silence = self.seen.map(|seen| seen.silence).filter(|silence| silence.count > 0);
+        Binned { grid: self.grid, counted: self.counted, first, sink: self.sink, last, longest_silence }
     }
 }
 
@@ -247,6 +264,7 @@ impl<S: MergeableSink> Binning<S> {
             // The bin at the seam is complete; the silence behind it was already told to the later sink.
             close(&mut sink, &mut seen, after.last);
             sink.append(later.sink);
+            seen.silence = longer(seen.silence, after.silence);
         }
         Ok(Self { sink, seen: Some(seen), ..self })
     }
@@ -254,9 +272,14 @@ impl<S: MergeableSink> Binning<S> {
 
 /// A later bin begins: the one that was open has everything.
 fn turn(sink: &mut impl BinSink, seen: &mut Seen, next: Bin) {
-    let before = seen.last.index;
+    let silence = Silence::between(seen.last.index, next.index);
     close(sink, seen, next);
-    silence_between(sink, before, next.index);
+    seen.silence = longer(seen.silence, silence);
+    silence.tell(sink);
+}
+
+fn longer(earlier: Silence, later: Silence) -> Silence {
+    if later.count > earlier.count { later } else { earlier }
 }
 
 /// Puts the open bin where it belongs, and opens another.
@@ -273,10 +296,16 @@ fn in_order(seen: Seen, time: Ns) -> Result<Seen, BurstError> {
     if time < seen.latest { Err(BurstError::Overlap { end: seen.latest, start: time }) } else { Ok(seen) }
 }
 
-/// Tells a sink of the bins strictly between two.
-pub(crate) fn silence_between(sink: &mut impl BinSink, before: i64, after: i64) {
-    let count = after.wrapping_sub(before).cast_unsigned().saturating_sub(1);
-    if count > 0 {
-        sink.silence(before + 1, count);
+impl Silence {
+    /// The bins strictly between two.
+    pub(crate) const fn between(before: i64, after: i64) -> Self {
+        Self { from: before.wrapping_add(1), count: after.wrapping_sub(before).cast_unsigned().saturating_sub(1) }
+    }
+
+    /// Tells a sink of it, if there are any.
+    pub(crate) fn tell(self, sink: &mut impl BinSink) {
+        if self.count > 0 {
+            sink.silence(self.from, self.count);
+        }
     }
 }

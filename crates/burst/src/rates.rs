@@ -4,7 +4,7 @@
 //! under-state that of a sliding window of the same width, at most by half, and never over-states it. The bins at both ends count
 //! in full width, though the capture may hold only part of them.
 
-use crate::bins::{Bin, BinGrid, BinSink, Binned, Binning, Counted, MergeableSink, silence_between};
+use crate::bins::{Bin, BinGrid, BinSink, Binned, Binning, Counted, MergeableSink, Silence};
 use crate::{BurstError, Packets};
 use trustbed_units::{Ns, Span};
 
@@ -125,8 +125,8 @@ impl RateOverTime {
     pub fn runs(&self) -> impl Iterator<Item = Run> {
         let mut before = self.bins.first().map_or(0, |bin| bin.index.wrapping_sub(1));
         self.bins.iter().flat_map(move |bin| {
-            let silent = bin.index.wrapping_sub(before).cast_unsigned().wrapping_sub(1);
-            let silence = (silent > 0).then(|| Run { start: self.grid.start(before.wrapping_add(1)), bins: silent, amount: 0 });
+            let gap = Silence::between(before, bin.index);
+            let silence = (gap.count > 0).then(|| Run { start: self.grid.start(gap.from), bins: gap.count, amount: 0 });
             before = bin.index;
             silence.into_iter().chain([Run { start: self.grid.start(bin.index), bins: 1, amount: bin.amount }])
         })
@@ -143,7 +143,7 @@ impl RateOverTime {
         let Some((first, rest)) = self.bins.split_first() else { return };
         let mut before = first.index;
         for (place, bin) in rest.iter().enumerate() {
-            silence_between(sink, before, bin.index);
+            Silence::between(before, bin.index).tell(sink);
             if place + 1 < rest.len() {
                 sink.bin(*bin);
             }

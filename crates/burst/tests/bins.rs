@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use random::{Random, pieces};
 use trustbed_burst::{
-    Bin, BinGrid, BinSink, Binned, Binning, BurstError, Counted, HaarEnergy, MergeableSink, Packets, Pyramid, RateSeries, Wavelet,
+    Bin, BinGrid, BinSink, Binned, Binning, BurstError, Counted, HaarEnergy, MergeableSink, Packets, Pyramid, RateSeries, Silence, Wavelet,
 };
 use trustbed_units::{Ns, Span};
 
@@ -70,6 +70,10 @@ fn equals_a_division_per_packet() {
             let found = binned(&times, &lengths, counted, Told::default());
             let all: Vec<Bin> = found.first.into_iter().chain(found.sink.bins).chain(found.last).collect();
             assert_eq!(all, plainly(&times, &lengths, counted));
+            let longest = all.windows(2).map(|pair| pair[1].index - pair[0].index - 1).max().filter(|count| *count > 0);
+            let at = all.windows(2).find(|pair| Some(pair[1].index - pair[0].index - 1) == longest).map(|pair| pair[0].index + 1);
+            let expected = at.zip(longest).map(|(from, count)| Silence { from, count: count.unsigned_abs() });
+            assert_eq!(found.longest_silence, expected);
             assert_eq!(found.sink.next.is_some(), all.len() > 2 || all.len() == 2 && all[1].index > all[0].index + 1);
         }
     }
