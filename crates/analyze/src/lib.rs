@@ -3,6 +3,7 @@
 
 mod achievable;
 mod bins;
+mod connection_row;
 mod delivery;
 mod distribution;
 mod elsewhere;
@@ -19,9 +20,11 @@ mod stalls;
 mod stretch;
 mod summary;
 mod transfer;
+mod transfer_row;
 mod window;
 
 pub use achievable::{Path, window_bound};
+pub use connection_row::ConnectionRow;
 pub use delivery::{Delivery, Rates};
 pub use distribution::Distribution;
 pub use elsewhere::{Elsewhere, SenderClock};
@@ -36,6 +39,6 @@ pub use sender::{Category, Pause, SenderView, Sent, Turn};
 pub use series::{Point, Series, Thinned};
 pub use stalls::{HostStall, host_overlap, host_stalls};
 pub use stretch::{Drawn, Step, Stretch, Stretches, Stroke};
-pub use summary::{Charts, ConnectionRow, Times, Trail, TransferRow};
 pub use transfer::{Refused, Transfer};
+pub use transfer_row::{Charts, Times, Trail, TransferRow};
 pub use window::WindowTime;

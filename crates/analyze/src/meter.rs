@@ -4,8 +4,9 @@ use trustbed_flow::{Ack, Connection, Observer, Retransmission, Segment, Sight};
 use trustbed_units::Span;
 
 use crate::Transfer;
+use crate::connection_row::ConnectionRow;
 use crate::samples::Samples;
-use crate::summary::{ConnectionRow, Trail, TransferRow};
+use crate::transfer_row::{Trail, TransferRow};
 
 /// What somebody who asks for an analysis knows or wants.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

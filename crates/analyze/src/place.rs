@@ -21,7 +21,7 @@ pub enum Place {
 }
 
 /// Where the capture was taken, seen from one transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum At {
     /// Beside the sender of the data.
     Sender,
@@ -30,11 +30,12 @@ pub enum At {
     /// Between the two.
     Middle,
     /// It cannot be told.
+    #[default]
     Unknown,
 }
 
 /// How the place is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum PlaceFrom {
     /// Somebody said so.
     Given,
@@ -43,6 +44,7 @@ pub enum PlaceFrom {
     /// From how soon each side's answers follow.
     Answers,
     /// It is not.
+    #[default]
     Nothing,
 }
 

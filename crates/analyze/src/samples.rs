@@ -6,7 +6,7 @@ use trustbed_units::{Ns, Span};
 use crate::Category;
 
 /// Which transfer a row belongs to: the connection, and whether its initiator sent the data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TransferId {
     /// Index of the connection's first packet.
     pub connection: u64,

@@ -6,7 +6,7 @@
 
 use trustbed_units::{Ns, Span};
 
-use crate::summary::Trail;
+use crate::transfer_row::Trail;
 use crate::{Pause, TransferId};
 
 /// A host stood still.

@@ -1,249 +1,12 @@
-//! Rows: what a connection and a transfer amount to when they are over. All times are nanoseconds, all rates bytes per
-//! second; `None` is unknown, never zero. `trustbed-record` says what each column means.
+//! Summing a transfer up: from what was measured to the columns of its row.
 
-use trustbed_flow::{Connection, Counters, State};
-use trustbed_units::{Ns, Span};
+use trustbed_flow::Connection;
+use trustbed_units::Span;
 
-use crate::place::{At, Location, PlaceFrom};
-use crate::samples::TransferId;
+use crate::place::{At, Location};
 use crate::series::Series;
-use crate::transfer::USUAL;
-use crate::{Options, Path, Pause, Place, SenderView, Silence, Transfer};
-
-/// One connection.
-#[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, clippy::struct_excessive_bools, reason = "each field is a column, described in trustbed-record")]
-pub struct ConnectionRow {
-    pub connection: u64,
-    pub protocol: u8,
-    pub initiator: ([u8; 16], u16),
-    pub responder: ([u8; 16], u16),
-    pub ipv6: bool,
-    pub start: Ns,
-    pub last: Ns,
-    pub state: State,
-    pub evicted: bool,
-    pub midstream: bool,
-    pub from_initiator: Counters,
-    pub from_responder: Counters,
-    pub packets_after_close: u32,
-    pub location: Location,
-    pub handshake_rtt: Option<Span>,
-    pub acknowledged_unseen: u64,
-    pub one_sided: bool,
-    pub offloaded: bool,
-    pub flags: Vec<&'static str>,
-}
-
-impl ConnectionRow {
-    pub(crate) fn of<T>(connection: &Connection<T>, options: Options, evicted: bool) -> Self {
-        let first = connection.initiator_direction();
-        let (own, other) = (&connection.streams[first], &connection.streams[1 - first]);
-        let mut location = Location::of(connection);
-        if let Some(at) = options.at {
-            let larger_by_initiator = own.counters.unique >= other.counters.unique;
-            location.from = PlaceFrom::Given;
-            location.place = match (at, larger_by_initiator) {
-                (At::Sender, true) | (At::Receiver, false) => Place::Initiator,
-                (At::Sender, false) | (At::Receiver, true) => Place::Responder,
-                (At::Middle, _) => Place::Middle,
-                (At::Unknown, _) => Place::Unknown,
-            };
-        }
-        let handshake = &connection.handshake;
-        let handshake_rtt = handshake.to_responder().zip(handshake.to_initiator()).map(|(there, back)| there + back);
-        Self {
-            connection: connection.first_index,
-            protocol: connection.key.protocol,
-            initiator: connection.key.source(first),
-            responder: connection.key.source(1 - first),
-            ipv6: connection.ipv6,
-            start: connection.start,
-            last: connection.last,
-            state: connection.state,
-            evicted,
-            midstream: connection.flags.midstream,
-            from_initiator: own.counters,
-            from_responder: other.counters,
-            packets_after_close: connection.packets_after_close,
-            location,
-            handshake_rtt,
-            acknowledged_unseen: own.acknowledged_unseen() + other.acknowledged_unseen(),
-            one_sided: connection.key.protocol == 6 && (own.counters.packets == 0 || other.counters.packets == 0),
-            offloaded: own.seen.offloaded || other.seen.offloaded,
-            flags: flags_of(connection),
-        }
-    }
-}
-
-fn flags_of<T>(connection: &Connection<T>) -> Vec<&'static str> {
-    let [low, high] = &connection.streams;
-    let flags = connection.flags;
-    let either = |test: fn(&trustbed_flow::Seen) -> bool| test(&low.seen) || test(&high.seen);
-    let all = [
-        (flags.midstream, "midstream"),
-        (flags.simultaneous_open, "simultaneous_open"),
-        (flags.stray_syn, "stray_syn"),
-        (flags.stray_reset, "stray_rst"),
-        (flags.clock_step, "clock_step"),
-        (flags.inner, "inner"),
-        (flags.snapped, "snapped"),
-        (flags.congestion_experienced, "congestion_experienced"),
-        (either(|s| s.offloaded), "offloaded"),
-        (either(|s| s.data_after_fin), "data_after_fin"),
-        (either(|s| s.fragmented), "fragmented"),
-        (either(|s| s.wild), "wild_seq"),
-    ];
-    all.into_iter().filter_map(|(set, name)| set.then_some(name)).collect()
-}
-
-/// One direction of a connection that carried payload.
-#[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, clippy::struct_excessive_bools, reason = "each field is a column, described in trustbed-record")]
-pub struct TransferRow {
-    pub id: TransferId,
-    pub source: ([u8; 16], u16),
-    pub destination: ([u8; 16], u16),
-    pub ipv6: bool,
-    pub at: At,
-    pub at_from: PlaceFrom,
-    pub start: Ns,
-    pub duration: Option<Span>,
-    pub counters: Counters,
-    pub segments_wire: u64,
-    pub zero_window_events: u32,
-    pub zero_window: Span,
-    pub acked_unseen: u64,
-    pub mss: u32,
-    pub packet_bytes: u32,
-    pub window_scale: Option<u8>,
-    pub window_estimated: bool,
-    pub timestamps: bool,
-    pub sack: bool,
-    pub offloaded: bool,
-    pub one_sided: bool,
-    pub midstream: bool,
-    pub clock_step: bool,
-    pub outstanding_max: Option<f64>,
-    pub outstanding_mean: Option<f64>,
-    pub window_min: Option<u32>,
-    pub window_max: Option<u32>,
-    pub rtt: Times,
-    pub rtt_base: Option<f64>,
-    pub rtt_mean: Option<f64>,
-    pub rtt_source: &'static str,
-    pub refused: crate::Refused,
-    pub delack_suspects: u32,
-    pub rtt_timestamp: Option<(u64, f64, f64)>,
-    pub echo: Times,
-    pub rto: Option<crate::RtoValues>,
-    pub rto_margin: Option<f64>,
-    pub spacing: Times,
-    pub spacing_estimated: bool,
-    pub oversize: Option<(f64, f64)>,
-    pub oversize_fraction: Option<f64>,
-    pub large: Option<f64>,
-    pub withheld: Option<(f64, f64)>,
-    pub withheld_fraction: Option<f64>,
-    pub withheld_threshold: Option<f64>,
-    pub window_wait: Option<(u64, i64)>,
-    pub recovery_wait: Option<(u64, i64)>,
-    pub held_by_network: Option<(u64, i64)>,
-    pub packet_period: Option<f64>,
-    pub trains: Option<(u64, u64, u32)>,
-    pub train_gaps: Option<(u64, i64)>,
-    pub deficit: Option<f64>,
-    pub deficit_explained: Option<f64>,
-    pub host_overlap: Option<f64>,
-    pub window_saturated: Option<f64>,
-    pub window_closed: Option<f64>,
-    pub rwnd_limited: Option<f64>,
-    pub throughput: Option<f64>,
-    pub bounds: [Option<f64>; 4],
-    pub rates: Option<crate::Rates>,
-    pub steadiness: Option<f64>,
-    pub pipe_full: Option<f64>,
-    pub capacity: Option<f64>,
-    pub capacity_source: Option<&'static str>,
-    pub loss_rate: Option<f64>,
-    pub loss_rate_genuine: Option<f64>,
-    pub loss_bytes: Option<f64>,
-    pub loss_events: u32,
-    pub loss_event_rate: Option<f64>,
-    pub loss_upstream: Option<f64>,
-    pub loss_downstream: Option<f64>,
-    pub loss_receiver: Option<f64>,
-    pub loss_persistence: Option<f64>,
-    pub app_limited_fraction: Option<f64>,
-    pub shares: Option<[f64; 5]>,
-    pub slow_start: Option<bool>,
-    pub too_short: bool,
-    pub outage: Span,
-    pub stall_gaps: Vec<Span>,
-    pub flags: Vec<&'static str>,
-    pub charts: Option<Box<Charts>>,
-}
-
-/// What a page draws of one transfer.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Charts {
-    /// Points over time.
-    pub series: Series,
-    /// Cumulative distributions in nanoseconds: RTT, spacing, response.
-    pub rtt: Vec<(f64, f64)>,
-    /// Of spacing.
-    pub spacing: Vec<(f64, f64)>,
-    /// Of response times.
-    pub response: Vec<(f64, f64)>,
-}
-
-/// A distribution of durations in nanoseconds, summarised.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-#[expect(missing_docs, reason = "the field's standard statistics")]
-pub struct Times {
-    pub count: u64,
-    pub min: Option<i64>,
-    pub mean: Option<f64>,
-    pub deviation: Option<f64>,
-    pub p50: Option<f64>,
-    pub p90: Option<f64>,
-    pub p99: Option<f64>,
-    pub max: Option<i64>,
-}
-
-impl Times {
-    fn of(d: &mut crate::Distribution) -> Self {
-        Self {
-            count: d.count(),
-            min: d.min(),
-            mean: d.mean(),
-            deviation: d.deviation(),
-            p50: d.quantile(0.5),
-            p90: d.quantile(0.9),
-            p99: d.quantile(0.99),
-            max: d.max(),
-        }
-    }
-}
-
-/// When a sender was active and silent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trail {
-    /// The sending host.
-    pub host: [u8; 16],
-    /// Whose data.
-    pub transfer: TransferId,
-    /// First data.
-    pub first: Ns,
-    /// Last new data.
-    pub last: Ns,
-    /// Silences of at least two seconds.
-    pub silences: Vec<Silence>,
-    /// Silences longer than the round-trip time, the longest ones.
-    pub pauses: Vec<Pause>,
-    /// Base round-trip time: pauses above it are oversize.
-    pub rtt_base: Option<Span>,
-}
+use crate::transfer_row::{Charts, Times, Trail, TransferRow};
+use crate::{Options, Path, SenderView, Transfer};
 
 /// A transfer of less than this many bytes is not judged.
 const LEAST_BYTES: u64 = 64_000;
@@ -310,8 +73,6 @@ impl TransferRow {
             source: connection.key.source(direction),
             destination: connection.key.source(1 - direction),
             ipv6: connection.ipv6,
-            at: At::Unknown,
-            at_from: PlaceFrom::Nothing,
             start: transfer.start,
             duration: end.map(|end| end - transfer.start),
             counters: stream.counters,
@@ -336,93 +97,8 @@ impl TransferRow {
             loss_events: transfer.losses.events,
             outage: Span(transfer.silences.outage),
             flags: transfer_flags(connection, direction),
-            ..Self::empty(transfer)
-        }
-    }
-
-    fn empty(transfer: &Transfer) -> Self {
-        Self {
-            id: transfer.id,
-            source: ([0; 16], 0),
-            destination: ([0; 16], 0),
-            ipv6: false,
-            at: At::Unknown,
-            at_from: PlaceFrom::Nothing,
-            start: transfer.start,
-            duration: None,
-            counters: Counters::default(),
-            segments_wire: 0,
-            zero_window_events: 0,
-            zero_window: Span::ZERO,
-            acked_unseen: 0,
-            mss: USUAL,
-            packet_bytes: USUAL,
-            window_scale: None,
-            window_estimated: false,
-            timestamps: false,
-            sack: false,
-            offloaded: false,
-            one_sided: false,
-            midstream: false,
-            clock_step: false,
-            outstanding_max: None,
-            outstanding_mean: None,
-            window_min: None,
-            window_max: None,
-            rtt: Times::default(),
-            rtt_base: None,
-            rtt_mean: None,
             rtt_source: "none",
-            refused: crate::Refused::default(),
-            delack_suspects: 0,
-            rtt_timestamp: None,
-            echo: Times::default(),
-            rto: None,
-            rto_margin: None,
-            spacing: Times::default(),
-            spacing_estimated: false,
-            oversize: None,
-            oversize_fraction: None,
-            large: None,
-            withheld: None,
-            withheld_fraction: None,
-            withheld_threshold: None,
-            window_wait: None,
-            recovery_wait: None,
-            held_by_network: None,
-            packet_period: None,
-            trains: None,
-            train_gaps: None,
-            deficit: None,
-            deficit_explained: None,
-            host_overlap: None,
-            window_saturated: None,
-            window_closed: None,
-            rwnd_limited: None,
-            throughput: None,
-            bounds: [None; 4],
-            rates: None,
-            steadiness: None,
-            pipe_full: None,
-            capacity: None,
-            capacity_source: None,
-            loss_rate: None,
-            loss_rate_genuine: None,
-            loss_bytes: None,
-            loss_events: 0,
-            loss_event_rate: None,
-            loss_upstream: None,
-            loss_downstream: None,
-            loss_receiver: None,
-            loss_persistence: None,
-            app_limited_fraction: None,
-            shares: None,
-            slow_start: None,
-            too_short: false,
-            outage: Span::ZERO,
-            stall_gaps: Vec::new(),
-            flags: Vec::new(),
-            charts: None,
+            ..Self::default()
         }
     }
 
@@ -619,5 +295,20 @@ fn charts(series: Series, transfer: &mut Transfer) -> Charts {
         rtt: transfer.rtt.cumulative(POINTS),
         spacing: transfer.near.spacing.cumulative(POINTS),
         response: transfer.near.response.cumulative(POINTS),
+    }
+}
+
+impl Times {
+    fn of(d: &mut crate::Distribution) -> Self {
+        Self {
+            count: d.count(),
+            min: d.min(),
+            mean: d.mean(),
+            deviation: d.deviation(),
+            p50: d.quantile(0.5),
+            p90: d.quantile(0.9),
+            p99: d.quantile(0.99),
+            max: d.max(),
+        }
     }
 }
