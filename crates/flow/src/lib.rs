@@ -3,6 +3,8 @@
 //!
 //! A [`Table`] takes packets in capture order and drives an [`Observer`], which measures. The table itself measures
 //! nothing over time beyond what classification needs; its bias: what the capture did not hold is never guessed.
+//!
+//! Apart from that, [`Unsegment`] cuts the super-packets of offload into the frames that were on the wire.
 
 mod connection;
 mod echo;
@@ -13,6 +15,7 @@ mod records;
 mod recovery;
 mod stream;
 mod table;
+mod unsegment;
 
 pub use connection::{Connection, Flags, Handshake, Sight, State};
 pub use echo::Echo;
@@ -23,3 +26,4 @@ pub use records::{Record, Records};
 pub use recovery::{Recovery, Retransmission};
 pub use stream::{Ack, Cause, Class, Counters, RttOutcome, Seen, Segment, Stream};
 pub use table::{Limits, Observer, Table, TableFacts};
+pub use unsegment::{Spacing, Unsegment, UnsegmentFacts, Way};
