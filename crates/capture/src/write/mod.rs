@@ -109,11 +109,20 @@ pub struct Writer {
     /// Whole blocks that are not in the file yet.
     buffer: Vec<u8>,
     interfaces: u16,
-    /// Bytes and frames in the file.
-    bytes: u64,
-    frames: u64,
+    /// What is in the file.
+    end: Mark,
+    /// Where the file can be cut so that at least [`SPARE`] bytes become free: the second mark lies so far before the
+    /// first one.
+    marks: [Mark; 2],
     state: State,
     left_out: u64,
+}
+
+/// A place in the file where a block ends, and the frames before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Mark {
+    bytes: u64,
+    frames: u64,
 }
 
 /// Whether blocks can be appended.
@@ -128,7 +137,7 @@ enum State {
 
 impl fmt::Debug for Writer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Writer").field("name", &self.name).field("frames", &self.frames).finish_non_exhaustive()
+        formatter.debug_struct("Writer").field("name", &self.name).field("frames", &self.end.frames).finish_non_exhaustive()
     }
 }
 
@@ -155,9 +164,11 @@ impl Writer {
 
     fn begin(name: String, target: Box<dyn Target>, application: &str) -> Result<Self, WriteError> {
         let buffer = Vec::with_capacity(BUFFER_LENGTH + BUFFER_LENGTH / 4);
-        let mut writer = Self { name, target, buffer, interfaces: 0, bytes: 0, frames: 0, state: State::Sound, left_out: 0 };
+        let (end, marks) = (Mark::default(), [Mark::default(); 2]);
+        let mut writer = Self { name, target, buffer, interfaces: 0, end, marks, state: State::Sound, left_out: 0 };
         blocks::section(&mut writer.buffer, application);
         writer.flush()?;
+        writer.marks = [writer.end; 2];
         Ok(writer)
     }
 
@@ -176,6 +187,8 @@ impl Writer {
         self.interfaces += 1;
         blocks::interface(&mut self.buffer, description);
         self.flush()?;
+        // Without its description, no frame of the interface could be read.
+        self.marks = [self.end; 2];
         Ok(number)
     }
 
@@ -210,12 +223,17 @@ impl Writer {
     /// When the interface was not described before.
     pub fn statistics(&mut self, interface: u16, counters: &Counters) -> Result<(), WriteError> {
         assert!(interface < self.interfaces, "the interface was not described");
-        blocks::statistics(&mut self.buffer, interface, counters);
-        match self.state {
-            State::Sound => self.flush(),
-            State::Cut => self.drain(0).or(Ok(())),
-            State::Severed => Ok(()),
+        let mut failure = None;
+        if self.state == State::Sound {
+            blocks::statistics(&mut self.buffer, interface, counters);
+            failure = self.drain().err();
         }
+        if self.state == State::Cut {
+            // The failure is known; whether there was room for this shows in the file.
+            blocks::statistics(&mut self.buffer, interface, counters);
+            let _ = self.drain();
+        }
+        failure.map_or(Ok(()), Err)
     }
 
     /// Brings the file up to date: everything given so far is in it afterwards.
@@ -225,7 +243,7 @@ impl Writer {
     /// [`WriteError::Write`], as [`Writer::frame`].
     pub fn flush(&mut self) -> Result<(), WriteError> {
         if self.state == State::Sound {
-            return self.drain(SPARE);
+            return self.drain();
         }
         self.buffer.clear();
         Ok(())
@@ -239,40 +257,49 @@ impl Writer {
     /// again: [`Written`] tells of it.
     pub fn finish(mut self) -> Result<Written, WriteError> {
         self.flush()?;
-        let Self { frames, bytes, left_out: frames_left_out, .. } = self;
+        let Self { end: Mark { bytes, frames }, left_out: frames_left_out, .. } = self;
         Ok(Written { frames, bytes, frames_left_out, complete: self.state == State::Sound })
     }
 
-    /// Writes the buffer; if that fails, keeps the whole blocks among what was written but for the last `spare` bytes.
-    fn drain(&mut self, spare: usize) -> Result<(), WriteError> {
+    /// Writes the buffer.
+    fn drain(&mut self) -> Result<(), WriteError> {
         let mut written = 0;
-        let failure = loop {
-            if written == self.buffer.len() {
-                break None;
-            }
+        while written < self.buffer.len() {
             match self.target.write(&self.buffer[written..]) {
-                Ok(0) => break Some(io::Error::from(io::ErrorKind::WriteZero)),
+                Ok(0) => return Err(self.on_failure(written, io::Error::from(io::ErrorKind::WriteZero))),
                 Ok(more) => written += more,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => break Some(error),
+                Err(error) => return Err(self.on_failure(written, error)),
             }
-        };
-        let given = blocks::whole(&self.buffer, self.buffer.len()).1;
-        let Some(source) = failure else {
-            self.frames += given;
-            self.bytes += written as u64;
-            self.buffer.clear();
-            return Ok(());
-        };
-        let (end, whole) = blocks::whole(&self.buffer, written.saturating_sub(spare));
-        let cut = self.target.cut(self.bytes + end as u64);
-        let (kept, frames) = if cut { (end, whole) } else { (written, blocks::whole(&self.buffer, written).1) };
-        self.state = if cut { State::Cut } else { State::Severed };
-        self.bytes += kept as u64;
-        self.frames += frames;
-        self.left_out += given - frames;
+        }
+        self.end = self.after(written);
         self.buffer.clear();
-        Err(WriteError::Write { name: self.name.clone(), frames_kept: self.frames, bytes_kept: self.bytes, source })
+        if self.end.bytes - self.marks[0].bytes >= SPARE as u64 {
+            self.marks = [self.end, self.marks[0]];
+        }
+        Ok(())
+    }
+
+    /// The end of the last whole block among the first `written` bytes of the buffer.
+    fn after(&self, written: usize) -> Mark {
+        let (bytes, frames) = blocks::whole(&self.buffer, written);
+        Mark { bytes: self.end.bytes + bytes as u64, frames: self.end.frames + frames }
+    }
+
+    /// Writing failed behind a part of the buffer: keeps whole blocks, and gives up so much that the counters still fit.
+    fn on_failure(&mut self, written: usize, source: io::Error) -> WriteError {
+        let given = self.after(self.buffer.len()).frames;
+        let reached = self.end.bytes + written as u64;
+        let spared = reached.saturating_sub(SPARE as u64);
+        let places = [self.after(written.saturating_sub(SPARE)), self.end, self.marks[0], self.marks[1]];
+        let place = places.into_iter().find(|place| place.bytes <= spared).unwrap_or(self.marks[1]);
+        self.state = if self.target.cut(place.bytes) { State::Cut } else { State::Severed };
+        self.end = if self.state == State::Cut { place } else { Mark { bytes: reached, ..self.after(written) } };
+        self.marks = [self.end; 2];
+        self.left_out += given - self.end.frames;
+        self.buffer.clear();
+        let Mark { bytes: bytes_kept, frames: frames_kept } = self.end;
+        WriteError::Write { name: self.name.clone(), frames_kept, bytes_kept, source }
     }
 }
 

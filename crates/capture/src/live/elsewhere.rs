@@ -1,0 +1,46 @@
+//! Live capture where there is no packet ring: it says so.
+
+use std::convert::Infallible;
+
+use trustbed_units::Span;
+
+use super::{LiveError, LiveFacts, LiveOptions, Statistics};
+use crate::frame::Frame;
+
+/// A capture of an interface, which needs Linux.
+#[derive(Debug)]
+pub struct Live(Infallible);
+
+impl Live {
+    /// Captures from an interface.
+    ///
+    /// # Errors
+    ///
+    /// Always [`LiveError::NotLinux`] on this system.
+    pub fn open(name: &str, _options: LiveOptions) -> Result<Self, LiveError> {
+        Err(LiveError::NotLinux { name: name.to_owned() })
+    }
+
+    /// Shows frames.
+    ///
+    /// # Errors
+    ///
+    /// As on Linux.
+    pub fn frames(&mut self, _limit: usize, _timeout: Span, _see: impl FnMut(&Frame<'_>)) -> Result<usize, LiveError> {
+        match self.0 {}
+    }
+
+    /// What was counted so far.
+    ///
+    /// # Errors
+    ///
+    /// As on Linux.
+    pub fn statistics(&mut self) -> Result<Statistics, LiveError> {
+        match self.0 {}
+    }
+
+    /// What is known about the interface and the capture.
+    pub fn facts(&self) -> LiveFacts {
+        match self.0 {}
+    }
+}
