@@ -11,7 +11,7 @@ from trustbed.diagnose import CAUSES, FLAGS, TOO_SHORT, VERDICTS, Cause, Diagnos
 from trustbed.diagnose.confidence import CONFIDENCE
 from trustbed.diagnose.rules import RULES
 from trustbed.diagnose.verdicts import IMPOSSIBLE_RATE, VERDICT_OF, WHAT, headline
-from trustbed.diagnose.wording import NEXT_STEP
+from trustbed.diagnose.wording import BEFORE_USE, NEXT_STEP, next_step_of
 
 
 def test_the_lists_are_complete() -> None:
@@ -25,6 +25,14 @@ def test_the_lists_are_complete() -> None:
 def test_headlines_are_short(cause: Cause, verdict: Verdict) -> None:
     assert 10 < len(headline(cause, verdict)) <= 60
     assert len(IMPOSSIBLE_RATE) <= 60
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_nobody_is_told_to_use_a_number_that_is_not_trusted(cause: Cause, verdict: Verdict) -> None:
+    step = next_step_of(cause, verdict)
+    assert step in (NEXT_STEP[cause], BEFORE_USE)
+    assert step.startswith("use the number") == (verdict == "trust" and NEXT_STEP[cause].startswith("use the number"))
 
 
 def reasons(evidence: Evidence, **changes: Any) -> tuple[str, ...]:  # noqa: ANN401 - any field of the evidence

@@ -21,7 +21,7 @@ from trustbed.diagnose.quality import UNTOUCHED, Quality
 from trustbed.diagnose.rules import Rule, first_match
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
 from trustbed.diagnose.verdicts import headline, verdict_of
-from trustbed.diagnose.wording import NEXT_STEP, reasons_of
+from trustbed.diagnose.wording import next_step_of, reasons_of
 
 FLAGS: dict[str, str] = {
     "failed": "the transfer did not complete",
@@ -110,7 +110,7 @@ def diagnose(
         rule=rule.name,
         headline=headline(rule.cause, verdict, impossible=doubted and not IMPOSSIBLE.isdisjoint(raised)),
         reasons=(*reasons_of(rule.cause, case), *(f"capture: {applied.limit.wording(thresholds)}" for applied in limits)),
-        next_step=NEXT_STEP[rule.cause],
+        next_step=next_step_of(rule.cause, verdict),
         numbers=case.numbers,
         alternatives=alternatives_of(rule.cause, case, all_flags),
         limits=limits,
@@ -129,7 +129,7 @@ def _insufficient(rule: Rule, case: Case, shares: Shares | None) -> Diagnosis:
         rule=rule.name,
         headline=headline("insufficient", verdict),
         reasons=reasons_of("insufficient", case),
-        next_step=NEXT_STEP["insufficient"],
+        next_step=next_step_of("insufficient", verdict),
         shares=shares,
     )
 

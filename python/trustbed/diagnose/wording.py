@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from trustbed.diagnose.causes import Cause
+from trustbed.diagnose.causes import Cause, Verdict
 from trustbed.diagnose.conditions import MOSTLY_IDLE, UNEXPLAINED, Case, at_least
 from trustbed.diagnose.units import count_words, percent_words, rate_words, seconds_words
 
@@ -29,6 +29,14 @@ NEXT_STEP: Mapping[Cause, str] = MappingProxyType(
         "no_anomaly": "capture at the sender, from the handshake on, so that throughput can be compared with window and RTT",
     }
 )
+
+BEFORE_USE = "before the number is used, rule out the other causes: capture at both ends and record the CPU share of both hosts"
+_USES = frozenset({"network_congestion", "bandwidth_limited", "window_limited", "slow_start"})
+
+
+def next_step_of(cause: Cause, verdict: Verdict) -> str:
+    """What to do next; nobody is told to use a number that is not trusted."""
+    return BEFORE_USE if cause in _USES and verdict != "trust" else NEXT_STEP[cause]
 
 
 def reasons_of(cause: Cause, case: Case) -> tuple[str, ...]:
