@@ -1,52 +1,169 @@
-//! What the measures cost per packet, on columns in memory.
+//! What burstiness costs per packet, on columns in memory: millions of packets per second as one line of JSON.
+//!
+//! `cargo run --release -p trustbed-burst --example speed [MILLIONS OF PACKETS] [ROUNDS]`. The measures take turns, so that whatever else the machine does
+//! falls on all of them; the median of each is printed. `plain` sums both columns: what reading them costs.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a bench reads the clock, starts threads and has arguments")]
+#![allow(clippy::print_stdout, reason = "its result")]
+#![allow(clippy::cast_precision_loss, reason = "figures for people")]
+
+use std::hint::black_box;
 use std::time::Instant;
-use trustbed_burst::*;
-use trustbed_units::*;
-fn main() {
-    let n = 16_000_000usize;
-    let mut arrivals = Arrivals::with_capacity(n);
-    let mut state = 1u64;
-    let mut t = 1_700_000_000_000_000_000i64;
-    for _ in 0..n {
+
+use trustbed_burst::{Arrivals, BurstError, Drain, DropTail, Grid, Mode, Packets, Part, Plan, Sigma, Sweep, Windows};
+use trustbed_units::{Ns, Rate, Size, Span};
+
+const LINK: Rate = Rate(100_000_000_000);
+
+type Measure = fn(Packets<'_>) -> Result<(), BurstError>;
+
+const MEASURES: [(&str, Measure); 11] = [
+    ("plain", plain),
+    ("static", |packets| windows(static_at(LINK)?, packets)),
+    ("static_odd_rate", |packets| windows(static_at(Rate(98_765_432_101))?, packets)),
+    ("static_parts", |packets| parts(&[packets])),
+    ("static_two_threads", two_threads),
+    ("dynamic_same", |packets| windows(Mode::DynamicSame, packets)),
+    ("dynamic_previous", |packets| windows(Mode::DynamicPrevious, packets)),
+    ("sigma48", |packets| sigma(&rates(), packets)),
+    ("sigma48_two_threads", sigma_two_threads),
+    ("queue", queue),
+    ("sweep_4_rates_8_buffers", sweep),
+];
+
+fn main() -> Result<(), BurstError> {
+    let argument = |place, default| std::env::args().nth(place).and_then(|text| text.parse().ok()).unwrap_or(default);
+    let (millions, rounds) = (argument(1, 16), argument(2, 7).max(1));
+    let arrivals = traffic(millions * 1_000_000);
+    let packets = arrivals.packets();
+    let mut seconds = MEASURES.map(|_| Vec::with_capacity(rounds));
+    for _ in 0..rounds {
+        for ((_, measure), seconds) in MEASURES.iter().zip(&mut seconds) {
+            let start = Instant::now();
+            measure(packets)?;
+            seconds.push(start.elapsed().as_secs_f64());
+        }
+    }
+    let medians = seconds.map(|mut seconds| {
+        seconds.sort_by(f64::total_cmp);
+        seconds[rounds / 2]
+    });
+    let rates = MEASURES.iter().zip(medians).map(|((name, _), median)| format!("\"{name}\": {:.1}", packets.len() as f64 / median / 1e6));
+    let ratio = |over: usize, under: usize| format!("{:.2}", medians[over] / medians[under]);
+    println!(
+        "{{\"packets\": {}, \"rounds\": {rounds}, \"millions_of_packets_per_second\": {{{}}}, \"static_to_plain\": {}, \
+         \"static_speedup_of_two_threads\": {}, \"sigma48_speedup_of_two_threads\": {}}}",
+        packets.len(),
+        rates.collect::<Vec<_>>().join(", "),
+        ratio(1, 0),
+        ratio(1, 4),
+        ratio(7, 8),
+    );
+    Ok(())
+}
+
+/// Packets of 64 to 1463 bytes that arrive as fast as minimum-size frames do at 100 Gbit/s: every 0 to 13 ns.
+fn traffic(packets: usize) -> Arrivals {
+    let mut arrivals = Arrivals::with_capacity(packets);
+    let (mut state, mut time) = (1_u64, Ns(1_700_000_000_000_000_000));
+    for _ in 0..packets {
+        // xorshift64 (G. Marsaglia, Journal of Statistical Software 8, 2003).
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        t += (state % 14) as i64;
-        arrivals.push(Ns(t), 64 + (state >> 20) as u32 % 1400);
+        time = time + Span((state >> 40).cast_signed() % 14);
+        arrivals.push(time, 64 + u32::try_from((state >> 20) % 1400).unwrap_or(0));
     }
-    let p = arrivals.packets();
-    for _ in 0..5 {
-        let s = Instant::now();
-        let a: i64 = p.times().iter().fold(0, |a, b| a.wrapping_add(*b));
-        let b = p.bytes();
-        let plain = s.elapsed().as_secs_f64();
-        let s = Instant::now();
-        let plan = Plan {
-            mode: Mode::Static(Drain::at(Rate(100_000_000_000)).unwrap()),
-            grid: Grid::aligned_to_epoch(Span::from_millis(100)).unwrap(),
-        };
-        let mut w = Windows::new(plan);
-        w.push(p);
-        let rows = w.finish(p.last().unwrap());
-        let st = s.elapsed().as_secs_f64();
-        let s = Instant::now();
-        let mut w = Windows::new(Plan { mode: Mode::DynamicSame, ..plan });
-        w.push(p);
-        let rows2 = w.finish(p.last().unwrap());
-        let dy = s.elapsed().as_secs_f64();
-        let rates: Vec<Rate> = default_rates(50e9, Rate(100_000_000_000)).into_iter().take(48).collect();
-        let s = Instant::now();
-        let mut sg = Sigma::new(&rates).unwrap();
-        sg.push(p);
-        let k = sg.points();
-        println!("{} sigma {:.1}", k.len(), n as f64 / s.elapsed().as_secs_f64() / 1e6);
-        println!(
-            "{a} {b} {} {} plain {:.1} static {:.1} dyn {:.1} M/s",
-            rows.len(),
-            rows2.len(),
-            n as f64 / plain / 1e6,
-            n as f64 / st / 1e6,
-            n as f64 / dy / 1e6
-        );
+    arrivals
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "one type for all measures")]
+fn plain(packets: Packets<'_>) -> Result<(), BurstError> {
+    black_box(packets.times().iter().fold(0_i64, |sum, time| sum.wrapping_add(*time)));
+    black_box(packets.bytes());
+    Ok(())
+}
+
+fn static_at(rate: Rate) -> Result<Mode, BurstError> {
+    Ok(Mode::Static(Drain::at(rate)?))
+}
+
+fn plan(mode: Mode) -> Result<Plan, BurstError> {
+    Ok(Plan { mode, grid: Grid::aligned_to_epoch(Span::from_millis(100))? })
+}
+
+fn end(packets: Packets<'_>) -> Ns {
+    packets.last().unwrap_or_default()
+}
+
+fn windows(mode: Mode, packets: Packets<'_>) -> Result<(), BurstError> {
+    let mut windows = Windows::new(plan(mode)?);
+    windows.push(packets);
+    black_box(windows.finish(end(packets)));
+    Ok(())
+}
+
+fn part(packets: Packets<'_>) -> Result<Part, BurstError> {
+    let mut part = Part::new(plan(static_at(LINK)?)?);
+    part.push(packets);
+    Ok(part)
+}
+
+fn parts(pieces: &[Packets<'_>]) -> Result<(), BurstError> {
+    let mut whole = part(Packets::default())?;
+    for piece in pieces {
+        whole = whole.merge(part(*piece)?)?;
     }
+    black_box(whole.finish(end(pieces[pieces.len() - 1])));
+    Ok(())
+}
+
+fn two_threads(packets: Packets<'_>) -> Result<(), BurstError> {
+    let (earlier, later) = packets.split_at(packets.len() / 2);
+    let whole = std::thread::scope(|scope| {
+        let other = scope.spawn(|| part(later));
+        let own = part(earlier)?;
+        own.merge(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?)
+    })?;
+    black_box(whole.finish(end(packets)));
+    Ok(())
+}
+
+/// 48 rates from a hundredth of the mean to the link, as the defaults are, of three digits.
+fn rates() -> Vec<Rate> {
+    let all = trustbed_burst::default_rates(50e9, LINK);
+    all.into_iter().take(48).collect()
+}
+
+fn sigma(rates: &[Rate], packets: Packets<'_>) -> Result<(), BurstError> {
+    let mut sigma = Sigma::new(rates)?;
+    sigma.push(packets);
+    black_box(sigma.points());
+    Ok(())
+}
+
+fn sigma_two_threads(packets: Packets<'_>) -> Result<(), BurstError> {
+    let rates = rates();
+    let (some, others) = rates.split_at(rates.len() / 2);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| sigma(others, packets));
+        sigma(some, packets)?;
+        other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn queue(packets: Packets<'_>) -> Result<(), BurstError> {
+    let mut queue = DropTail::new(LINK, Some(Size(100_000)))?;
+    queue.push(packets);
+    black_box(queue.lost_packets());
+    Ok(())
+}
+
+fn sweep(packets: Packets<'_>) -> Result<(), BurstError> {
+    let rates = [10, 25, 40, 100].map(|gigabits| Rate(gigabits * 1_000_000_000));
+    let buffers = [10, 30, 100, 300, 1000, 3000, 10_000, 30_000].map(|kilobytes| Some(Size(kilobytes * 1000)));
+    let mut sweep = Sweep::new(&rates, &buffers)?;
+    sweep.push(packets);
+    black_box(sweep.queues().len());
+    Ok(())
 }

@@ -48,6 +48,15 @@ impl Row {
         self.bytes as f64 * 8e9 / self.length.as_f64()
     }
 
+    /// The system backlogs of all its windows, summed, in units of the rate. They fall by as much from each window to the next, down to 0.
+    pub(crate) fn system_units(&self) -> u128 {
+        let Some((rate, peaks)) = self.rate.zip(self.peaks) else { return 0 };
+        let at_first = peaks.system.fraction().0;
+        let drained = u128::from(rate.numerator()) * u128::from(self.length.0.unsigned_abs());
+        let windows = u128::from(self.windows).min(at_first.checked_div(drained).map_or(u128::MAX, |whole| whole + 1));
+        windows.saturating_mul(at_first).saturating_sub(drained.saturating_mul(windows.saturating_mul(windows - 1) / 2))
+    }
+
     /// The windows one by one. What was left waiting drains from one to the next.
     pub fn each(self) -> impl Iterator<Item = Self> {
         (0..self.windows).map(move |place| {

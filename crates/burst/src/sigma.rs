@@ -95,12 +95,15 @@ impl Sigma {
         self.steps_back
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "2⁵³ ns and more drain any backlog that is below 2⁵³, however they are rounded")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "2⁵³ ns and more drain any backlog that is below 2⁵³, however they are rounded or cut off"
+    )]
     fn on_block(&mut self, block: Packets<'_>) {
         let Some(before) = self.last.or_else(|| block.first()) else { return };
         let mut last = before.0;
         self.steps.clear();
-        self.steps.extend(block.times().iter().map(|&time| time.abs_diff(std::mem::replace(&mut last, time)) as f64));
+        self.steps.extend(block.times().iter().map(|&time| time.saturating_sub(std::mem::replace(&mut last, time)) as f64));
         self.lengths.clear();
         self.lengths.extend(block.lengths().iter().map(|&length| f64::from(length)));
         let bytes = i128::from(block.bytes());

@@ -69,8 +69,8 @@ impl Averages {
         if let Some(peaks) = row.peaks {
             self.measured += row.windows;
             // Windows without packets have no wait, so a row of several adds nothing but its number.
-            self.wait.add(peaks.wait);
-            self.system.add(peaks.system);
+            self.wait.add(peaks.wait, peaks.wait.fraction().0);
+            self.system.add(peaks.system, row.system_units());
         }
     }
 
@@ -99,6 +99,11 @@ impl Averages {
         self.wait.most
     }
 
+    /// Mean of the largest system backlogs, in bytes.
+    pub fn system_mean(&self) -> Option<f64> {
+        self.system.most.map(|most| most.in_bytes(self.system.sum) / self.measured as f64)
+    }
+
     /// The largest system backlog.
     pub const fn system_max(&self) -> Option<Backlog> {
         self.system.most
@@ -106,10 +111,11 @@ impl Averages {
 }
 
 impl Total {
-    fn add(&mut self, backlog: Backlog) {
-        self.sum = self.sum.saturating_add(backlog.fraction().0);
-        if self.most.is_none_or(|most| most.fraction().0 < backlog.fraction().0) {
-            self.most = Some(backlog);
+    /// The largest backlog of a row, and the sum over its windows in the same unit.
+    fn add(&mut self, largest: Backlog, sum: u128) {
+        self.sum = self.sum.saturating_add(sum);
+        if self.most.is_none_or(|most| most.fraction().0 < largest.fraction().0) {
+            self.most = Some(largest);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The fast bottleneck against the definition, and joined pieces against the whole.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 mod reference;
 
 use proptest::prelude::*;

@@ -1,5 +1,8 @@
 //! Windows against the definition, in pieces, in parts, live, and in long silence.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+#![allow(clippy::float_cmp, reason = "the arithmetic is exact, and so is what is expected")]
+
 mod reference;
 
 use proptest::prelude::*;
@@ -106,6 +109,12 @@ proptest! {
         let mean = waits.iter().sum::<f64>() / waits.len() as f64;
         prop_assert_eq!(summary.all.wait_mean().is_some(), !waits.is_empty());
         prop_assert!(summary.all.wait_mean().is_none_or(|found| (found - mean).abs() <= 1e-9 * mean.max(1.0)));
+        #[expect(clippy::cast_precision_loss, reason = "compared with a tolerance")]
+        let system: Vec<f64> =
+            whole.iter().filter_map(|window| window.peaks.map(|(_, system, per_byte)| system as f64 / per_byte as f64)).collect();
+        #[expect(clippy::cast_precision_loss, reason = "compared with a tolerance")]
+        let mean = system.iter().sum::<f64>() / system.len() as f64;
+        prop_assert!(summary.all.system_mean().is_none_or(|found| (found - mean).abs() <= 1e-9 * mean.max(1.0)));
         let most = waits.iter().copied().reduce(f64::max);
         prop_assert!(summary.all.wait_max().zip(most).is_none_or(|(found, most)| (found.bytes() - most).abs() <= 1e-9 * most.max(1.0)));
         #[expect(clippy::cast_precision_loss, reason = "compared with a tolerance")]
@@ -138,8 +147,8 @@ fn what_waits_drains_through_windows_without_packets() {
     let rows = rows(still(link(1_000_000), milliseconds(5)), &[(0, 1500)], 25_000_000);
     let system: Vec<f64> = rows.iter().flat_map(|row| row.each()).filter_map(|row| Some(row.peaks?.system.bytes())).collect();
     assert_eq!(system, [1500.0, 875.0, 250.0, 0.0, 0.0]);
-    let waits = rows.iter().flat_map(|row| row.each()).filter_map(|row| row.peaks);
-    assert!(waits.map(|peaks| peaks.wait).all(|wait| wait.is_zero()));
+    let mut peaks = rows.iter().flat_map(|row| row.each()).filter_map(|row| row.peaks);
+    assert!(peaks.all(|peaks| peaks.wait.is_zero()));
 }
 
 #[test]
