@@ -16,8 +16,9 @@ from bench.speed import Program, Target, trustbed_command
 
 FIXED_BYTES = 150_000_000
 BYTES_PER_CONNECTION = 600
-# RTT, spacing, response and rate: four histograms of 100 bins a decade over nine decades, 8 bytes a bin.
-BYTES_PER_LONG_TRANSFER = 4 * 9 * 100 * 8
+# RTT, timestamp echoes, spacing, response, both again for idle senders, delivery rate, outstanding data and window: nine histograms of
+# 100 bins a decade over nine decades, 8 bytes a bin.
+BYTES_PER_LONG_TRANSFER = 9 * 9 * 100 * 8
 FLOOD_BYTES = 1_000_000_000
 
 # Asks the library how many connections were evicted.
