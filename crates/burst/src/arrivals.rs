@@ -14,6 +14,8 @@ use trustbed_units::Ns;
 pub struct Arrivals {
     times: Vec<i64>,
     lengths: Vec<u32>,
+    /// The latest time that was pushed, cleared columns included.
+    latest: Option<i64>,
     steps_back: u64,
 }
 
@@ -29,20 +31,21 @@ pub struct Packets<'a> {
 impl Arrivals {
     /// No packets yet.
     pub const fn new() -> Self {
-        Self { times: Vec::new(), lengths: Vec::new(), steps_back: 0 }
+        Self { times: Vec::new(), lengths: Vec::new(), latest: None, steps_back: 0 }
     }
 
     /// No packets yet, room for so many.
     pub fn with_capacity(packets: usize) -> Self {
-        Self { times: Vec::with_capacity(packets), lengths: Vec::with_capacity(packets), steps_back: 0 }
+        Self { times: Vec::with_capacity(packets), lengths: Vec::with_capacity(packets), latest: None, steps_back: 0 }
     }
 
     /// Appends a packet. A time before the latest one becomes the latest one, and is counted.
     #[inline]
     pub fn push(&mut self, time: Ns, length: u32) {
-        let latest = self.times.last().copied().unwrap_or(i64::MIN);
+        let latest = self.latest.unwrap_or(i64::MIN);
         self.steps_back += u64::from(time.0 < latest);
         self.times.push(time.0.max(latest));
+        self.latest = Some(time.0.max(latest));
         self.lengths.push(length);
     }
 
@@ -50,9 +53,10 @@ impl Arrivals {
     pub(crate) fn append(&mut self, packets: Packets<'_>) {
         self.times.extend_from_slice(packets.times);
         self.lengths.extend_from_slice(packets.lengths);
+        self.latest = self.times.last().copied().or(self.latest);
     }
 
-    /// Forgets the packets, keeps the room and the count of steps back.
+    /// Forgets the packets; keeps the room, the latest time and the count of steps back.
     pub fn clear(&mut self) {
         self.times.clear();
         self.lengths.clear();
