@@ -19,7 +19,6 @@ FINE, ERROR, USAGE, REVIEW, DISCARD, INTERRUPTED, READER_GONE = 0, 1, 2, 3, 4, 1
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads of a library that a table may load, and that nothing here uses, would spin
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # started with the stream closed
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 lives until the interpreter ends
