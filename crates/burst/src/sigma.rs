@@ -191,8 +191,9 @@ pub fn default_rates(mean_bits_per_second: f64, link: Rate) -> Vec<Rate> {
     rates
 }
 
+/// A rate, rounded to three digits: [`Sigma`] is fast with such, and people read them well. At least 1 bit/s.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float becomes the nearest integer there is")]
-fn three_digits(bits_per_second: f64) -> Rate {
+pub fn three_digits(bits_per_second: f64) -> Rate {
     let nearest = (bits_per_second.round() as u64).max(1);
     let unit = 10_u64.pow(nearest.ilog10().saturating_sub(2));
     Rate((nearest.saturating_add(unit / 2)) / unit * unit)

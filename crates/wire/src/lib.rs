@@ -13,12 +13,16 @@
 //! link-layer padding included, and one that states more than its frame held is counted as stated; both can over-, never
 //! under-estimate the payload, and both are marked ([`Bits::LENGTH_FROM_FRAME`], [`Bits::LENGTH_BEYOND_FRAME`]).
 //!
+//! [`Contents`] tells of any frame, TCP or not, what a [`Filter`] asks for.
+//!
 //! Two ways lead through a frame: a fast one for the common shapes, and a slow one, built on etherparse, for everything. The second is the
 //! definition; property tests hold the first equal to it.
 
 mod batch;
+mod contents;
 mod decoder;
 mod fast;
+mod filter;
 mod fragments;
 mod frame;
 mod hash;
@@ -34,7 +38,9 @@ mod transport;
 mod tunnel;
 
 pub use batch::{Batch, Options};
+pub use contents::{Contents, IpContents};
 pub use decoder::{DecodeOptions, Decoder};
+pub use filter::{Filter, FilterError};
 pub use hash::fingerprint;
 pub use link::LinkType;
 pub use packet::{Bits, Packet, TcpFlags};
