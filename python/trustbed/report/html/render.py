@@ -10,6 +10,7 @@ import functools
 import re
 from importlib import resources
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from trustbed.report import words
 from trustbed.report.charts.palette import DARK, LIGHT, style_sheet
@@ -20,6 +21,9 @@ from trustbed.report.html.payload import Payload
 from trustbed.report.html.quality import measured, quality
 from trustbed.report.html.view import view
 from trustbed.report.placing import whole_file
+
+if TYPE_CHECKING:
+    import jinja2
 
 BUNDLE = "window.vegaEmbed = vegaEmbed;"
 """All that the page's script needs of the bundle."""
@@ -47,12 +51,17 @@ def _unbroken(value: object) -> object:
     return _UNITS.sub("\u00a0", value) if type(value) is str else value
 
 
-def render(page: Page) -> str:
-    """The page as a string."""
+@functools.cache
+def _environment() -> jinja2.Environment:
     import jinja2
 
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_unbroken
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_unbroken,
+        loader=jinja2.FunctionLoader(_part),
     )
     environment.filters.update(
         rate=words.rate,
@@ -63,19 +72,38 @@ def render(page: Page) -> str:
         measured=measured,
         basename=lambda path: PurePath(path).name,
     )
+    return environment
+
+
+def fill(template: str, payload: Payload, **shown: object) -> str:
+    """A template of this folder with what it names, the style, the script, and Vega if there is a chart to draw."""
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            **shown,
+            style=_part("page.css"),
+            light=style_sheet(LIGHT),
+            dark=style_sheet(DARK),
+            script=_part("page.js"),
+            vega=vega() if payload.size_bytes else "",
+            payload=payload.text(),
+        )
+    )
+
+
+def render(page: Page) -> str:
+    """The page as a string."""
     payload = Payload()
     shown = view(page, payload)
-    return environment.from_string(_part("page.html.j2")).render(
+    return fill(
+        "page.html.j2",
+        payload,
         **shown,
+        provenance=page.provenance,
         qualities=[quality(capture, captures=len(page.captures)) for capture in page.captures],
         definitions=DEFINITIONS,
         expected_rate=expected_rate,
-        style=_part("page.css"),
-        light=style_sheet(LIGHT),
-        dark=style_sheet(DARK),
-        script=_part("page.js"),
-        vega=vega() if payload.size_bytes else "",
-        payload=payload.text(),
     )
 
 

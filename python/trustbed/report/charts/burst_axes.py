@@ -1,0 +1,138 @@
+"""What the charts of burstiness have in common: which streams they show, their names and colours, their axes.
+
+A stream is one measured stretch of traffic as ``trustbed burst --json`` describes it: all packets of a capture, or a part of them. Sizes
+are printed in KB of 1024 bytes, as buffers are sold and as the literature on the virtual bottleneck does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any, TypeAlias
+
+from trustbed.report.charts.drawing import SECONDS_LABEL, Spec
+from trustbed.report.charts.palette import LIGHT
+
+Stream: TypeAlias = Mapping[str, Any]
+Streams: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+POINTS = 2000
+"""At most about so many points are drawn of one stream over time."""
+
+SHORTEST = 1e-6
+"""Logarithmic time axes start here: what took less, or nothing, is drawn at one microsecond."""
+
+ALL = "all packets"
+
+_ROLES = ("data", "silence", "window", "allowed", "retransmission", "timeout", "reference")
+_DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3])
+_LONGEST_NAME = 38
+_CAPTURE_SUFFIX = re.compile(r"(?<=.)\.(?:pcap|pcapng|cap|dmp)(?:\.(?:gz|zst|xz|bz2|lz4))?$")
+
+KILO = 1024
+KILOBYTES_LABEL = (
+    f"datum.value >= {KILO**3} ? format(datum.value / {KILO**3}, '~r') + ' GB' : "
+    f"datum.value >= {KILO**2} ? format(datum.value / {KILO**2}, '~r') + ' MB' : "
+    f"datum.value >= {KILO} ? format(datum.value / {KILO}, '~r') + ' KB' : format(datum.value, '~r') + ' B'"
+)
+_RATE_TICKS = [digit * 10.0**power for power in range(13) for digit in (1, 2, 5)]
+_BYTE_TICKS = [2.0**power for power in range(0, 41, 2)]
+_BINARY_TICKS = [2.0**power * 1e-3 for power in range(-20, 21)]
+_DECADES = [10.0**power for power in range(-9, 7)]
+
+
+def listed(streams: Streams) -> list[Stream]:
+    """One stream or several, as a list."""
+    return [streams] if isinstance(streams, Mapping) else list(streams)
+
+
+def names(streams: Sequence[Stream]) -> list[str]:
+    """What each stream is called beside the others: its own name, or its capture's file; numbered where two are alike."""
+    plain = [_shortened(_plain_name(stream)) for stream in streams]
+    return [f"{name} ({plain[: place + 1].count(name)})" if plain.count(name) > 1 else name for place, name in enumerate(plain)]
+
+
+def _plain_name(stream: Stream) -> str:
+    name = str(stream.get("name") or ALL)
+    files = (stream.get("capture") or {}).get("files") or ()
+    if name != ALL or not files:
+        return name
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    return _CAPTURE_SUFFIX.sub("", PurePath(files[0].get("name") or "standard input").name) + more
+
+
+def _shortened(name: str) -> str:
+    if len(name) <= _LONGEST_NAME:
+        return name
+    half = _LONGEST_NAME // 2
+    return f"{name[:half]}…{name[1 - half :]}"
+
+
+def since_first(stream: Stream, seconds: float) -> float:
+    """A moment of the capture's clock as seconds since the first packet."""
+    return float(seconds - (stream.get("first_seconds") or 0.0))
+
+
+def longest(streams: Sequence[Stream]) -> float:
+    """Where the time axis ends."""
+    return max((stream.get("duration_seconds") or 0.0 for stream in streams), default=0.0)
+
+
+def told_apart(words: Sequence[str]) -> dict[str, Any]:
+    """Colour and dash of several streams: a legend with both, so that neither is needed alone."""
+    legend = {"title": None, "orient": "top", "symbolType": "stroke", "symbolStrokeWidth": 3}
+    roles = [LIGHT[_ROLES[place % len(_ROLES)]] for place in range(len(words))]
+    dashes = [_DASHES[place % len(_DASHES)] for place in range(len(words))]
+    field = {"field": "word", "type": "nominal", "sort": None}
+    return {
+        "color": {**field, "scale": {"domain": list(words), "range": roles}, "legend": legend},
+        "strokeDash": {**field, "scale": {"domain": list(words), "range": dashes}, "legend": legend},
+    }
+
+
+def rate_axis(field: str = "rate", *, title: str) -> Spec:
+    """Bits per second on a logarithmic axis."""
+    return _logarithmic(field, title, "replace(format(datum.value, '~s'), regexp('([^0-9.]?)$'), ' $1') + 'bit/s'", _RATE_TICKS, base=10)
+
+
+def bytes_axis(field: str, *, title: str) -> Spec:
+    """Bytes on a binary logarithmic axis."""
+    return _logarithmic(field, title, KILOBYTES_LABEL, _BYTE_TICKS, base=2)
+
+
+def scale_axis(field: str = "seconds", *, title: str) -> Spec:
+    """Time scales in steps of two."""
+    return _logarithmic(field, title, SECONDS_LABEL, _BINARY_TICKS, base=2)
+
+
+def decades_axis(field: str = "seconds", *, title: str) -> Spec:
+    """Seconds on a logarithmic axis from nanoseconds on."""
+    return _logarithmic(field, title, SECONDS_LABEL, _DECADES, base=10)
+
+
+def _logarithmic(field: str, title: str, label: str, ticks: Sequence[float], *, base: int) -> Spec:
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": title,
+        "scale": {"type": "log", "base": base, "nice": False, "padding": 6},
+        "axis": {"labelExpr": label, "values": list(ticks), "labelOverlap": "greedy", "labelSeparation": 8, "gridOpacity": 0.6},
+    }
+
+
+def thinned(rows: list[dict[str, Any]], by: Sequence[str], most: int = POINTS) -> list[dict[str, Any]]:
+    """At most about ``most`` rows: of each slice the largest value of every field of ``by``, and the smallest of the first."""
+    if len(rows) <= most:
+        return rows
+    width = max(1, -(-len(rows) * (len(by) + 1) // most))
+    kept: set[int] = {0, len(rows) - 1}
+    for start in range(0, len(rows), width):
+        places = range(start, min(start + width, len(rows)))
+        kept.update(max(places, key=_value_at(rows, field)) for field in by)
+        kept.add(min(places, key=_value_at(rows, by[0])))
+    return [rows[place] for place in sorted(kept)]
+
+
+def _value_at(rows: list[dict[str, Any]], field: str) -> Callable[[int], float]:
+    return lambda place: rows[place][field] if rows[place][field] is not None else 0.0
