@@ -1,5 +1,5 @@
-"""`make bench`: how fast and how small `trustbed analyze` is, against the programs people use today.
+"""`make bench`: how fast and how small trustbed is, against the programs people use today.
 
 Builds large captures out of real ones (`templates`, `block`, `captures`, `flood`), runs programs and measures what they cost
-(`process`), and compares costs of one run with each other (`speed`, `memory`), never with figures of another day or machine.
+(`process`), and compares costs of one run with each other (`speed`, `memory`, `burst`), never with figures of another day or machine.
 """

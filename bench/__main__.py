@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
+from bench.burst import measure_engine, measure_files
 from bench.captures import FOLDER, Captures
 from bench.flood import flood
 from bench.memory import measure_flood, measure_peaks
@@ -89,6 +90,20 @@ class Bench:
         different = len(set(result.evicted.values())) - 1
         self._keep([result.peak, Target(what="different counts of evictions for other numbers of workers", value=different, limit=0)])
 
+    def burst(self) -> None:
+        """Burstiness and energy: the engine in memory, and the verb on files."""
+        heading("burstiness, columns in memory (millions of packets per second)")
+        rates, targets = measure_engine()
+        self._facts["burst_millions_of_packets_per_second"] = rates
+        for name, rate in rates.items():
+            print(f"  {name:<24} {rate:>7.1f}")
+        self._keep(targets)
+        heading("burstiness, from a file")
+        costs, targets = measure_files(self._captures, self._scale.sizes[:2], self._scale.rounds)
+        self._facts["burst_cpu_seconds"] = costs
+        print_costs(costs)
+        self._keep(targets)
+
     def _keep(self, targets: list[Target]) -> None:
         for target in targets:
             print("  " + sentence(target))
@@ -121,7 +136,7 @@ def print_costs(costs: Costs) -> None:
     per_packet = slopes(costs)
     for name, by_size in costs.items():
         seconds = "  ".join(f"{size / 1e6:g} M: {cpu:.2f} s" for size, cpu in by_size.items())
-        print(f"  {name:<9} {per_packet[name]:>8.0f} ns a packet   ({seconds})")
+        print(f"  {name:<19} {per_packet[name]:>8.0f} ns a packet   ({seconds})")
 
 
 def machine() -> dict[str, object]:
@@ -136,13 +151,14 @@ def machine() -> dict[str, object]:
 
 def main() -> int:
     """Runs what the command line asks for."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Speed and memory of `trustbed analyze`, with their targets.")
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Speed and memory of trustbed, with their targets.")
     parts: dict[str, Callable[[Bench], None]] = {
         "speed": Bench.speed,
         "workers": Bench.workers,
         "start": Bench.start,
         "memory": Bench.memory,
         "flood": Bench.flood,
+        "burst": Bench.burst,
     }
     parser.add_argument("words", nargs="*", choices=[*parts, "quick", []], metavar="PART", help=f"quick, or some of: {', '.join(parts)}")
     words = parser.parse_args().words

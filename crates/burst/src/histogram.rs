@@ -4,9 +4,10 @@
 //! 1/128 of itself, and its bin needs no logarithm, so it is the same on every machine. The whole range of 64 bits is 58 · 128 bins of
 //! 8 bytes; only those up to the largest value exist.
 
+use trustbed_units::bins;
+
 /// Bins per power of two, as a power of two.
 const FINENESS: u32 = 7;
-const PER_OCTAVE: u64 = 1 << FINENESS;
 
 /// How often which value was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +34,7 @@ impl Histogram {
     /// A value.
     #[inline]
     pub fn add(&mut self, value: u64) {
-        let at = index(value);
+        let at = bins::index::<FINENESS>(value);
         if at >= self.counts.len() {
             self.counts.resize(at + 1, 0);
         }
@@ -134,23 +135,8 @@ impl Histogram {
     }
 }
 
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "at most 58 · 128 bins")]
-fn index(value: u64) -> usize {
-    if value < PER_OCTAVE {
-        return value as usize;
-    }
-    let shift = value.ilog2() - FINENESS;
-    (u64::from(shift) * PER_OCTAVE + (value >> shift)) as usize
-}
-
 /// The smallest and the largest value that fall into a bin.
 fn edges(index: usize) -> (u64, u64) {
-    let index = index as u64;
-    if index < PER_OCTAVE {
-        return (index, index);
-    }
-    let shift = index / PER_OCTAVE - 1;
-    let low = (PER_OCTAVE + index % PER_OCTAVE) << shift;
-    (low, low + ((1 << shift) - 1))
+    let (low, width) = bins::extent::<FINENESS>(index);
+    (low, low + (width - 1))
 }

@@ -4,6 +4,7 @@
 //! [`Span`], a TCP sequence number is [`Seq`], and what a person types (`20ms`, `10Mbit/s`, `0.1%`, `64KiB`) is read
 //! by [`Span`], [`Rate`], [`Ratio`] and [`Size`] through [`std::str::FromStr`].
 
+pub mod bins;
 mod error;
 mod grammar;
 mod quantity;
