@@ -5,6 +5,7 @@ mod facts;
 mod outcome;
 mod run;
 mod tables;
+mod watch;
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -17,6 +18,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CaptureError", module.py().get_type::<CaptureError>())?;
     module.add_class::<tables::Table>()?;
     module.add_class::<tables::Analysis>()?;
+    module.add_class::<watch::Watch>()?;
     module.add_function(wrap_pyfunction!(tables::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(tables::parse_rate, module)?)?;
     module.add_function(wrap_pyfunction!(tables::schemas, module)?)?;

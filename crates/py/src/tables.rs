@@ -178,16 +178,18 @@ impl Failure {
         match self {
             Self::Caller(error) => error,
             Self::Rows(error) => io_error(&error),
-            Self::Open(error) => {
-                let (message, hint) = (error.to_string(), error.hint());
-                let raised = CaptureError::new_err(message.clone());
-                let value = raised.value(py);
-                // Attributes of an exception can always be set; should that fail, the message is still in its arguments.
-                let _ = value.setattr("message", message).and_then(|()| value.setattr("hint", hint));
-                raised
-            }
+            Self::Open(error) => capture_error(py, error.to_string(), error.hint()),
         }
     }
+}
+
+/// A `CaptureError` with its two attributes.
+pub(crate) fn capture_error(py: Python<'_>, message: String, hint: String) -> PyErr {
+    let raised = CaptureError::new_err(message.clone());
+    let value = raised.value(py);
+    // Attributes of an exception can always be set; should that fail, the message is still in its arguments.
+    let _ = value.setattr("message", message).and_then(|()| value.setattr("hint", hint));
+    raised
 }
 
 fn io_error(error: &RecordError) -> PyErr {
