@@ -106,7 +106,8 @@ impl Cells {
         }
     }
 
-    fn open_index(&self) -> Option<i128> {
+    /// The window that is open.
+    pub(crate) fn open_index(&self) -> Option<i128> {
         match &self.open {
             Open::None => None,
             Open::Measured(cell) => Some(cell.index),

@@ -74,9 +74,8 @@ impl Windows {
         let index = self.plan.grid.index(now);
         let mut done = |row| ready.push_back(row);
         cells.close_before(index, &mut |cell| rows.on_cell(&cell, &mut done));
-        if cells.is_closed() {
-            rows.empty_before(index, &mut done);
-        }
+        // The window that is open is not complete, but those in front of it are.
+        rows.empty_before(cells.open_index().map_or(index, |open| open.min(index)), &mut done);
         self.latest = self.latest.max(Some(now));
     }
 

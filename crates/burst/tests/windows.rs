@@ -187,6 +187,15 @@ fn what_comes_too_late_is_moved_and_counted() {
 }
 
 #[test]
+fn windows_without_packets_do_not_wait_for_the_one_that_is_open() {
+    let mut windows = Windows::since(still(link(8_000_000), milliseconds(1)), Ns(0));
+    windows.push(Packets::new(&[2_500_000], &[100]).unwrap());
+    windows.advance(Ns(2_700_000));
+    assert_eq!(windows.poll().map(|row| (row.start, row.windows, row.packets)), Some((Ns(0), 2, 0)));
+    assert_eq!(windows.poll(), None);
+}
+
+#[test]
 fn impossible_questions_are_refused() {
     assert_eq!(Grid::aligned_to_epoch(Span::ZERO), Err(BurstError::NoWindow { length: Span::ZERO }));
     assert!(Grid::beginning_at(Ns(0), Span(-5)).is_err());

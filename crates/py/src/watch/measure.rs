@@ -1,12 +1,16 @@
 //! What a frame counts for: when, and how many bytes; for a super-packet the frames that it was on the wire.
 //!
-//! The same as for a file: [`trustbed_flow::Unsegment`] cuts, [`Basis`] says what counts, a frame without an IP header has no IP length.
+//! The same as for a file that holds the frames that the filter means: [`trustbed_flow::Unsegment`] learns from them and cuts, [`Basis`] says
+//! what counts, a frame without an IP header has no IP length.
 
 use trustbed_burst::Basis;
 use trustbed_capture::Frame;
 use trustbed_flow::{Spacing, Unsegment, Way};
 use trustbed_units::Ns;
 use trustbed_wire::{Batch, Contents, DecodeOptions, Decoder, Filter, Record};
+
+/// A full Ethernet frame with a VLAN tag; what is longer may be a super-packet.
+const LONGEST_PLAIN: u32 = 1518;
 
 /// Takes frames in their order.
 pub(super) struct Measure {
@@ -49,25 +53,28 @@ impl Measure {
     }
 
     fn count(&mut self, frame: &Frame<'_>, record: Option<&Record<'_>>, mut count: impl FnMut(Ns, u32)) {
+        let captured = u32::try_from(frame.bytes.len()).unwrap_or(u32::MAX);
+        let length = frame.original_length.max(captured);
+        let basis = self.basis;
         if let (Some(unsegment), Some(record)) = (&mut self.unsegment, record) {
             self.batch.clear();
             if self.decoder.decode(record, &mut self.batch).is_ok()
                 && let Some(packet) = self.batch.packets.first()
             {
                 unsegment.learn(packet, self.batch.options_of(packet));
-                let basis = self.basis;
-                unsegment.expand(packet, Way::Unknown, |ts, length, ip| {
-                    // An IP length is given, so every basis has one.
-                    if let Some(length) = basis.length(length, Some(ip)) {
-                        count(ts, length);
-                    }
-                });
-                return;
+                if length > LONGEST_PLAIN {
+                    unsegment.expand(packet, Way::Unknown, |ts, length, ip| {
+                        // An IP length is given, so every basis has one.
+                        if let Some(length) = basis.length(length, Some(ip)) {
+                            count(ts, length);
+                        }
+                    });
+                    return;
+                }
             }
         }
-        let captured = u32::try_from(frame.bytes.len()).unwrap_or(u32::MAX);
-        let ip = if self.basis == Basis::Ip { record.and_then(|record| Contents::of(record, false).ip).map(|ip| ip.length) } else { None };
-        match self.basis.length(frame.original_length.max(captured), ip) {
+        let ip = if basis == Basis::Ip { record.and_then(|record| Contents::of(record, false).ip).map(|ip| ip.length) } else { None };
+        match basis.length(length, ip) {
             Some(length) => count(frame.ts, length),
             None => self.left_out.without_ip += 1,
         }
