@@ -79,6 +79,12 @@ impl Fit {
         Some(Self { first: from, last: to, used, alpha, alpha_variance, intercept, chi_square, quality })
     }
 
+    /// The 95 % confidence interval of α.
+    pub fn alpha_interval(&self) -> (f64, f64) {
+        let reach = NORMAL_975 * self.alpha_variance.sqrt();
+        (self.alpha - reach, self.alpha + reach)
+    }
+
     /// The Hurst parameter (α + 1)/2 of a stationary series; `None` when α says that it is none.
     pub fn hurst(&self) -> Option<f64> {
         (self.alpha > -1.0 && self.alpha < 1.0).then(|| f64::midpoint(self.alpha, 1.0))

@@ -121,6 +121,15 @@ impl RateOverTime {
         Self { grid: binned.grid.doubled(series.doublings), doublings: series.doublings, counted: binned.counted, bins: series.bins }
     }
 
+    /// The same in bins so wide that at most so many (two at least) hold packets.
+    #[must_use]
+    pub fn at_most(self, bins: usize) -> Self {
+        let mut series = RateSeries { doublings: 0, limit: bins.max(2), bins: self.bins };
+        series.fit();
+        let doublings = self.doublings + series.doublings;
+        Self { grid: self.grid.doubled(series.doublings), doublings, counted: self.counted, bins: series.bins }
+    }
+
     /// All of time from the first packet to the last: bins with packets one by one, and each silence as one run.
     pub fn runs(&self) -> impl Iterator<Item = Run> {
         let mut before = self.bins.first().map_or(0, |bin| bin.index.wrapping_sub(1));

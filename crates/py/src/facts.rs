@@ -15,17 +15,7 @@ pub(crate) fn capture<'py>(
     totals: &Totals,
     deduplicated: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    let files = facts.files.iter().map(|f| file(py, f)).collect::<PyResult<Vec<_>>>()?;
-    dict.set_item("files", PyList::new(py, files)?)?;
-    dict.set_item("records", facts.files.iter().map(|f| f.records).sum::<u64>())?;
-    dict.set_item("snapped_records", facts.files.iter().map(|f| f.snapped_records).sum::<u64>())?;
-    dict.set_item("records_without_time", facts.files.iter().map(|f| f.records_without_time).sum::<u64>())?;
-    let left_out = PyDict::new(py);
-    for (code, count) in &facts.problems_left_out {
-        left_out.set_item(code, count)?;
-    }
-    dict.set_item("problems_left_out", left_out)?;
+    let dict = reading(py, facts)?;
     clock(&dict, passed)?;
     dict.set_item("tcp_connections", totals.tcp)?;
     dict.set_item("udp_flows", totals.udp)?;
@@ -39,6 +29,22 @@ pub(crate) fn capture<'py>(
     dict.set_item("unique_bytes", totals.unique)?;
     dict.set_item("wild_seq", totals.wild)?;
     dict.set_item("ignored_holes", totals.records_forgotten)?;
+    Ok(dict)
+}
+
+/// What the files say, whatever is done with their records.
+pub(crate) fn reading<'py>(py: Python<'py>, facts: &CaptureFacts) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let files = facts.files.iter().map(|f| file(py, f)).collect::<PyResult<Vec<_>>>()?;
+    dict.set_item("files", PyList::new(py, files)?)?;
+    dict.set_item("records", facts.files.iter().map(|f| f.records).sum::<u64>())?;
+    dict.set_item("snapped_records", facts.files.iter().map(|f| f.snapped_records).sum::<u64>())?;
+    dict.set_item("records_without_time", facts.files.iter().map(|f| f.records_without_time).sum::<u64>())?;
+    let left_out = PyDict::new(py);
+    for (code, count) in &facts.problems_left_out {
+        left_out.set_item(code, count)?;
+    }
+    dict.set_item("problems_left_out", left_out)?;
     Ok(dict)
 }
 

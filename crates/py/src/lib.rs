@@ -1,5 +1,6 @@
 //! The Python module `trustbed._core`: conversions, and the threads that share an analysis. Nothing is computed here.
 
+mod burst;
 mod charts;
 mod facts;
 mod outcome;
@@ -22,5 +23,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tables::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(tables::parse_rate, module)?)?;
     module.add_function(wrap_pyfunction!(tables::schemas, module)?)?;
+    module.add_class::<burst::Arrivals>()?;
+    module.add_function(wrap_pyfunction!(burst::arrivals, module)?)?;
+    module.add_function(wrap_pyfunction!(burst::check_filter, module)?)?;
+    module.add_function(wrap_pyfunction!(burst::default_rates, module)?)?;
+    module.add_function(wrap_pyfunction!(burst::parse_size, module)?)?;
+    module.add_function(wrap_pyfunction!(burst::parse_span, module)?)?;
+    module.add_function(wrap_pyfunction!(burst::three_digits, module)?)?;
     Ok(())
 }

@@ -102,15 +102,7 @@ pub(crate) fn analyze(
     let inputs: Vec<Input> = paths.into_iter().map(|p| if p.as_os_str() == "-" { Input::Stdin } else { Input::Path(p) }).collect();
     #[expect(clippy::cast_precision_loss, reason = "bits per second of a link")]
     let options = Options { at: place(at)?, capacity: capacity.map(|c| c as f64 / 8.0), removes_duplicates: dedup, samples, series };
-    let mut report = |read: u64, total: Option<u64>| -> PyResult<()> {
-        Python::attach(|py| {
-            py.check_signals()?;
-            if let Some(progress) = &progress {
-                progress.call1(py, (read, total))?;
-            }
-            Ok(())
-        })
-    };
+    let mut report = interruptible(progress);
     let done = py.detach(|| {
         let mut reader = trustbed_capture::Reader::open(&inputs, DecodeOptions { inner }).map_err(Failure::Open)?;
         let mut collector = Collector::new(samples);
@@ -120,6 +112,19 @@ pub(crate) fn analyze(
     });
     let (facts, passed, collected) = done.map_err(|failure| failure.into_python(py))?;
     analysis(py, &facts, &passed, collected, dedup)
+}
+
+/// Looks for Ctrl-C and tells how far things have come.
+pub(crate) fn interruptible(progress: Option<Py<PyAny>>) -> impl FnMut(u64, Option<u64>) -> PyResult<()> {
+    move |read, total| {
+        Python::attach(|py| {
+            py.check_signals()?;
+            if let Some(progress) = &progress {
+                progress.call1(py, (read, total))?;
+            }
+            Ok(())
+        })
+    }
 }
 
 fn analysis(

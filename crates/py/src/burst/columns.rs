@@ -1,0 +1,176 @@
+//! Where the columns of a capture wait until they have been measured: times, lengths and, when streams are told apart, whose they are.
+//!
+//! The first 64 MiB stay in memory, the rest goes to an unnamed temporary file, 12 bytes a packet (16 with streams), and is read back
+//! block by block as often as needed. So a capture is read once, a pipe can be measured like a file, and memory is bounded.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+use trustbed_burst::Packets;
+
+use super::Fault;
+
+/// Packets kept in memory: some 5 million.
+const IN_MEMORY: usize = (64 << 20) / 12;
+
+/// Packets in order of time.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    /// Whether every packet has a mark.
+    marked: bool,
+    memory: Vec<Block>,
+    kept: usize,
+    file: Option<File>,
+    written: u64,
+    /// Where each further block begins in the file, and how many packets it has.
+    places: Vec<(u64, usize)>,
+    scratch: Vec<u8>,
+}
+
+/// Some packets, as they are read.
+#[derive(Debug, Default)]
+pub(super) struct Block {
+    times: Vec<i64>,
+    lengths: Vec<u32>,
+    marks: Vec<u32>,
+}
+
+/// Room to read blocks into.
+#[derive(Debug, Default)]
+pub(super) struct Desk {
+    bytes: Vec<u8>,
+    read: Block,
+    chosen: Block,
+}
+
+impl Columns {
+    pub(super) fn new(marked: bool) -> Self {
+        Self { marked, ..Self::default() }
+    }
+
+    /// Appends a block of packets that follow those that are here.
+    pub(super) fn push(&mut self, times: &[i64], lengths: &[u32], marks: &[u32]) -> io::Result<()> {
+        if times.is_empty() {
+            return Ok(());
+        }
+        if self.kept + times.len() <= IN_MEMORY {
+            let marks = if self.marked { marks.to_vec() } else { Vec::new() };
+            self.memory.push(Block { times: times.to_vec(), lengths: lengths.to_vec(), marks });
+            self.kept += times.len();
+            return Ok(());
+        }
+        // From here on everything goes to the file, so that blocks stay in order.
+        self.kept = IN_MEMORY;
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(tempfile::tempfile()?),
+        };
+        self.scratch.clear();
+        self.scratch.extend(times.iter().flat_map(|time| time.to_le_bytes()));
+        self.scratch.extend(lengths.iter().flat_map(|length| length.to_le_bytes()));
+        if self.marked {
+            self.scratch.extend(marks.iter().flat_map(|mark| mark.to_le_bytes()));
+        }
+        file.write_all(&self.scratch)?;
+        self.places.push((self.written, times.len()));
+        self.written += self.scratch.len() as u64;
+        Ok(())
+    }
+
+    /// How many blocks there are.
+    pub(super) fn blocks(&self) -> usize {
+        self.memory.len() + self.places.len()
+    }
+
+    /// Shows the packets of some blocks, one block after the other; those that `owned` says are meant, if it is given.
+    pub(super) fn each(
+        &self,
+        blocks: Range<usize>,
+        owned: Option<&dyn Fn(u32) -> bool>,
+        desk: &mut Desk,
+        see: &mut dyn FnMut(Packets<'_>) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        for number in blocks {
+            let Desk { bytes, read, chosen } = desk;
+            let block = if let Some(block) = self.memory.get(number) {
+                block
+            } else {
+                self.read(number - self.memory.len(), bytes, read)?;
+                read
+            };
+            let block = match owned {
+                None => block,
+                Some(owned) => {
+                    chosen.choose(block, owned);
+                    chosen
+                }
+            };
+            see(Packets::new(&block.times, &block.lengths)?)?;
+        }
+        Ok(())
+    }
+
+    fn read(&self, number: usize, bytes: &mut Vec<u8>, block: &mut Block) -> io::Result<()> {
+        let (Some(file), Some((place, count))) = (&self.file, self.places.get(number)) else { return Ok(()) };
+        bytes.resize(count * if self.marked { 16 } else { 12 }, 0);
+        file.read_exact_at(bytes, *place)?;
+        let (times, rest) = bytes.split_at(count * 8);
+        let (lengths, marks) = rest.split_at(count * 4);
+        block.times.clear();
+        block.times.extend(times.as_chunks().0.iter().map(|time| i64::from_le_bytes(*time)));
+        block.lengths.clear();
+        block.lengths.extend(lengths.as_chunks().0.iter().map(|length| u32::from_le_bytes(*length)));
+        block.marks.clear();
+        block.marks.extend(marks.as_chunks().0.iter().map(|mark| u32::from_le_bytes(*mark)));
+        Ok(())
+    }
+}
+
+impl Block {
+    /// Becomes those packets of another block whose marks are meant.
+    fn choose(&mut self, from: &Self, owned: &dyn Fn(u32) -> bool) {
+        self.times.clear();
+        self.lengths.clear();
+        for (place, mark) in from.marks.iter().enumerate() {
+            if owned(*mark) {
+                self.times.push(from.times[place]);
+                self.lengths.push(from.lengths[place]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(columns: &Columns, owned: Option<&dyn Fn(u32) -> bool>) -> Vec<(i64, u32)> {
+        let mut found = Vec::new();
+        let mut see = |packets: Packets<'_>| {
+            found.extend(packets.iter().map(|(time, length)| (time.0, length)));
+            Ok(())
+        };
+        columns.each(0..columns.blocks(), owned, &mut Desk::default(), &mut see).expect("what was written");
+        found
+    }
+
+    #[test]
+    fn what_went_to_the_file_comes_back_in_order() {
+        let mut columns = Columns::new(true);
+        columns.kept = IN_MEMORY - 4;
+        let mut wanted = Vec::new();
+        for block in 0..5_i64 {
+            let times = [block * 10, block * 10 + 1, block * 10 + 2];
+            let lengths = [u32::MAX, 0, 60];
+            columns.push(&times, &lengths, &[0, 1, 2]).expect("room for a temporary file");
+            wanted.extend(times.into_iter().zip(lengths));
+        }
+        assert_eq!((columns.memory.len(), columns.places.len()), (1, 4));
+        assert_eq!(all(&columns, None), wanted);
+        assert_eq!(all(&columns, None), wanted, "and again");
+        let second: Vec<_> = wanted.into_iter().skip(1).step_by(3).collect();
+        assert_eq!(all(&columns, Some(&|mark| mark == 1)), second);
+    }
+}

@@ -1,0 +1,221 @@
+//! From frames to columns: one reading of a capture.
+//!
+//! Nothing in a frame is looked at as long as its length is all that is asked for. A frame longer than Ethernet's 1518 bytes shows that the
+//! capture holds super-packets; then, if it can be read again, reading begins anew with every frame decoded, because what their segments
+//! were is told by SYNs and ordinary packets before them.
+
+use std::time::{Duration, Instant};
+
+use trustbed_burst::{Basis, Order, OrderFacts};
+use trustbed_capture::{CaptureFacts, Direction, Frame, Input, Reader};
+use trustbed_flow::{Spacing, Unsegment, UnsegmentFacts, Way};
+use trustbed_units::Ns;
+use trustbed_wire::{Batch, Bits, Contents, DecodeOptions, Decoder, Filter, Packet};
+
+use super::Fault;
+use super::columns::Columns;
+use super::streams::{By, Streams};
+use crate::run::Progress;
+
+/// A full Ethernet frame with a VLAN tag; what is longer may be a super-packet.
+const LONGEST_PLAIN: u32 = 1518;
+/// Frames between two looks at the clock.
+const BATCH: usize = 4096;
+/// Time between two calls of the progress function.
+const PROGRESS: Duration = Duration::from_millis(100);
+
+/// What of a capture counts, and as what.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) basis: Basis,
+    pub(super) by: Option<By>,
+    pub(super) filter: Option<Filter>,
+    /// How the frames of super-packets lie in time; none: super-packets stay what they are.
+    pub(super) spacing: Option<Spacing>,
+    pub(super) inner: bool,
+}
+
+/// What was not measured, and why.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    /// Frames that the filter does not mean.
+    pub(super) filtered: u64,
+    /// Frames without an IP header that could be read, where IP lengths count.
+    pub(super) without_ip: u64,
+}
+
+/// A capture as columns.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) columns: Columns,
+    pub(super) streams: Streams,
+    pub(super) order: OrderFacts,
+    pub(super) left_out: LeftOut,
+    pub(super) unsegmented: Option<UnsegmentFacts>,
+    pub(super) facts: CaptureFacts,
+}
+
+/// Reads a capture. Its files may be opened twice.
+pub(super) fn read<E>(inputs: &[Input], asked: &Asked, progress: &mut Progress<'_, E>) -> Result<Read, Fault<E>> {
+    let again = inputs.iter().all(|input| matches!(input, Input::Path(path) if path.is_file()));
+    let inside = asked.filter.is_some() || asked.basis == Basis::Ip || asked.by.is_some_and(By::looks_inside);
+    let blind = !inside && (again || asked.spacing.is_none());
+    if blind && let Some(read) = pass(inputs, asked, true, progress)? {
+        return Ok(read);
+    }
+    pass(inputs, asked, false, progress)?.ok_or(Fault::Stopped)
+}
+
+/// One reading; `None` when it was blind and should not have been.
+fn pass<E>(inputs: &[Input], asked: &Asked, blind: bool, progress: &mut Progress<'_, E>) -> Result<Option<Read>, Fault<E>> {
+    let mut reader = Reader::open(inputs, DecodeOptions { inner: asked.inner })?;
+    let mut frames = Frames::new(asked);
+    let mut reported = Instant::now();
+    let longest = if asked.spacing.is_some() { LONGEST_PLAIN } else { u32::MAX };
+    loop {
+        let mut seen_longer = false;
+        let more = if blind {
+            reader.frames(BATCH, |frame| {
+                seen_longer |= length(frame) > longest;
+                frames.on_length(frame);
+            })
+        } else {
+            reader.frames(BATCH, |frame| frames.on_frame(frame))
+        };
+        if seen_longer {
+            return Ok(None);
+        }
+        if !more {
+            break;
+        }
+        frames.flush()?;
+        if reported.elapsed() >= PROGRESS {
+            reported = Instant::now();
+            let at = reader.progress();
+            progress(at.bytes_read, at.bytes_total).map_err(Fault::Caller)?;
+        }
+    }
+    frames.finish(reader.facts()).map(Some)
+}
+
+struct Frames<'a> {
+    asked: &'a Asked,
+    order: Order,
+    columns: Columns,
+    streams: Streams,
+    left_out: LeftOut,
+    decoder: Decoder,
+    batch: Batch,
+    unsegment: Option<Unsegment>,
+}
+
+/// Bytes of a frame on the wire, never less than were captured.
+#[inline]
+fn length(frame: &Frame<'_>) -> u32 {
+    frame.original_length.max(u32::try_from(frame.bytes.len()).unwrap_or(u32::MAX))
+}
+
+impl<'a> Frames<'a> {
+    fn new(asked: &'a Asked) -> Self {
+        Self {
+            asked,
+            order: Order::new(),
+            columns: Columns::new(asked.by.is_some()),
+            streams: Streams::new(asked.by),
+            left_out: LeftOut::default(),
+            decoder: Decoder::new(DecodeOptions { inner: asked.inner }),
+            batch: Batch::default(),
+            unsegment: asked.spacing.map(Unsegment::new),
+        }
+    }
+
+    /// A frame of which only the length counts.
+    #[inline]
+    fn on_length(&mut self, frame: &Frame<'_>) {
+        let time = self.order.stamp(frame.ts);
+        let mark = if self.asked.by.is_some() { self.streams.mark(frame, &Contents::default()) } else { 0 };
+        self.count(time, length(frame), None, mark);
+    }
+
+    /// A frame that is looked into.
+    fn on_frame(&mut self, frame: &Frame<'_>) {
+        let time = self.order.stamp(frame.ts);
+        let packet = self.packet(frame);
+        let asked = self.asked;
+        let looks = asked.filter.is_some() || asked.basis == Basis::Ip || asked.by.is_some_and(By::looks_inside);
+        let plain = Contents { length: length(frame), ..Contents::default() };
+        let contents = match frame.record() {
+            Some(record) if looks => Contents::of(&record, asked.inner),
+            _ => plain,
+        };
+        if asked.filter.as_ref().is_some_and(|filter| !filter.matches(&contents)) {
+            self.left_out.filtered += 1;
+            return;
+        }
+        let mark = self.streams.mark(frame, &contents);
+        match packet.filter(|packet| contents.length > LONGEST_PLAIN && !packet.bits.any(Bits::INNER)) {
+            Some(packet) => self.expand(Packet { ts: time, ..packet }, way(frame), mark),
+            None => self.count(time, contents.length, contents.ip.map(|ip| ip.length), mark),
+        }
+    }
+
+    /// The packet of a frame, decoded to be cut into segments, or to learn how others are cut.
+    fn packet(&mut self, frame: &Frame<'_>) -> Option<Packet> {
+        let (unsegment, record) = (self.unsegment.as_mut()?, frame.record()?);
+        self.batch.clear();
+        self.decoder.decode(&record, &mut self.batch).ok()?;
+        let packet = self.batch.packets.first()?;
+        unsegment.learn(packet, self.batch.options_of(packet));
+        Some(*packet)
+    }
+
+    fn expand(&mut self, packet: Packet, way: Way, mark: u32) {
+        let Some(mut unsegment) = self.unsegment.take() else { return };
+        unsegment.expand(&packet, way, |time, frame, ip| self.count(time, frame, Some(ip), mark));
+        self.unsegment = Some(unsegment);
+    }
+
+    /// A packet of that time counts.
+    #[inline]
+    fn count(&mut self, time: Ns, frame: u32, ip: Option<u32>, mark: u32) {
+        match self.asked.basis.length(frame, ip) {
+            Some(length) => {
+                self.streams.count(mark, length);
+                self.order.push(time, length, mark);
+            }
+            None => self.left_out.without_ip += 1,
+        }
+    }
+
+    fn flush<E>(&mut self) -> Result<(), Fault<E>> {
+        let Self { order, columns, .. } = self;
+        let mut written = Ok(());
+        order.flush(|times, lengths, marks| {
+            if written.is_ok() {
+                written = columns.push(times, lengths, marks);
+            }
+        });
+        Ok(written?)
+    }
+
+    fn finish<E>(mut self, facts: CaptureFacts) -> Result<Read, Fault<E>> {
+        let mut written = Ok(());
+        self.order.finish(|times, lengths, marks| {
+            if written.is_ok() {
+                written = self.columns.push(times, lengths, marks);
+            }
+        });
+        written?;
+        let unsegmented = self.unsegment.map(|unsegment| unsegment.facts());
+        let Self { columns, streams, left_out, .. } = self;
+        Ok(Read { columns, streams, order: self.order.facts(), left_out, unsegmented, facts })
+    }
+}
+
+fn way(frame: &Frame<'_>) -> Way {
+    match frame.direction() {
+        Direction::Unknown => Way::Unknown,
+        Direction::Inbound => Way::Received,
+        Direction::Outbound => Way::Sent,
+    }
+}
