@@ -7,6 +7,7 @@ bins begin at multiples of their length of the epoch.
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -198,8 +199,22 @@ def trigamma(x: float) -> float:
     return below + 1 / x + 1 / (2 * x**2) + 1 / (6 * x**3) - 1 / (30 * x**5) + 1 / (42 * x**7)
 
 
+def beyond(square: float, freedom: int) -> float:
+    """The probability that a χ² variable of that many degrees of freedom exceeds ``square``."""
+    half = square / 2
+    if freedom % 2:
+        term, total = math.sqrt(square / (2 * math.pi)) * math.exp(-half) * 2, math.erfc(math.sqrt(half))
+        for degree in range(3, freedom + 1, 2):
+            total, term = total + term, term * square / degree
+        return total
+    term, total = math.exp(-half), 0.0
+    for step in range(freedom // 2):
+        total, term = total + term, term * half / (step + 1)
+    return total
+
+
 def fit(points: Sequence[dict[str, Any]], first: int = 3) -> dict[str, Any] | None:
-    """The weighted line through octaves ``first`` to the last with eight coefficients; without the quality of the fit."""
+    """The weighted line through octaves ``first`` to the last with eight coefficients."""
     used = [point for point in points if point["octave"] >= first and point["count"] >= 8 and point["y"] is not None]
     if len(used) < 3:
         return None
@@ -208,6 +223,9 @@ def fit(points: Sequence[dict[str, Any]], first: int = 3) -> dict[str, Any] | No
     slopes = [(s0 * point["octave"] - s1) * w / (s0 * s2 - s1 * s1) for w, point in zip(weights, used, strict=True)]
     alpha = sum(slope * point["y"] for slope, point in zip(slopes, used, strict=True))
     half = 1.959964 * math.sqrt(s0 / (s0 * s2 - s1 * s1))
+    level = sum(w * (point["y"] - alpha * point["octave"]) for w, point in zip(weights, used, strict=True)) / s0
+    misses = sum(w * (point["y"] - alpha * point["octave"] - level) ** 2 for w, point in zip(weights, used, strict=True))
+    quality = beyond(misses, len(used) - 2)
     stationary = alpha < 1
     return {
         "first": used[0]["octave"],
@@ -218,8 +236,8 @@ def fit(points: Sequence[dict[str, Any]], first: int = 3) -> dict[str, Any] | No
         "hurst": (alpha + 1) / 2 if stationary else None,
         "hurst_low": (alpha - half + 1) / 2 if stationary else None,
         "hurst_high": (alpha + half + 1) / 2 if stationary else None,
-        "quality": 0.5,
-        "rejected": False,
+        "quality": quality,
+        "rejected": quality < 0.05,
         "nonstationary": not stationary,
     }
 
@@ -245,8 +263,8 @@ def trains(packets: Packets, gap: int = TRAIN_GAP) -> dict[str, Any]:
         else:
             found.append([packet])
     lengths = [len(train) for train in found]
-    inside = [(later - earlier) / 1e9 for train in found for (earlier, _), (later, _) in zip(train, train[1:], strict=False)]
-    between = [(later[0][0] - earlier[-1][0]) / 1e9 for earlier, later in zip(found, found[1:], strict=False)]
+    inside = [(later - earlier) / 1e9 for train in found for (earlier, _), (later, _) in itertools.pairwise(train)]
+    between = [(later[0][0] - earlier[-1][0]) / 1e9 for earlier, later in itertools.pairwise(found)]
     return {
         "gap_seconds": gap / 1e9,
         "trains": len(found),
@@ -261,7 +279,7 @@ def trains(packets: Packets, gap: int = TRAIN_GAP) -> dict[str, Any]:
 
 def gaps(packets: Packets) -> dict[str, Any]:
     """Inter-arrival times and their distribution."""
-    found = sorted((later - earlier) / 1e9 for (earlier, _), (later, _) in zip(packets, packets[1:], strict=False))
+    found = sorted((later - earlier) / 1e9 for (earlier, _), (later, _) in itertools.pairwise(packets))
     steps = sorted({place * len(found) // 200 for place in range(200)} | set(range(max(0, len(found) - 20), len(found)))) if found else []
     return {
         "mean_seconds": mean(found),

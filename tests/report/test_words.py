@@ -36,6 +36,14 @@ def test_rate_prints_bits() -> None:
     assert words.rate(2_275_000) == "18.2 Mbit/s"
 
 
+@pytest.mark.parametrize(
+    ("octets", "text"),
+    [(None, "?"), (0, "0 KB"), (210, "0.21 KB"), (48_000, "46.9 KB"), (1_048_575, "1024 KB"), (2**20, "1.00 MB"), (2**31, "2.00 GB")],
+)
+def test_buffers_are_in_units_of_1024_bytes(octets: float | None, text: str) -> None:
+    assert words.buffer(octets) == text
+
+
 def test_endpoint_brackets_and_shortens_only_the_address() -> None:
     assert words.endpoint("10.0.0.1", 5201) == "10.0.0.1:5201"
     assert words.endpoint("2001:db8::1", 443) == "[2001:db8::1]:443"

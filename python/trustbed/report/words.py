@@ -30,6 +30,15 @@ def size(octets: float | None) -> str:
     return _cell(units.bytes_words(octets))
 
 
+def buffer(octets: float | None) -> str:
+    """The depth of a queue or a buffer, in KB of 1024 bytes: 46.9 KB, 1.25 MB."""
+    if octets is None or not math.isfinite(octets):
+        return UNKNOWN
+    scale, name = next(((scale, name) for scale, name in ((2**30, "GB"), (2**20, "MB")) if octets >= scale), (2**10, "KB"))
+    value = octets / scale
+    return f"{value:.0f} {name}" if value == 0 or value >= 99.95 else f"{value:.1f} {name}" if value >= 9.95 else f"{value:.2f} {name}"
+
+
 def rate(bytes_per_second: float | None) -> str:
     """A throughput, given in bytes per second, printed in bit/s as links are sold: 18.2 Mbit/s."""
     return _cell(units.rate_words(bytes_per_second))

@@ -6,6 +6,7 @@ make too many lines is left out. The traffic is drawn as it was measured: open l
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from trustbed.report import words
@@ -105,13 +106,13 @@ def burstiness(streams: Streams, *, height: int = 280) -> Spec:
 def _of_several(
     description: str,
     shown: list[Stream],
-    rows_of: Any,
+    rows_of: Callable[[Stream], Rows],
     mark: Spec,
     x: Spec,
     y: Spec,
     *,
     height: int,
-    params: dict[str, Any],  # noqa: ANN401
+    params: dict[str, Any],
 ) -> Spec:
     """One line per stream, told apart by colour and dash."""
     called = names(shown)

@@ -20,13 +20,14 @@ from trustbed.report.overview import Row
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A chart of the payload with its words; ``wide`` takes the whole width of the page."""
+    """A chart of the payload with its words; ``wide`` takes the whole width of the page, ``reading`` says how to read it."""
 
     chart: int
     title: str
     caption: str
     definition: str
     wide: bool = False
+    reading: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,8 @@ class Capture:
     """One capture: its overview and the series of the transfers that get charts.
 
     ``story`` says in a sentence what the capture is of. ``beside`` names another capture of the page that serves as its control:
-    the numbers of both are then shown side by side.
+    the numbers of both are then shown side by side. ``burst`` is the model that ``trustbed burst --json`` prints, ``without_burst``
+    the reason why there is none; without both the page says nothing about burstiness.
     """
 
     overview: Overview
@@ -39,6 +40,8 @@ class Capture:
     name: str | None = None
     story: str | None = None
     beside: str | None = None
+    burst: Mapping[str, Any] | None = None
+    without_burst: str = ""
 
     @property
     def title(self) -> str:

@@ -112,13 +112,13 @@
   const opened = [];
   window.addEventListener("beforeprint", () => {
     document.documentElement.classList.add("printing");
+    for (const details of document.querySelectorAll("details:not([open])")) {
+      details.open = true; // first: a chart in a closed fold has no width to be drawn in
+      opened.push(details);
+    }
     window.dispatchEvent(new Event("resize"));
     redraw();
     places.forEach(draw);
-    for (const details of document.querySelectorAll("details:not([open])")) {
-      details.open = true;
-      opened.push(details);
-    }
   });
   window.addEventListener("afterprint", () => {
     document.documentElement.classList.remove("printing");

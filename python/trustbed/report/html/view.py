@@ -14,6 +14,7 @@ from trustbed.diagnose.diagnosis import FLAGS
 from trustbed.report import words
 from trustbed.report.charts.rates import LIMITS
 from trustbed.report.charts.transfer import silences_are_seen
+from trustbed.report.html import burst
 from trustbed.report.html.comparison import Difference, differences, in_a_sentence
 from trustbed.report.html.evidence import Measured, measured
 from trustbed.report.html.figures import Drawer, Figure, Scale
@@ -82,6 +83,7 @@ class Section:
     """One transfer with all its evidence; ``row`` and ``story`` stand in the overview at the top of the page."""
 
     anchor: str
+    capture: int
     name: str
     endpoints: str
     facts: str
@@ -197,6 +199,7 @@ def _section(page: Page, number: int, place: int, transfer: Row, drawing: _Drawi
     figures, row, without = drawing.figures(page, transfer, capture.series.get(transfer["transfer"]), control)
     return Section(
         anchor=f"transfer-{number}",
+        capture=place,
         name=capture.title
         if several and is_main
         else f"{capture.title}, transfer {transfer['transfer']}"
@@ -241,6 +244,16 @@ def summary(page: Page) -> str:
     return f"Of {judged} transfers, {joined}."
 
 
+def _burst(page: Page, place: int, payload: Payload) -> burst.Section | None:
+    """How bursty the capture is, as far as that was asked."""
+    capture, anchor = page.captures[place], f"burst-{place + 1}"
+    several = len(page.captures) > 1
+    title = f"{capture.title}: how bursty is the traffic?" if several else "How bursty is the traffic?"
+    if capture.burst is not None:
+        return burst.section(capture.burst, payload, anchor=anchor, title=title)
+    return burst.missing(capture.without_burst, anchor=anchor, title=title) if capture.without_burst else None
+
+
 def view(page: Page, payload: Payload) -> Mapping[str, Any]:
     """Everything that the template names. Fills ``payload`` with the charts."""
     chosen = sections(page)
@@ -248,11 +261,14 @@ def view(page: Page, payload: Payload) -> Mapping[str, Any]:
     drawing = _Drawing(points=points(len(chosen)), scale=Scale.over(series), rows=len(chosen) > 1, payload=payload)
     listed = [(capture.title, transfer) for capture in page.captures for transfer in capture.overview.transfers]
     judged = sum(capture.overview.judged for capture in page.captures)
+    told = [_section(page, number, place, transfer, drawing) for number, (place, transfer) in enumerate(chosen, start=1)]
+    places = range(len(page.captures))
     return {
         "page": page,
         "several": len(page.captures) > 1,
         "summary": summary(page),
-        "sections": [_section(page, number, place, transfer, drawing) for number, (place, transfer) in enumerate(chosen, start=1)],
+        "sections": told,
+        "groups": [([section for section in told if section.capture == place], _burst(page, place, payload)) for place in places],
         "short": sum(capture.overview.not_judged for capture in page.captures),
         "table": [
             {"capture": title, "transfer": transfer, "verdict": Verdict.of(transfer), "endpoints": endpoints(transfer)}
