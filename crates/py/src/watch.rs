@@ -23,7 +23,7 @@ use session::{NotOpen, Session, State};
 use stream::Measured;
 
 /// A capture of an interface, measured window by window in a thread of its own.
-#[pyclass(module = "trustbed._core")]
+#[pyclass(frozen, module = "trustbed._core")]
 pub(crate) struct Watch {
     session: Session,
     plan: Plan,
@@ -115,9 +115,8 @@ impl Watch {
     }
 
     /// Ends the capture; the file is complete afterwards. `next` then gives what is left, the windows that the end cut among it.
-    fn close(&mut self, py: Python<'_>) {
-        let session = &mut self.session;
-        py.detach(|| session.end());
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.session.end());
     }
 }
 

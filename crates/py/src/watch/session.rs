@@ -32,7 +32,7 @@ const WAITING: usize = 100_000;
 /// A capture in a thread of its own.
 pub(super) struct Session {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Shared {
@@ -107,7 +107,7 @@ impl Session {
         let worker = Worker { shared: Arc::clone(&shared), live, meter, writer, start, given: 0, down: false };
         let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(move || worker.run());
         let failed = |source| NotOpen::Live(LiveError::Kernel { name: interface.to_owned(), step: "start a thread", source });
-        Ok(Self { shared, thread: Some(thread.map_err(failed)?) })
+        Ok(Self { shared, thread: Mutex::new(Some(thread.map_err(failed)?)) })
     }
 
     /// Windows that became complete, in order; waits for some, at most for `timeout`. None of them when it passed or the capture ended.
@@ -131,9 +131,10 @@ impl Session {
     }
 
     /// Ends the capture and waits until the file is complete.
-    pub(super) fn end(&mut self) {
+    pub(super) fn end(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = thread.take() {
             let _ = thread.join();
         }
     }
