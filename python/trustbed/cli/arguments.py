@@ -34,7 +34,7 @@ class UsageError(Complaint):
     code = 2
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """Hands its complaints over instead of printing them."""
 
     def error(self, message: str) -> NoReturn:
@@ -47,7 +47,8 @@ def _workers(text: str) -> int:
     return int(text)
 
 
-def _capacity(text: str) -> int:
+def rate(text: str) -> int:
+    """Bits per second, above 0."""
     from trustbed._core import parse_rate
 
     try:
@@ -59,11 +60,34 @@ def _capacity(text: str) -> int:
     return bits_per_second
 
 
+def span(text: str) -> int:
+    """Nanoseconds, above 0."""
+    from trustbed._core import parse_span
+
+    try:
+        nanoseconds = int(parse_span(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error} (write it like 100ms or 1.5s)") from error
+    if nanoseconds <= 0:
+        raise argparse.ArgumentTypeError(f"{text} is no length of time; give one above 0")
+    return nanoseconds
+
+
+def size(text: str) -> int:
+    """Bytes."""
+    from trustbed._core import parse_size
+
+    try:
+        return int(parse_size(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error} (write it like 64KiB or 1.5MB)") from error
+
+
 def _shared_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("--at", choices=PLACES)
     parser.add_argument("--workload", choices=WORKLOADS)
-    parser.add_argument("--capacity", type=_capacity)
+    parser.add_argument("--capacity", type=rate)
     parser.add_argument("--inner", action="store_true")
     parser.add_argument("--dedup", action="store_true")
     parser.add_argument("--workers", type=_workers)
@@ -74,7 +98,7 @@ def _shared_options(parser: argparse.ArgumentParser) -> None:
 
 def analyze_parser() -> argparse.ArgumentParser:
     """The parser of ``trustbed analyze``."""
-    parser = _Parser(prog="trustbed analyze", add_help=False, allow_abbrev=False)
+    parser = Parser(prog="trustbed analyze", add_help=False, allow_abbrev=False)
     _shared_options(parser)
     parser.add_argument("captures", nargs="*", metavar="CAPTURE")
     parser.add_argument("--report", type=Path)
@@ -90,7 +114,7 @@ def analyze_parser() -> argparse.ArgumentParser:
 
 def explain_parser() -> argparse.ArgumentParser:
     """The parser of ``trustbed explain``."""
-    parser = _Parser(prog="trustbed explain", add_help=False, allow_abbrev=False)
+    parser = Parser(prog="trustbed explain", add_help=False, allow_abbrev=False)
     _shared_options(parser)
     parser.add_argument("captures", nargs="*", metavar="CAPTURE")
     return parser
