@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.report import burst_reference as reference
+from tests.report import burst_traffic
 from trustbed.report.html import Capture, Input, Page, Provenance
 from trustbed.report.overview import Overview
 
@@ -176,6 +178,8 @@ def make_capture(
     not_judged: int = 0,
     story: str | None = None,
     beside: str | None = None,
+    burst: dict[str, Any] | None = None,
+    without_burst: str = "",
 ) -> Capture:
     """A capture of these transfers, each with the series of a healthy sender unless others are given."""
     rows = transfers or (make_transfer(),)
@@ -192,7 +196,7 @@ def make_capture(
         connections=len(rows),
     )
     drawn = {row["transfer"]: make_series() for row in rows} if series is None else series
-    return Capture(overview=overview, series=drawn, name=name, story=story, beside=beside)
+    return Capture(overview=overview, series=drawn, name=name, story=story, beside=beside, burst=burst, without_burst=without_burst)
 
 
 def make_page(*captures: Capture, title: str | None = None, introduction: str | None = None) -> Page:
@@ -236,3 +240,21 @@ def side_by_side() -> Page:
     lossy = make_capture(make_transfer(retransmitted_packets=40, **lost), name="lossy", series={"1.0": make_series(duration=0.4, lost=50)})
     paused = make_capture(make_transfer(**PAUSED), name="paused", series={"1.0": make_series(duration=0.4, pause=0.009)}, beside="healthy")
     return make_page(healthy, lossy, paused, title="Three captures", introduction="Which of them may be used?")
+
+
+@pytest.fixture(scope="session")
+def bursty() -> dict[str, Any]:
+    """The model of traffic that a timer released, measured at the rate that its token bucket had."""
+    return reference.model(burst_traffic.released_by_timer(), file="timer.pcap", rate=40e6)
+
+
+@pytest.fixture(scope="session")
+def paced() -> dict[str, Any]:
+    """The model of the same frames, evenly spaced."""
+    return reference.model(burst_traffic.paced(), file="paced.pcap.gz")
+
+
+@pytest.fixture(scope="session")
+def uneven() -> dict[str, Any]:
+    """The model of traffic of all sizes."""
+    return reference.model(burst_traffic.uneven(), file="uneven.pcapng")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
-from trustbed.report.charts.drawing import SECONDS_LABEL, Spec
+from trustbed.report.charts.drawing import SECONDS_LABEL, Spec, time_axis
 from trustbed.report.charts.palette import LIGHT
 
 Stream: TypeAlias = Mapping[str, Any]
@@ -29,6 +29,8 @@ _ROLES = ("data", "silence", "window", "allowed", "retransmission", "timeout", "
 _DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3])
 _LONGEST_NAME = 38
 _CAPTURE_SUFFIX = re.compile(r"(?<=.)\.(?:pcap|pcapng|cap|dmp)(?:\.(?:gz|zst|xz|bz2|lz4))?$")
+
+_HOUR, _DAY = 3600, 86_400
 
 KILO = 1024
 KILOBYTES_LABEL = (
@@ -89,6 +91,16 @@ def told_apart(words: Sequence[str]) -> dict[str, Any]:
         "color": {**field, "scale": {"domain": list(words), "range": roles}, "legend": legend},
         "strokeDash": {**field, "scale": {"domain": list(words), "range": dashes}, "legend": legend},
     }
+
+
+def since_first_axis() -> Spec:
+    """Time since the first packet up to the parameter ``duration``; captures of hours and of years have their own units."""
+    axis = time_axis(title="time since the first packet")
+    label = (
+        f"datum.value >= {2 * _DAY} ? format(datum.value / {_DAY}, '.3~r') + ' d' : "
+        f"datum.value >= {2 * _HOUR} ? format(datum.value / {_HOUR}, '.3~r') + ' h' : {SECONDS_LABEL}"
+    )
+    return {**axis, "axis": {**axis["axis"], "labelExpr": label}}
 
 
 def rate_axis(field: str = "rate", *, title: str) -> Spec:

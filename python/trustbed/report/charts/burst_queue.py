@@ -22,6 +22,7 @@ from trustbed.report.charts.burst_axes import (
     names,
     rate_axis,
     since_first,
+    since_first_axis,
     thinned,
     told_apart,
 )
@@ -33,7 +34,6 @@ from trustbed.report.charts.drawing import (
     frame,
     layer,
     quantity_axis,
-    time_axis,
     tooltip,
 )
 
@@ -49,7 +49,6 @@ LINES = 5
 
 _MARK_ROLES = {"mean rate": "reference", "twice the mean": "allowed", "link": "timeout"}
 _DASHED = {"type": "rule", "strokeDash": [6, 4], "strokeWidth": 1.4}
-_FIRST_PACKET = "time since the first packet"
 
 
 def _windows(stream: Stream) -> Rows:
@@ -77,7 +76,7 @@ def burstiness(streams: Streams, *, height: int = 280) -> Spec:
     """The deepest queue of each window over time, and the window's average rate beneath it."""
     shown = listed(streams)
     vertical = quantity_axis("kilobytes", title="burstiness", label="format(datum.value, ',~r') + ' KB'")
-    horizontal = time_axis(title=_FIRST_PACKET)
+    horizontal = since_first_axis()
     line = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5}
     if len(shown) > 1:
         return _of_several(
@@ -176,12 +175,11 @@ def _rates(stream: Stream) -> list[float]:
 
 
 def _losses(stream: Stream, rate: float) -> Rows:
+    """Loss against buffer up to the first buffer that loses nothing."""
     rows = [row for row in stream.get("queue") or () if row["rate_bits_per_second"] == rate and row.get("buffer_bytes")]
-    return [
-        {"bytes": row["buffer_bytes"], "loss": row["loss_rate"]}
-        for row in sorted(rows, key=lambda row: row["buffer_bytes"])
-        if row["loss_rate"] is not None
-    ]
+    rows.sort(key=lambda row: row["buffer_bytes"])
+    enough = next((place for place, row in enumerate(rows) if row["lost_packets"] == 0), len(rows))
+    return [{"bytes": row["buffer_bytes"], "loss": row["loss_rate"]} for row in rows[: enough + 1] if row["loss_rate"] is not None]
 
 
 def loss(streams: Streams, *, height: int = 240) -> Spec:

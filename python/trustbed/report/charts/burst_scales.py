@@ -19,6 +19,7 @@ from trustbed.report.charts.burst_axes import (
     names,
     scale_axis,
     since_first,
+    since_first_axis,
     thinned,
     told_apart,
 )
@@ -30,7 +31,6 @@ from trustbed.report.charts.drawing import (
     frame,
     layer,
     quantity_axis,
-    time_axis,
     tooltip,
 )
 
@@ -151,7 +151,7 @@ def _points(stream: Stream) -> Rows:
 def rate(streams: Streams, *, height: int = 240) -> Spec:
     """The rate over time in bins, with the fastest moments and the mean."""
     shown = listed(streams)
-    horizontal = time_axis(title="time since the first packet")
+    horizontal = since_first_axis()
     vertical = quantity_axis("bits", title="rate", label=RATE_LABEL)
     params = {"duration": longest(shown)}
     if len(shown) > 1:

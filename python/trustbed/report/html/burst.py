@@ -64,10 +64,10 @@ class Averages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A stream of the capture in a row: what ``--by`` tells apart."""
+    """A stream as a row of a table: each cell as it reads, and the number that it is sorted by."""
 
     name: str
-    cells: Sequence[str]
+    cells: Sequence[tuple[str, float | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,22 +182,31 @@ def compared(streams: Sequence[Stream], payload: Payload) -> list[Figure]:
     return [_figure(kind, spec, payload, said[kind] + more, burst_captions.COMPARED[kind]) for kind, spec in drawn]
 
 
-def _cells(stream: Stream) -> list[str]:
+def _cells(stream: Stream) -> list[tuple[str, float | None]]:
     """A stream as a row of a comparison, in the order of :data:`COLUMNS`."""
     summary = stream.get("summary") or {}
-    mean, found = stream.get("mean_rate_bits_per_second"), burst_words.buffering(stream)
-    fastest = next((peak for peak in (stream.get("rates") or {}).get("peaks") or () if abs(peak["width_seconds"] - 0.001) < 1e-9), None)
+    packets, mean, fastest = stream.get("packets"), stream.get("mean_rate_bits_per_second"), summary.get("abw_max_bits_per_second")
+    typical, most = summary.get("max_q_mean_bytes"), summary.get("max_q_max_bytes")
+    found, peak = burst_words.buffering(stream), _fastest_millisecond(stream)
     fit = (stream.get("logscale") or {}).get("fit") or {}
+    hurst = None if fit.get("rejected") else fit.get("hurst")
     return [
-        words.count(stream.get("packets")),
-        bits(mean),
-        bits(summary.get("abw_max_bits_per_second")),
-        words.buffer(summary.get("max_q_mean_bytes")),
-        words.buffer(summary.get("max_q_max_bytes")),
-        f"{words.buffer(found.enough_bytes)} at {bits(found.rate_bits_per_second)}" if found else words.UNKNOWN,
-        burst_words.times(fastest["bits_per_second"], mean) if fastest else words.UNKNOWN,
-        f"{fit['hurst']:.2f}" if fit.get("hurst") is not None and not fit.get("rejected") else "–",
+        (words.count(packets), packets),
+        (bits(mean), mean),
+        (bits(fastest), fastest),
+        (words.buffer(typical), typical),
+        (words.buffer(most), most),
+        (f"{words.buffer(found.enough_bytes)} at {bits(found.rate_bits_per_second)}", found.enough_bytes)
+        if found
+        else (words.UNKNOWN, None),
+        (burst_words.times(peak, mean), peak / mean) if peak and mean else (words.UNKNOWN, None),
+        ("none" if hurst is None else f"{hurst:.2f}", hurst),
     ]
+
+
+def _fastest_millisecond(stream: Stream) -> float | None:
+    peaks = (stream.get("rates") or {}).get("peaks") or ()
+    return next((peak["bits_per_second"] for peak in peaks if abs(peak["width_seconds"] - 0.001) < 1e-9), None)
 
 
 COLUMNS = ("Packets", "Mean rate", "ABW max", "Burstiness mean", "Burstiness max", "Buffer needed", "Fastest 1 ms", "Hurst")

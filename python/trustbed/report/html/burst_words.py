@@ -104,8 +104,9 @@ def pacing(stream: Stream) -> str:
     if found is None:
         return ""
     return (
-        f"The same packets sent evenly spaced would need room for a single packet at any rate above their mean: of the "
-        f"{words.buffer(found.enough_bytes)}, all but that is the price of sending in bursts, and what pacing would save."
+        f"Paced evenly, the same packets would need room for a single one at any rate above their mean: of the "
+        f"{words.buffer(found.enough_bytes)}, all but that is the price of sending in bursts, and what pacing would save "
+        "(the packets then wait at the sender)."
     )
 
 
