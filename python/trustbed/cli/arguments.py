@@ -35,9 +35,10 @@ class UsageError(Complaint):
 
 
 class Parser(argparse.ArgumentParser):
-    """Hands its complaints over instead of printing them."""
+    """Hands its complaints over instead of printing them, and leaves ``--help`` to the pages."""
 
     def error(self, message: str) -> NoReturn:
+        """Hands the complaint over."""
         raise UsageError(message, f"see {self.prog} --help")
 
 
@@ -67,7 +68,7 @@ def span(text: str) -> int:
     try:
         nanoseconds = int(parse_span(text))
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error} (write it like 100ms or 1.5s)") from error
+        raise argparse.ArgumentTypeError(str(error)) from error
     if nanoseconds <= 0:
         raise argparse.ArgumentTypeError(f"{text} is no length of time; give one above 0")
     return nanoseconds
@@ -80,7 +81,7 @@ def size(text: str) -> int:
     try:
         return int(parse_size(text))
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error} (write it like 64KiB or 1.5MB)") from error
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _shared_options(parser: argparse.ArgumentParser) -> None:

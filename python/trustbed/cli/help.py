@@ -17,6 +17,8 @@ Commands:
                               that is, and whether its number may be used
   explain CAPTURE TRANSFER    Why one transfer was judged so: the rule, its
                               numbers, and what would change the verdict
+  watch INTERFACE             Rates and bursts on an interface while traffic
+                              passes
 
 Options:
   -h, --help                  This page, or the page of a command
@@ -96,4 +98,58 @@ Options:
   -q, --quiet             No progress bar
   --no-color              No colour (so does the variable NO_COLOR)
   -h, --help              This page
+"""
+
+WATCH = """\
+Measures an interface while traffic passes: rates, and the queue that the
+traffic would build in front of a slower link, window by window.
+
+Usage: trustbed watch [OPTIONS] INTERFACE
+
+  INTERFACE   for example eth0; ip link lists them. Capturing needs root or the
+              capability CAP_NET_RAW
+
+What to measure:
+  --rate RATE             Rate of the virtual bottleneck, for example 1Gbit/s
+  --mode MODE             static: the rate that was given (default with --rate);
+                          dynamic-same: each window's own mean rate (default
+                          without); dynamic-previous: that of the window before;
+                          dynamic-same-carry: own mean, the queue is carried on
+  --window TIME           Length of a window (default: 100ms). The dynamic modes
+                          keep its packets, 12 bytes each
+  --basis BASIS           What counts as a packet's length: frame (default),
+                          frame_fcs (4 bytes more), wire (24 more, at least 84)
+                          or ip
+  --offload HOW           stacked: packets of segmentation offload count as the
+                          frames they were on the wire, at one moment (default);
+                          as-captured: they stay one packet
+  --by HOW                direction: what comes in and what leaves apart, and
+                          all of it (default); none: only all of it
+  --filter EXPR           Only these packets, for example 'tcp port 80'
+
+How to capture:
+  --snap BYTES            Bytes kept of a packet (default: 128, headers only)
+  --ring SIZE             Memory in which packets wait (default: 32MiB)
+  --timestamps FROM       hardware: the interface's own, where it makes them
+                          (default); software: always the kernel's
+
+When to end (else: with Ctrl-C):
+  --duration TIME         After this time, for example 30s
+  --count N               After N windows
+
+What to write:
+  --json                  A line of JSON per window and direction, on standard
+                          output
+  --metrics ADDR          OpenMetrics for scrapers, over HTTP: a port on
+                          loopback, for example 9464, or ADDRESS:PORT
+  --write FILE            Keep the packets as pcapng, with drop counters
+  -q, --quiet             Neither view nor summary
+  --no-color              No colour (so does the variable NO_COLOR)
+
+How to end:
+  --strict                Exit 1 when the kernel dropped packets
+  -h, --help              This page
+
+Exit codes: 0 fine (Ctrl-C too), 1 error, interface gone or file not complete,
+2 wrong usage
 """

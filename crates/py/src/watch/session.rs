@@ -104,7 +104,7 @@ impl Session {
             ended: false,
         };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), stop: AtomicBool::new(false) });
-        let worker = Worker { shared: Arc::clone(&shared), live, meter, writer, start, given: 0, down: false };
+        let worker = Worker { shared: Arc::clone(&shared), live, meter, writer, start, given: 0, late: 0, down: false };
         let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(move || worker.run());
         let failed = |source| NotOpen::Live(LiveError::Kernel { name: interface.to_owned(), step: "start a thread", source });
         Ok(Self { shared, thread: Mutex::new(Some(thread.map_err(failed)?)) })
@@ -161,6 +161,8 @@ struct Worker {
     start: Ns,
     /// Frames that are measured, and in the file.
     given: u64,
+    /// Frames that passed after the end.
+    late: u64,
     down: bool,
 }
 
@@ -212,7 +214,7 @@ impl Worker {
 
     /// Takes up to `limit` frames that are not later than `end`, and counts the others.
     fn take(&mut self, limit: usize, timeout: Span, end: Ns) -> Result<(usize, usize), LiveError> {
-        let Self { live, meter, writer, given, shared, .. } = self;
+        let Self { live, meter, writer, given, .. } = self;
         let mut late = 0;
         let mut failure = None;
         let shown = live.frames(limit, timeout, |frame: &Frame<'_>| {
@@ -225,8 +227,9 @@ impl Worker {
                 }
             }
         })?;
+        self.late += late as u64;
         if let Some(error) = failure {
-            on_write_failure(shared, &error);
+            on_write_failure(&self.shared, &error);
         }
         Ok((shown, late))
     }
@@ -258,7 +261,6 @@ impl Worker {
     }
 
     fn finish(mut self, end: Ns) {
-        // What the end leaves in the ring was not asked for and is not counted.
         self.bring_up_to_date(true);
         let rows = self.meter.finish(end);
         let written = self.writer.take().map(Writer::finish);
@@ -266,6 +268,9 @@ impl Worker {
         state.take(rows);
         state.counted = self.meter.counted();
         state.facts = self.live.facts();
+        // What passed after the end was not asked for.
+        state.statistics.received = state.statistics.received.min(state.statistics.shown - self.late);
+        state.statistics.shown -= self.late;
         if let (Some(file), Some(written)) = (&mut state.file, written) {
             match written {
                 Ok(written) => file.written = Some(written),

@@ -1,0 +1,363 @@
+"""``trustbed watch``: an interface in, windows out, until somebody ends it.
+
+The engine captures in a thread of its own; here windows are fetched, remembered and shown. However the watch ends (Ctrl-C, a signal, its
+duration, a reader that went away, an interface that vanished), the engine is closed first, so that the file is complete. What the kernel
+dropped is said at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from trustbed import _core
+from trustbed.cli import ERROR, FINE, arguments
+from trustbed.report import paint
+from trustbed.report.placing import check_file
+from trustbed.report.words import count, counted, percent
+from trustbed.watch import History, openmetrics, view
+from trustbed.watch.scrape import Endpoint, parse_address
+from trustbed.watch.screen import Screen
+
+MODES = ("static", "dynamic-same", "dynamic-previous", "dynamic-same-carry")
+_REFRESH_SECONDS = 0.25
+_LINE_SECONDS = 1.0
+_FATAL = {"write_failed", "interface_gone", "capture_failed"}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``trustbed watch``."""
+    parser = arguments.Parser(prog="trustbed watch", add_help=False, allow_abbrev=False)
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("interface", nargs="*", metavar="INTERFACE")
+    parser.add_argument("--rate", type=arguments.rate)
+    parser.add_argument("--mode", choices=MODES)
+    parser.add_argument("--window", type=arguments.span, default=100_000_000)
+    parser.add_argument("--basis", choices=("frame", "frame_fcs", "wire", "ip"), default="frame")
+    parser.add_argument("--offload", choices=("stacked", "as-captured"), default="stacked")
+    parser.add_argument("--by", choices=("direction", "none"), default="direction")
+    parser.add_argument("--filter")
+    parser.add_argument("--snap", type=_snap, default=128)
+    parser.add_argument("--ring", type=arguments.size, default=32 << 20)
+    parser.add_argument("--timestamps", choices=("hardware", "software"), default="hardware")
+    parser.add_argument("--duration", type=arguments.span)
+    parser.add_argument("--count", type=_count)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--metrics", type=_address)
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("-q", "--quiet", action="store_true")
+    parser.add_argument("--no-color", action="store_true")
+    parser.add_argument("--strict", action="store_true")
+    return parser
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the verb."""
+    options = arguments.parse(parser(), words)
+    check(options)
+    if options.write is not None:
+        check_file(options.write)
+    with ExitStack() as stack:
+        engine = _open(options)
+        stack.callback(engine.close)
+        watch = Watch(engine, options)
+        stop = stack.enter_context(_stops())
+        if options.metrics is not None:
+            watch.endpoint = stack.enter_context(_endpoint(options.metrics, watch))
+        with _shown(watch, options) as show:
+            watch.run(stop, show)
+    return watch.end()
+
+
+def check(options: argparse.Namespace) -> None:
+    """What the options must satisfy together; sets the mode that follows from them."""
+    if len(options.interface) != 1:
+        message = "no interface given" if not options.interface else f"one interface, not {len(options.interface)}"
+        raise arguments.UsageError(message, "for example: trustbed watch eth0")
+    options.mode = options.mode or ("dynamic-same" if options.rate is None else "static")
+    if options.mode == "static" and options.rate is None:
+        raise arguments.UsageError("--mode static needs a rate, --rate RATE", "for example: trustbed watch eth0 --rate 1Gbit/s")
+    if options.mode != "static" and options.rate is not None:
+        raise arguments.UsageError(f"--rate says nothing with --mode {options.mode}", "the dynamic modes take the traffic's own rate")
+
+
+def _open(options: argparse.Namespace) -> _core.Watch:
+    try:
+        return _core.Watch(
+            options.interface[0],
+            rate=options.rate,
+            mode=options.mode,
+            window_ns=options.window,
+            basis=options.basis,
+            directions=options.by == "direction",
+            filter=options.filter,
+            offload=options.offload,
+            snap=options.snap,
+            ring=options.ring,
+            hardware_timestamps=options.timestamps == "hardware",
+            write=options.write,
+        )
+    except ValueError as error:
+        raise arguments.UsageError(str(error), "see trustbed watch --help") from error
+
+
+class Stop:
+    """Set by a signal that asks for an end."""
+
+    asked = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """The handler."""
+        if self.asked and number == signal.SIGINT:
+            raise KeyboardInterrupt  # asked twice: at once
+        self.asked = True
+
+
+@contextmanager
+def _stops() -> Iterator[Stop]:
+    """Ctrl-C, a kind kill and a terminal that is closed end the watch; they do not interrupt it."""
+    stop = Stop()
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _endpoint(address: tuple[str, int], watch: Watch) -> Iterator[str]:
+    try:
+        endpoint = Endpoint(address, watch.metrics)
+    except OSError as error:
+        host, port = address
+        reason = (error.strerror or str(error)).lower()
+        raise arguments.Complaint(f"metrics cannot be served at {host}:{port}, {reason}", "name another port, or 0 for any") from error
+    with endpoint:
+        print(f"metrics at {endpoint.url}", file=sys.stderr, flush=True)
+        yield endpoint.url
+
+
+class Shown:
+    """Shows nothing but a summary at the end. The base of what shows more."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+
+    def windows(self, windows: list[dict[str, Any]]) -> None:
+        """These became complete."""
+
+    def now(self) -> None:
+        """Called some times a second."""
+
+    def tell(self, event: dict[str, str]) -> None:
+        """Something happened."""
+        _tell(event)
+
+
+class _Lines(Shown):
+    """A line per second."""
+
+    def __init__(self, watch: Watch) -> None:
+        super().__init__(watch)
+        self._due = time.monotonic() + _LINE_SECONDS
+
+    def now(self) -> None:
+        if time.monotonic() >= self._due:
+            self._due += _LINE_SECONDS
+            print(view.ticker(self.watch.state()), flush=True)
+
+
+class _Json(Shown):
+    """A line of JSON per window and direction."""
+
+    def windows(self, windows: list[dict[str, Any]]) -> None:
+        statistics = self.watch.engine.statistics()
+        counters = {key: statistics[key] for key in ("kernel_received", "kernel_dropped")}
+        for window in windows:
+            sys.stdout.write(json.dumps({**window, **counters}) + "\n")
+        sys.stdout.flush()
+
+
+class _View(Shown):
+    """A page, redrawn in place."""
+
+    def __init__(self, watch: Watch, screen: Screen, painter: paint.Paint) -> None:
+        super().__init__(watch)
+        self._screen = screen
+        self._paint = painter
+        self._due = 0.0
+        self._ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
+        self.told: list[dict[str, str]] = []
+
+    def now(self) -> None:
+        if time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + _REFRESH_SECONDS
+        columns, rows = self._screen.size
+        notes = [event["message"] for event in self.told]
+        page = view.page(self.watch.state(notes), columns=columns, rows=rows, paint=self._paint, ascii_only=self._ascii_only)
+        self._screen.draw(page)
+
+    def tell(self, event: dict[str, str]) -> None:
+        self.told.append(event)
+
+
+@contextmanager
+def _shown(watch: Watch, options: argparse.Namespace) -> Iterator[Shown]:
+    if options.json:
+        yield _Json(watch)
+    elif options.quiet:
+        yield Shown(watch)
+    elif sys.stdout.isatty():
+        shown = None
+        try:
+            with Screen(sys.stdout) as screen:
+                shown = _View(watch, screen, watch.painter)
+                yield shown
+        finally:
+            for event in shown.told if shown is not None else ():
+                _tell(event)
+    else:
+        yield _Lines(watch)
+
+
+def _tell(event: dict[str, str]) -> None:
+    """What happened, on standard error: an error with its hint, or a note."""
+    severity = "error" if event["code"] in _FATAL else "warning" if event["code"] == "interface_down" else "note"
+    print(f"{severity}: {event['message']}", file=sys.stderr)
+    if event["hint"]:
+        print(f"hint: {event['hint']}", file=sys.stderr)
+    sys.stderr.flush()
+
+
+class Watch:
+    """A watch from its beginning to its end."""
+
+    def __init__(self, engine: _core.Watch, options: argparse.Namespace) -> None:
+        self.engine = engine
+        self.options = options
+        self.history = History(options.window / 1e9)
+        self.endpoint: str | None = None
+        self.painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
+        self._started = time.time()
+        self._begun = time.monotonic()
+        self._lasted: float | None = None
+        self._failed = False
+
+    def run(self, stop: Stop, show: Shown) -> None:
+        """Until it is to end, then what is left."""
+        until = None if self.options.duration is None else self._begun + self.options.duration / 1e9
+        while not (stop.asked or self.engine.ended or self._counted()):
+            left = _REFRESH_SECONDS if until is None else min(_REFRESH_SECONDS, until - time.monotonic())
+            if left <= 0:
+                break
+            self._take(self.engine.next(left), show)
+            show.now()
+        self._lasted = time.monotonic() - self._begun
+        self.engine.close()
+        self._take(self.engine.next(0), show)
+
+    def _counted(self) -> bool:
+        return self.options.count is not None and self.history.all.windows >= self.options.count
+
+    def _take(self, windows: list[dict[str, Any]], show: Shown) -> None:
+        for event in self.engine.events():
+            self._failed |= event["code"] in _FATAL
+            show.tell(event)
+        if self.options.count is not None:
+            windows = self._up_to_count(windows)
+        if windows:
+            self.history.add(windows)
+            show.windows(windows)
+
+    def _up_to_count(self, windows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Those among the first ``--count`` ones of their direction."""
+        taken = []
+        ahead: dict[str, int] = {}
+        for window in windows:
+            name = window["direction"]
+            known = self.history.directions.get(name)
+            before = ahead.setdefault(name, known.windows if known is not None else 0)
+            wanted = min(window["windows"], self.options.count - before)
+            if wanted > 0 and not window["partial"]:
+                ahead[name] += wanted
+                taken.append({**window, "windows": wanted})
+        return taken
+
+    def metrics(self) -> str:
+        """The state as OpenMetrics."""
+        return openmetrics.render(self.history, self.engine.facts(), self.engine.statistics(), self._started)
+
+    def state(self, notes: Sequence[str] = ()) -> view.State:
+        """What can be shown."""
+        statistics = self.engine.statistics()
+        return view.State(
+            history=self.history,
+            facts=self.engine.facts(),
+            statistics=statistics,
+            seconds=time.monotonic() - self._begun if self._lasted is None else self._lasted,
+            notes=notes,
+            metrics=self.endpoint,
+            file_bytes=_length(statistics["file"]),
+        )
+
+    def end(self) -> int:
+        """The summary, what must not be overlooked, and the exit code."""
+        state = self.state()
+        if not self.options.quiet:
+            stream = sys.stderr if self.options.json else sys.stdout
+            painter = paint.Paint(paint.wanted(stream, never=self.options.no_color))
+            print("\n".join(view.summary(state, painter)), file=stream)
+        dropped = state.statistics["kernel_dropped"]
+        if dropped:
+            self._tell_dropped(dropped, dropped + state.statistics["kernel_received"])
+        return ERROR if self._failed or (dropped and self.options.strict) else FINE
+
+    def _tell_dropped(self, dropped: int, passed: int) -> None:
+        severity = "error" if self.options.strict else "warning"
+        share = percent(dropped / passed)
+        sys.stdout.flush()
+        print(f"{severity}: the kernel dropped {count(dropped)} of {counted(passed, 'frame')} ({share})", file=sys.stderr)
+        print(
+            "hint: rates and queues are too low by what is missing; a larger --ring helps against bursts, a --filter does not",
+            file=sys.stderr,
+        )
+
+
+def _length(file: dict[str, Any] | None) -> int | None:
+    """How long the file is by now."""
+    if file is None:
+        return None
+    try:
+        return Path(file["path"]).stat().st_size
+    except OSError:
+        return None
+
+
+def _snap(text: str) -> int:
+    if not text.isdecimal() or not 14 <= int(text) <= 262_144:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes (14 to 262144)")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 10**12:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of windows")
+    return int(text)
+
+
+def _address(text: str) -> tuple[str, int]:
+    try:
+        return parse_address(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error} (write it like 9464, 127.0.0.1:9464 or [::1]:9464)") from error
