@@ -182,7 +182,16 @@ def test_public_names_are_complete(module: str) -> None:
 
 
 def test_the_library_offers_these_names() -> None:
-    assert sorted(trustbed.__all__) == ["Capture", "CaptureError", "OutputError", "Transfer", "__version__", "analyze"]
+    assert sorted(trustbed.__all__) == [
+        "Burstiness",
+        "Capture",
+        "CaptureError",
+        "OutputError",
+        "Transfer",
+        "__version__",
+        "analyze",
+        "burst",
+    ]
 
 
 def tracked_files() -> list[Path]:

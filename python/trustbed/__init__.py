@@ -7,6 +7,10 @@
     capture.transfer("1.0").diagnosis # cause, confidence, verdict, and the numbers that decided
     capture.report("report.html")     # one self-contained page
 
+    traffic = trustbed.burst("server.pcap")
+    traffic.summary                   # mean and maximum of the average rate and of the burstiness
+    traffic.chart("energy")           # on which time scales it varies
+
 Importing this package costs a few milliseconds: Arrow and the engine load with the first name that needs them.
 """
 
@@ -16,20 +20,23 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trustbed._core import CaptureError
+    from trustbed.burstiness import Burstiness, burst
     from trustbed.capture import Capture, analyze
     from trustbed.report.placing import OutputError
     from trustbed.transfer import Transfer
 
-__all__ = ["Capture", "CaptureError", "OutputError", "Transfer", "__version__", "analyze"]
+__all__ = ["Burstiness", "Capture", "CaptureError", "OutputError", "Transfer", "__version__", "analyze", "burst"]
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Burstiness": "trustbed.burstiness",
     "Capture": "trustbed.capture",
     "CaptureError": "trustbed._core",
     "OutputError": "trustbed.report.placing",
     "Transfer": "trustbed.transfer",
     "analyze": "trustbed.capture",
+    "burst": "trustbed.burstiness",
 }
 
 

@@ -4,7 +4,22 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Self, final
 
-__all__ = ["Analysis", "Arrivals", "CaptureError", "Table", "Watch", "analyze", "arrivals", "check_filter", "default_rates", "parse_rate", "parse_size", "parse_span", "schemas", "three_digits"]
+__all__ = [
+    "Analysis",
+    "Arrivals",
+    "CaptureError",
+    "Table",
+    "Watch",
+    "analyze",
+    "arrivals",
+    "check_filter",
+    "default_rates",
+    "parse_rate",
+    "parse_size",
+    "parse_span",
+    "schemas",
+    "three_digits",
+]
 
 class CaptureError(Exception):
     """A capture cannot be read at all. ``message`` says what and where, ``hint`` what to do."""

@@ -21,11 +21,12 @@ from trustbed import _core
 from trustbed.diagnose.facts import CaptureFacts
 from trustbed.diagnose.judge import Examination, examine, tally, verdict_columns
 from trustbed.question import Place, Question, Workload, available_cores, files_of
-from trustbed.report import columns, rows, schemas
+from trustbed.report import columns, moments, rows, schemas
 from trustbed.report.overview import VERDICTS, Overview
 from trustbed.transfer import Transfer
 
 if TYPE_CHECKING:
+    from trustbed.burstiness import Burstiness
     from trustbed.report import html
 
 #: A report tells about this many transfers one by one; files and tables hold all of them.
@@ -223,7 +224,7 @@ class Capture:
         return Overview(
             name=self.question.name,
             files=self.question.files,
-            facts={key: value for key, value in columns.for_text_mapping(self.facts).items() if key != "skips"},
+            facts={key: value for key, value in moments.for_text_mapping(self.facts).items() if key != "skips"},
             findings=[asdict(finding) for finding in self.examination.findings],
             skips=self._analysis.skips,
             transfers=list(self._most_severe(SHOWN)),
@@ -277,6 +278,14 @@ class Capture:
                 return Transfer(row, next(columns.plain_rows(batch.slice(place, 1))), self.examination.diagnoses[start + place], self)
             start += batch.num_rows
         raise KeyError(f"no transfer {name!r} in {self.question.name}")
+
+    def burstiness(self, **asked: Any) -> Burstiness:  # noqa: ANN401 - any option of trustbed.burst
+        """How bursty the traffic is; takes what :func:`trustbed.burst` takes, and reads the capture again."""
+        from trustbed.burstiness import burst
+
+        if not self.question.repeatable:
+            raise ValueError("what came from standard input or a pipe cannot be read again for its burstiness: trustbed.burst('-')")
+        return burst(self.question.files, **{"inner": self.question.inner, "workers": self.question.workers, **asked})
 
     # Where it goes.
 

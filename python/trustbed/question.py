@@ -10,6 +10,14 @@ from typing import Literal, TypeAlias
 
 Place: TypeAlias = Literal["sender", "receiver", "middle"]
 Workload: TypeAlias = Literal["bulk", "interactive"]
+Mode: TypeAlias = Literal["static", "dynamic-same", "dynamic-previous", "dynamic-same-carry"]
+Basis: TypeAlias = Literal["frame", "frame_fcs", "wire", "ip"]
+By: TypeAlias = Literal["direction", "vlan", "interface", "flow"]
+Offload: TypeAlias = Literal["stacked", "spread", "as-captured"]
+Wavelet: TypeAlias = Literal["haar", "daubechies2", "daubechies3"]
+Measure: TypeAlias = Literal["windows", "sigma", "queue", "energy", "rates", "gaps", "trains"]
+
+MEASURES: tuple[Measure, ...] = ("windows", "sigma", "queue", "energy", "rates", "gaps", "trains")
 
 STANDARD_INPUT = "-"
 
@@ -30,13 +38,49 @@ class Question:
     @property
     def name(self) -> str:
         """The capture in a word or two: its file, or its first file and how many more."""
-        first = "standard input" if self.files[0] == STANDARD_INPUT else Path(self.files[0]).name
-        return first if len(self.files) == 1 else f"{first} and {len(self.files) - 1} more"
+        return name_of(self.files)
 
     @property
     def repeatable(self) -> bool:
         """Whether the files can be read a second time."""
         return STANDARD_INPUT not in self.files and all(Path(file).is_file() for file in self.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BurstQuestion:
+    """One question about burstiness. Rates are in bit/s, sizes in bytes, times in nanoseconds; ``None`` is "not known" or "choose"."""
+
+    files: tuple[str, ...]
+    mode: Mode = "dynamic-same"
+    rate: int | None = None
+    window: int = 100_000_000
+    basis: Basis = "frame"
+    align: Literal["epoch", "first"] = "epoch"
+    by: By | None = None
+    filter: str | None = None
+    offload: Offload = "stacked"
+    link_rate: int | None = None
+    buffers: tuple[int, ...] | None = None
+    rates: tuple[int, ...] | None = None
+    bin: int = 1_000_000
+    count: Literal["bytes", "packets"] = "bytes"
+    wavelet: Wavelet = "daubechies3"
+    octaves: tuple[int | None, int | None] = (None, None)
+    measures: frozenset[Measure] = frozenset(MEASURES)
+    top: int = 20
+    inner: bool = False
+    workers: int = 1
+
+    @property
+    def name(self) -> str:
+        """The capture in a word or two."""
+        return name_of(self.files)
+
+
+def name_of(files: Sequence[str]) -> str:
+    """Files in a word or two: the only one, or the first one and how many more."""
+    first = "standard input" if files[0] == STANDARD_INPUT else Path(files[0]).name
+    return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
 
 
 def files_of(captures: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:

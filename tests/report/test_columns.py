@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from trustbed.report import columns
+from trustbed.report import columns, moments
 from trustbed.report.folder import for_csv, regrouped
 
 BATCH = pa.RecordBatch.from_arrays(
@@ -79,7 +79,7 @@ def test_facts_are_converted_at_every_depth() -> None:
         "share": float("nan"),
         "files": [{"timestamp_resolution_ns": 1000, "name": "x"}],
     }
-    assert columns.for_text_mapping(facts) == {
+    assert moments.for_text_mapping(facts) == {
         "first": "2023-11-14T22:13:20.000000001Z",
         "first_seconds": 1_700_000_000.0,
         "clock_step_max_seconds": None,

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-COMMANDS = ("analyze", "explain", "watch")
+COMMANDS = ("analyze", "explain", "burst", "watch")
 
 FINE, ERROR, USAGE, REVIEW, DISCARD, INTERRUPTED, READER_GONE = 0, 1, 2, 3, 4, 130, 141
 
@@ -68,6 +68,8 @@ def _verb(verb: str, rest: list[str]) -> int:
             from trustbed.cli.analyze import run
         elif verb == "explain":
             from trustbed.cli.explain import run
+        elif verb == "burst":
+            from trustbed.cli.burst import run
         elif verb == "watch":
             from trustbed.cli.watch import run
         else:

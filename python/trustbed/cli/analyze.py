@@ -59,14 +59,15 @@ def read(options: argparse.Namespace, captures: Sequence[str], *, samples: bool 
         "samples": samples,
         "series": series,
     }
-    with interrupt.ends_waiting(_give_up):
+    with interrupt.ends_waiting(give_up):
         if not progress.wanted(quiet=options.quiet):
             return analyze(captures, **asked)
         with progress.Progress(captures[0]) as bar:
             return analyze(captures, **asked, progress=bar)
 
 
-def _give_up() -> NoReturn:
+def give_up() -> NoReturn:
+    """Ends the program at once: the main thread waits for input that does not come."""
     tell_interrupted()
     os._exit(INTERRUPTED)  # the main thread is stuck in a read; nothing has been written yet
 

@@ -42,7 +42,8 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(message, f"see {self.prog} --help")
 
 
-def _workers(text: str) -> int:
+def workers(text: str) -> int:
+    """A number of threads."""
     if not text.isdecimal() or not 1 <= int(text) <= 1024:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of threads (1 to 1024)")
     return int(text)
@@ -91,7 +92,7 @@ def _shared_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--capacity", type=rate)
     parser.add_argument("--inner", action="store_true")
     parser.add_argument("--dedup", action="store_true")
-    parser.add_argument("--workers", type=_workers)
+    parser.add_argument("--workers", type=workers)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("-q", "--quiet", action="store_true")
     parser.add_argument("--no-color", action="store_true")
@@ -141,21 +142,22 @@ def check_analyze(options: argparse.Namespace) -> None:
         raise UsageError("--samples needs a place, --out DIR", "for example: trustbed analyze server.pcap --out tables --samples")
     if options.force and options.out is None:
         raise UsageError("--force says nothing without --out DIR", hint)
-    _check_inputs(options.captures)
+    check_inputs(options.captures)
 
 
 def check_explain(options: argparse.Namespace) -> None:
     """A capture and a transfer, in this order."""
     if len(options.captures) < 2:
         raise UsageError("a capture and a transfer are needed", "for example: trustbed explain server.pcap 1.0")
-    _check_inputs(options.captures[:-1])
+    check_inputs(options.captures[:-1])
 
 
-def _check_inputs(captures: Sequence[str]) -> None:
+def check_inputs(captures: Sequence[str], verb: str = "analyze") -> None:
+    """Standard input comes alone, and from a pipe."""
     if "-" in captures and len(captures) > 1:
         raise UsageError("standard input (-) cannot be one of several files", "give the files by name, or only -")
     if "-" in captures and sys.stdin is not None and sys.stdin.isatty():
-        raise UsageError("standard input (-) is the keyboard", "for example: tcpdump -w - | trustbed analyze -")
+        raise UsageError("standard input (-) is the keyboard", f"for example: tcpdump -w - | trustbed {verb} -")
 
 
 def _names_of(parser: argparse.ArgumentParser) -> list[str]:

@@ -17,6 +17,9 @@ Commands:
                               that is, and whether its number may be used
   explain CAPTURE TRANSFER    Why one transfer was judged so: the rule, its
                               numbers, and what would change the verdict
+  burst CAPTURE…              How bursty the traffic is: the queue it would build
+                              in front of a slower link, and what a buffer of
+                              which size would lose
   watch INTERFACE             Rates and bursts on an interface while traffic
                               passes
 
@@ -98,6 +101,76 @@ Options:
   -q, --quiet             No progress bar
   --no-color              No colour (so does the variable NO_COLOR)
   -h, --help              This page
+"""
+
+BURST = """\
+Says how bursty the traffic of a capture is: the queue that it would build in
+front of a slower link, how deep a buffer it needs, what a smaller one would
+lose, and on which time scales it varies. The traffic is taken as it was.
+
+Usage: trustbed burst [OPTIONS] CAPTURE…
+
+  CAPTURE     pcap or pcapng, plain, .gz or .zst; - reads standard input.
+              Several files are one rotated capture, unless --each is given.
+
+Which link:
+  --rate RATE             Rate of the virtual bottleneck, for example 40Mbit/s
+  --mode MODE             static: the rate that was given (default with --rate);
+                          dynamic-same: each window's own mean rate (default
+                          without); dynamic-previous: that of the window before;
+                          dynamic-same-carry: own mean, the queue is carried on
+  --window TIME           Length of a window (default: 100ms)
+  --align HOW             Windows begin at multiples of their length since the
+                          epoch (default), or at the first packet: epoch, first
+  --link-rate RATE        Rate of the link that the capture was taken on: where
+                          buffer against rate ends
+  --rates RATE,…          Links to look at for losses (default: --rate, or those
+                          of which the traffic is 80 % and 50 %)
+  --buffer SIZE,…         Buffers to look at for losses, for example 16KiB,64KiB
+
+Which packets:
+  --filter EXPR           Only these, for example 'tcp port 80 and not host ::1'
+  --by WHAT               Streams on their own too: direction, vlan, interface
+                          or flow
+  --top N                 So many of them, the largest (default: 20)
+  --basis BASIS           What counts as a packet's length: frame (default),
+                          frame_fcs (4 bytes more), wire (24 more, at least 84)
+                          or ip
+  --offload HOW           stacked: packets of segmentation offload count as the
+                          frames they were on the wire, at one moment (default);
+                          spread: at the rate of --link-rate; as-captured: they
+                          stay one packet
+  --inner                 Look inside VXLAN, GRE, Geneve and IP in IP
+
+Which scales:
+  --bin TIME              Bins for energy and rate over time (default: 1ms)
+  --count WHAT            Energy of bytes (default) or packets
+  --wavelet NAME          For the Hurst parameter: haar, daubechies2 or
+                          daubechies3 (default)
+  --octaves FIRST-LAST    Fit it to these octaves (default: chosen)
+
+How to read:
+  --each                  Every file is a capture of its own; the report
+                          compares them
+  --only PARTS            Leave the rest out: windows, sigma, queue, energy,
+                          rates, gaps, trains (several with commas)
+  --workers N             Threads (default: one per core); the result is the
+                          same for any number
+
+What to write:
+  --report FILE           A page with charts, for the browser
+  --json [FILE]           Everything as JSON, on standard output or into a file
+  -o, --out DIR           Parquet tables of all the above
+  --csv                   CSV beside every Parquet table (with --out)
+  --force                 Let --out write among files that are not its own
+  -q, --quiet             No summary and no progress bar
+  --no-color              No colour (so does the variable NO_COLOR)
+
+How to end:
+  --strict                Exit 1 when part of the capture could not be read
+  -h, --help              This page
+
+Exit codes: 0 fine, 1 error, 2 wrong usage
 """
 
 WATCH = """\

@@ -10,10 +10,8 @@ Values reach Python by the buffer, not by one Arrow scalar each, and instants as
 
 from __future__ import annotations
 
-import datetime
-import math
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -33,8 +31,6 @@ _FORMATS = {
     pa.float64(): "d",
 }
 """Types whose buffers Python reads as they are, by the letter of :mod:`struct`."""
-_MOMENTS = frozenset({"first", "last", "start", "first_ts", "last_ts", "ts"})
-"""Facts that are points in time; all others are lengths of time."""
 
 
 def text_names(field: pa.Field) -> list[str]:
@@ -122,28 +118,3 @@ def values(column: pa.Array) -> list[Any]:
         for place in values(pc.indices_nonzero(column.is_null())):
             numbers[place] = None
     return numbers
-
-
-def for_text_mapping(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested facts as JSON carries them: integer nanoseconds become seconds, and moments become ISO 8601 as well."""
-    shown: dict[str, Any] = {}
-    for name, value in facts.items():
-        if isinstance(value, Mapping):
-            shown[name] = for_text_mapping(value)
-        elif isinstance(value, (list, tuple)):
-            shown[name] = [for_text_mapping(item) if isinstance(item, Mapping) else item for item in value]
-        elif name.endswith(_SUFFIX):
-            stem = name.removesuffix(_SUFFIX)
-            if stem in _MOMENTS:
-                shown[stem] = None if value is None else iso(value)
-            shown[f"{stem}_seconds"] = None if value is None else value / 1e9
-        else:
-            shown[name] = None if isinstance(value, float) and not math.isfinite(value) else value
-    return shown
-
-
-def iso(nanoseconds: int) -> str:
-    """A moment since the Unix epoch as ISO 8601 in UTC with all its nanoseconds."""
-    seconds, fraction = divmod(nanoseconds, 1_000_000_000)
-    moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)
-    return f"{moment.isoformat()}.{fraction:09d}Z"

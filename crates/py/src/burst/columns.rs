@@ -27,6 +27,8 @@ pub(super) struct Columns {
     /// Where each further block begins in the file, and how many packets it has.
     places: Vec<(u64, usize)>,
     scratch: Vec<u8>,
+    packets: u64,
+    ends: Option<(i64, i64)>,
 }
 
 /// Some packets, as they are read.
@@ -52,9 +54,9 @@ impl Columns {
 
     /// Appends a block of packets that follow those that are here.
     pub(super) fn push(&mut self, times: &[i64], lengths: &[u32], marks: &[u32]) -> io::Result<()> {
-        if times.is_empty() {
-            return Ok(());
-        }
+        let (Some(first), Some(last)) = (times.first(), times.last()) else { return Ok(()) };
+        self.packets += times.len() as u64;
+        self.ends = Some((self.ends.map_or(*first, |ends| ends.0), *last));
         if self.kept + times.len() <= IN_MEMORY {
             let marks = if self.marked { marks.to_vec() } else { Vec::new() };
             self.memory.push(Block { times: times.to_vec(), lengths: lengths.to_vec(), marks });
@@ -77,6 +79,16 @@ impl Columns {
         self.places.push((self.written, times.len()));
         self.written += self.scratch.len() as u64;
         Ok(())
+    }
+
+    /// How many packets there are.
+    pub(super) const fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// The times of the first and the last packet.
+    pub(super) const fn ends(&self) -> Option<(i64, i64)> {
+        self.ends
     }
 
     /// How many blocks there are.

@@ -202,6 +202,18 @@ impl Arrivals {
         crate::facts::problems(py, &self.read.facts)
     }
 
+    /// How many packets are measured.
+    #[getter]
+    fn packets(&self) -> u64 {
+        self.read.columns.packets()
+    }
+
+    /// When the first and the last of them arrived, in nanoseconds since the epoch; none without packets.
+    #[getter]
+    fn ends(&self) -> Option<(i64, i64)> {
+        self.read.columns.ends()
+    }
+
     /// Name, packets and bytes of every stream, the largest first.
     #[getter]
     fn streams(&self) -> Vec<(String, u64, u64)> {

@@ -1,0 +1,219 @@
+"""From the columns of a capture to the model of its burstiness: which rates, buffers and links are looked at, and under which names.
+
+The engine measures; here is decided what. Rates that nobody named follow from the traffic: links on which it would be so many percent of
+the load, and buffers up to the one that loses nothing.
+
+The model is what ``trustbed burst --json`` prints (docs/json.md), plain dictionaries and lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from trustbed import _core
+from trustbed.question import BurstQuestion
+from trustbed.report.moments import iso
+
+Model: TypeAlias = dict[str, Any]
+Progress: TypeAlias = Callable[[int, int | None], object]
+
+ALL = "all packets"
+FASTEST = 10_000_000_000_000
+"""10 Tbit/s: what the engine's exact arithmetic was sized for."""
+LOADS = (0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.25)
+"""Delay is shown for links on which the traffic would be so much of the load."""
+SWEPT_LOADS = (0.8, 0.5)
+"""And loss against buffer for these."""
+BUFFERS = 8
+"""So many buffers, each twice the one before; the largest loses nothing at any of the rates."""
+SMALLEST_BUFFER = 2048
+"""A buffer that does not hold one full frame loses all of them."""
+MOST_WINDOWS = 1_000_000
+"""Rows of windows that are made at most."""
+MOST_POINTS = 2000
+TRAIN_GAP = 100_000
+"""Nanoseconds: a longer gap ends a train. See ``Trains::GAP`` of the engine for why."""
+
+
+class TooManyWindows(ValueError):
+    """More windows than anybody reads: the window is too short for the capture."""
+
+    def __init__(self, window: int, rows: int) -> None:
+        self.message = f"windows of {window / 1e6:g} ms would be up to {rows:,} rows, more than {MOST_WINDOWS:,}"
+        self.hint = f"give a longer --window, such as {_rounded_up(window * rows // MOST_WINDOWS)}"
+        super().__init__(self.message)
+
+
+def _rounded_up(nanoseconds: int) -> str:
+    step = next((step for step in (10**power for power in range(3, 19)) if step >= nanoseconds), 10**9)
+    return f"{step // 10**9}s" if step >= 10**9 else f"{step // 10**6}ms" if step >= 10**6 else f"{step // 1000}us"
+
+
+class Studied:
+    """The packets of a capture, or of one of its streams, with the question that is asked of them."""
+
+    def __init__(
+        self, arrivals: _core.Arrivals, question: BurstQuestion, *, stream: int | None = None, progress: Progress | None = None
+    ) -> None:
+        self._arrivals = arrivals
+        self._question = question
+        self._shared: dict[str, Any] = {"stream": stream, "workers": question.workers, "progress": progress}
+
+    def model(self, name: str) -> Model:
+        """Everything that was asked for, of these packets."""
+        question, measures = self._question, self._question.measures
+        self._refuse_too_many_windows()
+        found = self._study()
+        first, last = found["first_ns"], found["last_ns"]
+        duration = 0 if first is None else last - first
+        mean = found["bytes"] * 8e9 / duration if duration else None
+        depths, delays, queues = self._against_rates(mean, found)
+        rates = found.get("rates") if "rates" in measures else None
+        return {
+            "name": name,
+            "packets": found["packets"],
+            "bytes": found["bytes"],
+            "first": None if first is None else iso(first),
+            "first_seconds": None if first is None else first / 1e9,
+            "last_seconds": None if last is None else last / 1e9,
+            "duration_seconds": None if first is None else duration / 1e9,
+            "mean_rate_bits_per_second": mean,
+            "basis": question.basis,
+            "mode": question.mode,
+            "rate_bits_per_second": question.rate,
+            "link_rate_bits_per_second": question.link_rate,
+            "window_seconds": question.window / 1e9,
+            "align": question.align,
+            "offload": question.offload,
+            "windows": _rows(found.get("windows")),
+            "summary": found.get("summary"),
+            "sigma": depths,
+            "queue": queues,
+            "delay": delays,
+            "energy": found.get("energy"),
+            "logscale": found.get("logscale"),
+            "rates": rates,
+            "gaps": found.get("gaps"),
+            "trains": found.get("trains"),
+        }
+
+    def _study(self) -> dict[str, Any]:
+        question, measures = self._question, self._question.measures
+        ends = self._arrivals.ends
+        asked = {
+            "mode": question.mode if "windows" in measures else None,
+            "rate": question.rate,
+            "window_ns": question.window,
+            "origin_ns": ends[0] if question.align == "first" and ends else None,
+            "counted": question.count if "energy" in measures else None,
+            "bin_ns": question.bin,
+            "wavelet": question.wavelet,
+            "octaves": question.octaves,
+            "rates": bool(measures & {"rates", "sigma"}),
+            "gaps": "gaps" in measures,
+            "train_gap_ns": TRAIN_GAP if "trains" in measures else None,
+            "points": MOST_POINTS,
+        }
+        return self._arrivals.study(asked, **self._shared)
+
+    def _refuse_too_many_windows(self) -> None:
+        ends = self._arrivals.ends
+        if ends is None or "windows" not in self._question.measures:
+            return
+        # Windows without packets in a row are one row, so there are at most two rows for a packet.
+        rows = min((ends[1] - ends[0]) // self._question.window + 2, 2 * self._arrivals.packets)
+        if rows > MOST_WINDOWS:
+            raise TooManyWindows(self._question.window, rows)
+
+    def _against_rates(self, mean: float | None, found: dict[str, Any]) -> tuple[list[Model], list[Model], list[Model]]:
+        """σ, delays and losses."""
+        question = self._question
+        queue_wanted = "queue" in question.measures
+        roles = _sigma_rates(question, mean, _fastest(found)) if "sigma" in question.measures else {}
+        swept = _swept(question, mean) if queue_wanted else []
+        links = sorted({*swept, *_links(mean)}) if queue_wanted else []
+        grid = list(roles)
+        depths, unlimited = self._arrivals.load(grid, [(rate, None) for rate in links], **self._shared)
+        sigma = [_point(rate, depth, roles[rate]) for rate, depth in zip(grid, depths, strict=True)]
+        endless = dict(zip(links, unlimited, strict=True))
+        return sigma, [_delay(endless[rate]) for rate in links], self._losses(swept, endless)
+
+    def _losses(self, swept: Sequence[int], endless: dict[int, Model]) -> list[Model]:
+        """A queue for every rate and buffer. One that never fills does what an endless one does, and is not run again."""
+        needed = max((endless[rate]["deepest_bytes"] for rate in swept), default=0.0)
+        buffers = self._question.buffers or _buffers(needed)
+        pairs = [(rate, buffer) for rate in swept for buffer in buffers]
+        run = [(rate, buffer) for rate, buffer in pairs if buffer < endless[rate]["deepest_bytes"]]
+        _, queues = self._arrivals.load([], run, **self._shared)
+        losing = dict(zip(run, queues, strict=True))
+        return [_loss({**(losing.get(pair) or endless[pair[0]]), "buffer_bytes": pair[1]}) for pair in pairs]
+
+
+def _fastest(found: dict[str, Any]) -> int | None:
+    """The highest rate over a millisecond: what a link had at least, if nobody says what it has."""
+    peaks = (found.get("rates") or {}).get("peaks") or ()
+    rate = next((peak["bits_per_second"] for peak in peaks if round(peak["width_seconds"] * 1e9) == 1_000_000), None)
+    return min(_core.three_digits(rate), FASTEST) if rate else None
+
+
+def _sigma_rates(question: BurstQuestion, mean: float | None, fastest: int | None) -> dict[int, str]:
+    """The rates of σ(ρ), rising, each with what it stands for."""
+    link = question.link_rate or fastest
+    given = {rate: "given" for rate in (question.rate, *(question.rates or ())) if rate}
+    if not mean or not link:
+        return dict(sorted(given.items()))
+    grid = [min(rate, FASTEST) for rate in _core.default_rates(mean, link)]
+    named = {
+        link: "link" if question.link_rate else "fastest millisecond",
+        _at_load(mean, 0.5): "twice the mean",
+        _at_load(mean, 1.0): "mean",
+    }
+    return dict(sorted({**dict.fromkeys(grid, "grid"), **given, **named}.items()))
+
+
+def _at_load(mean: float, load: float) -> int:
+    """The rate of a link on which the traffic is so much of the load."""
+    return int(min(_core.three_digits(mean / load), FASTEST))
+
+
+def _links(mean: float | None) -> Iterable[int]:
+    return [_at_load(mean, load) for load in LOADS] if mean else ()
+
+
+def _swept(question: BurstQuestion, mean: float | None) -> list[int]:
+    """The rates at which buffers are swept: those that were named, or those of some loads."""
+    named = question.rates or ((question.rate,) if question.rate else ())
+    named = named or ((question.link_rate,) if question.link_rate else ())
+    return sorted(set(named)) if named else sorted({_at_load(mean, load) for load in SWEPT_LOADS}) if mean else []
+
+
+def _buffers(needed: float) -> list[int]:
+    largest = SMALLEST_BUFFER
+    while largest < needed:
+        largest *= 2
+    sizes = [largest >> halvings for halvings in reversed(range(BUFFERS))]
+    return [size for size in sizes if size >= SMALLEST_BUFFER]
+
+
+def _rows(columns: dict[str, list[Any]] | None) -> list[Model]:
+    if columns is None:
+        return []
+    names = [name for name in columns if name != "start_ns"]
+    return [dict(zip(names, row, strict=True)) for row in zip(*(columns[name] for name in names), strict=True)]
+
+
+def _point(rate: int, depth: float, role: str) -> Model:
+    return {"rate_bits_per_second": rate, "sigma_bytes": depth, "role": role}
+
+
+_WAITS = ("wait_mean_seconds", "wait_p50_seconds", "wait_p99_seconds", "wait_max_seconds")
+
+
+def _delay(queue: Model) -> Model:
+    kept = {name: queue[name] for name in ("rate_bits_per_second", *_WAITS)}
+    return {**kept, "buffer_needed_bytes": queue["deepest_bytes"]}
+
+
+def _loss(queue: Model) -> Model:
+    return {name: value for name, value in queue.items() if name != "deepest_bytes"}

@@ -1,0 +1,51 @@
+"""The JSON of ``trustbed burst``: one document, or a list of them with ``--each``. docs/json.md describes it.
+
+A row of a table is one line of text, so that line tools work on it. Numbers are in base units, unknown is null, and what is not a number
+does not occur.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TextIO
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(", ", ": ")).encode
+_TABLES = frozenset({"windows", "sigma", "queue", "delay", "octaves", "peaks", "findings", "streams"})
+"""Lists that stand on lines of their own, a row each."""
+
+
+def write(stream: TextIO, document: Mapping[str, Any]) -> None:
+    """One document."""
+    stream.writelines(_object(document))
+    stream.write("\n")
+
+
+def write_several(stream: TextIO, documents: Sequence[Mapping[str, Any]]) -> None:
+    """A list of documents."""
+    separator = "[\n"
+    for document in documents:
+        stream.write(separator)
+        stream.writelines(_object(document))
+        separator = ",\n"
+    stream.write("\n]\n")
+
+
+def _object(members: Mapping[str, Any]) -> Iterator[str]:
+    separator = "{\n"
+    for name, value in members.items():
+        yield f"{separator}{_encode(name)}: "
+        separator = ",\n"
+        if name in _TABLES and value:
+            yield "["
+            between = "\n"
+            for row in value:
+                yield between
+                yield from _object(row) if name == "streams" else (_encode(row),)
+                between = ",\n"
+            yield "\n]"
+        elif isinstance(value, Mapping) and _TABLES & value.keys():
+            yield from _object(value)
+        else:
+            yield _encode(value)
+    yield "\n}" if members else "{}"
