@@ -16,8 +16,8 @@ def released_by_timer(*, hertz: int = 100, seconds: float = 2.0, frames: int = 3
 
 
 def paced(*, seconds: float = 2.0) -> Packets:
-    """A frame every 300 µs: 40 Mbit/s without bursts."""
-    return [(EPOCH + place * 300_000, FRAME) for place in range(int(seconds * 1e9) // 300_000)]
+    """A frame every 312.5 µs, 320 in a tenth of a second: 38.8 Mbit/s without bursts."""
+    return [(EPOCH + place * 312_500, FRAME) for place in range(int(seconds * 1e9) // 312_500)]
 
 
 def uneven(*, packets: int = 6000) -> Packets:

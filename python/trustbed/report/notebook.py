@@ -1,8 +1,10 @@
-"""A capture as a small HTML table, for notebooks."""
+"""A capture, and its burstiness, as a small HTML table, for notebooks."""
 
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
+from typing import Any
 
 from trustbed.report import words
 from trustbed.report.overview import Overview, Row
@@ -40,3 +42,19 @@ def _row(row: Row) -> str:
     )
     body = "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells)
     return f"<tr><td>{verdict}</td>{body}</tr>"
+
+
+def burstiness(model: Mapping[str, Any]) -> str:
+    """What the traffic's burstiness comes to, and the table of average rates and burstiness (``model`` is that of ``burst --json``)."""
+    from trustbed.report.charts.burst_axes import names
+    from trustbed.report.html import burst, burst_words
+
+    name = html.escape(names([model])[0])
+    if not model.get("packets"):
+        return f"<p><strong>{name}</strong>: There are no packets.</p>"
+    rows = burst.averages(model)
+    head = "".join(f"<th style='text-align:left'>{label}</th>" for label, _, _ in (rows[0].cells if rows else ()))
+    body = "".join(f"<tr><td>{row.over}</td>{''.join(f'<td>{value}</td>' for _, value, _ in row.cells)}</tr>" for row in rows)
+    said = html.escape(" ".join((burst_words.headline(model), burst_words.bottleneck(model))))
+    facts = html.escape(burst.facts(model))
+    return f"<p><strong>{name}</strong>: {facts}</p><p>{said}</p><table><tr><th></th>{head}</tr>{body}</table><p>1 KB = 1024 bytes.</p>"

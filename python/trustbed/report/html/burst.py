@@ -49,6 +49,12 @@ COMPARED = ("energy", "sigma", "loss", "delay", "gaps")
 TOGETHER = 7
 """At most so many streams in one picture: as many as there are colours."""
 
+ROOM = 400_000
+"""Bytes of chart data that burstiness may add to a page whose transfers have filled their budget."""
+
+LARGEST = 110_000
+"""Bytes of chart data that one section takes at most, nearly."""
+
 NOT_AGAIN = "Not measured: what came from standard input or a pipe cannot be read a second time. Save it to a file and ask again."
 
 _NO_FINDING = dict.fromkeys(("evidence", "meaning", "next_step", "value", "threshold", "unit"))
@@ -97,7 +103,7 @@ def section(stream: Stream, payload: Payload, *, anchor: str, title: str) -> Sec
     if not stream.get("packets"):
         return Section(anchor=anchor, title=title, headline="There are no packets.", missing="There are no packets to measure.")
     parts = list(stream.get("streams") or ())
-    room = payload.size_bytes <= BUDGET
+    room = payload.size_bytes + LARGEST <= BUDGET + ROOM
     drawn = _figures(stream, payload) if room else []
     return Section(
         anchor=anchor,
