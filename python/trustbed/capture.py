@@ -357,7 +357,24 @@ class Capture:
 
         charted = html.charted(self.overview.transfers, captures=captures)
         series = {transfer: self.series(transfer) for transfer in charted}
-        return html.Capture(overview=self.overview, series=series, name=name, story=story, beside=beside)
+        burst, why_not = self._burst_model()
+        return html.Capture(
+            overview=self.overview, series=series, name=name, story=story, beside=beside, burst=burst, without_burst=why_not
+        )
+
+    def _burst_model(self) -> tuple[dict[str, Any] | None, str]:
+        """How bursty the capture is, in windows of 100 ms, or longer ones for a capture of days; or why that is not known."""
+        from trustbed.burst_study import MOST_WINDOWS
+        from trustbed.report.html.burst import NOT_AGAIN
+
+        if not self.question.repeatable:
+            return None, NOT_AGAIN
+        first, last, records = self.facts.get("first_ns"), self.facts.get("last_ns"), self.facts.get("records") or 0
+        seconds = 0.0 if first is None or last is None else (last - first) / 1e9
+        window = 0.1
+        while min(seconds / window + 2, 2 * records) > MOST_WINDOWS:
+            window *= 10
+        return self.burstiness(window=window).model, ""
 
     def _provenance(self, about: Mapping[str, Any]) -> html.Provenance:
         from trustbed.report import html

@@ -41,13 +41,26 @@ Rows = list[dict[str, Any]]
 
 QUEUE, AVERAGE = "burstiness (left)", "average rate (right)"
 NEEDED = "buffer needed"
-MARKS = {"mean": "mean rate", "twice the mean": "twice the mean", "link": "link"}
+MARKS = {
+    "mean": "mean rate",
+    "twice the mean": "twice the mean",
+    "given": "rate asked about",
+    "fastest millisecond": "fastest millisecond",
+    "link": "link",
+}
+"""The rates that have a meaning, with their words."""
 LONGEST_WAIT, MOST_WAIT, HALF_WAIT, MEAN_WAIT = "longest wait", "99 % wait at most", "half wait at most", "mean wait"
 
 LINES = 5
 """Loss is drawn for so many rates."""
 
-_MARK_ROLES = {"mean rate": "reference", "twice the mean": "allowed", "link": "timeout"}
+_MARK_ROLES = {
+    "mean rate": "reference",
+    "twice the mean": "allowed",
+    "rate asked about": "window",
+    "fastest millisecond": "silence",
+    "link": "timeout",
+}
 _DASHED = {"type": "rule", "strokeDash": [6, 4], "strokeWidth": 1.4}
 
 
@@ -132,7 +145,7 @@ def _depths(stream: Stream) -> Rows:
 
 
 def sigma(streams: Streams, *, height: int = 240) -> Spec:
-    """The buffer that loses nothing, for links of every rate; lines mark the mean rate, twice the mean and the link."""
+    """The buffer that loses nothing, for links of every rate; lines mark those that have a meaning."""
     shown = listed(streams)
     horizontal, vertical = rate_axis(title="rate of the link"), bytes_axis("bytes", title="buffer needed")
     line = {"type": "line", "strokeWidth": 1.8}
@@ -148,7 +161,7 @@ def sigma(streams: Streams, *, height: int = 240) -> Spec:
     colour = coloured_by_word({NEEDED: "data"} | {word: role for word, role in _MARK_ROLES.items() if word in marked})
     tips = tooltip(("rate", "rate (bit/s)", ".3s"), ("bytes", "buffer (bytes)", ",.0f"))
     return frame(
-        description="Buffer needed against the rate of the link, with marks at the mean rate, twice the mean and the link",
+        description="Buffer needed against the rate of the link, with marks at the mean rate and others",
         datasets={"depths": _depths(shown[0]) if shown else [], "marks": marks},
         layers=[
             layer("marks", _DASHED, x=horizontal, color=colour),

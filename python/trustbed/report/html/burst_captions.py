@@ -39,17 +39,19 @@ def _burstiness(stream: Stream) -> str:
     return f"{said}, {words.duration(max(0.0, since_first(stream, worst['start_seconds'])))} after the first packet."
 
 
+_NAMED = {
+    "mean": "the mean rate",
+    "twice the mean": "twice the mean",
+    "given": "the rate asked about",
+    "fastest millisecond": "the rate of the fastest millisecond",
+    "link": "the rate of the link",
+}
+
+
 def _sigma(stream: Stream) -> str:
-    named = {"mean": "the mean rate", "twice the mean": "twice the mean", "link": "the link's rate"}
-    points = [point for point in stream.get("sigma") or () if point.get("role") in named]
-    return (
-        "Buffer needed: "
-        + ", ".join(
-            f"{words.buffer(point['sigma_bytes'])} at {named[point['role']]} ({bits(point['rate_bits_per_second'])})" for point in points
-        ).join(("", "."))
-        if points
-        else ""
-    )
+    points = [point for point in stream.get("sigma") or () if point.get("role") in _NAMED]
+    said = [f"{words.buffer(point['sigma_bytes'])} at {_NAMED[point['role']]} ({bits(point['rate_bits_per_second'])})" for point in points]
+    return f"Buffer needed: {', '.join(said)}." if said else ""
 
 
 def _loss(stream: Stream) -> str:

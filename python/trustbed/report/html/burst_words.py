@@ -48,12 +48,12 @@ def times(value: float | None, mean: float | None) -> str:
     return f"{value / mean:,.0f} × the mean" if value >= 9.95 * mean else f"{value / mean:.1f} × the mean".replace(".0 ", " ")
 
 
-def buffering(stream: Stream, *, wanted: float | None = None) -> Buffering | None:
+def buffering(stream: Stream) -> Buffering | None:
     """The example that the headline gives: the link that was asked about, or one of about twice the mean rate.
 
     The smaller buffer is the one nearest to half of what is needed that loses anything.
     """
-    given = wanted or stream.get("rate_bits_per_second")
+    given = stream.get("rate_bits_per_second") or stream.get("link_rate_bits_per_second")
     rates = {row["rate_bits_per_second"] for row in stream.get("delay") or () if row.get("buffer_needed_bytes")}
     swept = {row["rate_bits_per_second"] for row in stream.get("queue") or ()}
     rate = given if given in rates | swept else rate_near(stream, 2.0)
@@ -128,22 +128,11 @@ def bottleneck(stream: Stream) -> str:
 
 
 def notes(stream: Stream) -> list[str]:
-    """What was assumed, and what was done to the packets before they were measured."""
+    """What was assumed. What had to be done to the packets first (offload, clock steps) is among the findings."""
     said = [OPEN_LOOP, f"Lengths are {BASES.get(stream.get('basis') or '', 'as captured')}. 1 KB = 1024 bytes."]
-    expanded = stream.get("expanded_packets")
-    if expanded:
-        how = "spread evenly" if stream.get("offload") == "spread" else "one behind the other at its time"
-        said.append(
-            f"{words.counted(expanded, 'captured super-packet')} (segmentation offload) {'was' if expanded == 1 else 'were'} cut into the "
-            f"frames that the wire carries, {how}."
-        )
     if stream.get("offload") == "as-captured":
         said.append(
             "Super-packets of segmentation offload, if there are any, count as single packets: what they show is the host, not the wire."
-        )
-    if stream.get("steps_back"):
-        said.append(
-            f"Time ran backwards {words.counted(stream['steps_back'], 'time')}; such packets count as arriving with the one before."
         )
     return said
 

@@ -250,7 +250,9 @@ def _burst(page: Page, place: int, payload: Payload) -> burst.Section | None:
     several = len(page.captures) > 1
     title = f"{capture.title}: how bursty is the traffic?" if several else "How bursty is the traffic?"
     if capture.burst is not None:
-        return burst.section(capture.burst, payload, anchor=anchor, title=title)
+        told = {finding["code"] for finding in capture.overview.findings if finding["scope"] == "capture"}
+        own = [finding for finding in capture.burst.get("findings") or () if finding["code"] not in told]
+        return burst.section({**capture.burst, "findings": own}, payload, anchor=anchor, title=title)
     return burst.missing(capture.without_burst, anchor=anchor, title=title) if capture.without_burst else None
 
 
