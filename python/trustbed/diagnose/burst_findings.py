@@ -15,7 +15,8 @@ from trustbed.diagnose.units import count_words, percent_words, seconds_words
 Model = Mapping[str, Any]
 
 SILENCE_SHARE = 0.5
-"""A silence of more than so much of the capture is taken for a clock that jumped, or for two captures in one."""
+SILENCE_SECONDS = 1.0
+"""A silence of more than so much of the capture, and of more than so long, is taken for a clock that jumped, or for two captures in one."""
 _SHARED = frozenset(
     {
         "read_problem",
@@ -61,7 +62,7 @@ def _clock_steps(facts: CaptureFacts, _model: Model) -> Iterator[Finding]:
 
 def _silence(_facts: CaptureFacts, model: Model) -> Iterator[Finding]:
     silence, duration = (model.get("rates") or {}).get("longest_silence_seconds") or 0.0, model["duration_seconds"] or 0.0
-    if duration and silence > SILENCE_SHARE * duration and model["packets"] > 2:
+    if silence > max(SILENCE_SHARE * duration, SILENCE_SECONDS) and model["packets"] > 2:
         yield finding(
             "burst_silence",
             f"nothing arrived for {seconds_words(silence)}, {percent_words(silence / duration)} of the capture",

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(", ", ": ")).encode
-_TABLES = frozenset({"windows", "sigma", "queue", "delay", "octaves", "peaks", "findings", "streams"})
-"""Lists that stand on lines of their own, a row each."""
 
 
 def write(stream: TextIO, document: Mapping[str, Any]) -> None:
@@ -36,16 +34,25 @@ def _object(members: Mapping[str, Any]) -> Iterator[str]:
     for name, value in members.items():
         yield f"{separator}{_encode(name)}: "
         separator = ",\n"
-        if name in _TABLES and value:
+        if _has_rows(value):
             yield "["
             between = "\n"
             for row in value:
                 yield between
-                yield from _object(row) if name == "streams" else (_encode(row),)
+                yield from _object(row) if _is_nested(row) else (_encode(row),)
                 between = ",\n"
             yield "\n]"
-        elif isinstance(value, Mapping) and _TABLES & value.keys():
+        elif _is_nested(value):
             yield from _object(value)
         else:
             yield _encode(value)
     yield "\n}" if members else "{}"
+
+
+def _has_rows(value: object) -> bool:
+    return isinstance(value, Sequence) and bool(value) and isinstance(value[0], Mapping)
+
+
+def _is_nested(value: object) -> bool:
+    """Whether there are rows in it, which stand on lines of their own."""
+    return isinstance(value, Mapping) and any(_has_rows(member) for member in value.values())
