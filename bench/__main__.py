@@ -9,7 +9,9 @@ import platform
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from statistics import median
 
+from bench import watch
 from bench.burst import measure_engine, measure_files
 from bench.captures import FOLDER, Captures
 from bench.flood import flood
@@ -104,6 +106,20 @@ class Bench:
         print_costs(costs)
         self._keep(targets)
 
+    def watch(self) -> None:
+        """A live capture against a flood, and what it costs those it watches."""
+        heading("watch: a flood of 60-byte frames from one core")
+        with watch.hosts() as (near, far):
+            flooded = watch.measure_flood(near, far)
+            packets, share = flooded.frames_per_second, flooded.cpu_share
+            print(f"  {packets / 1e3:.0f} thousand frames/s, {flooded.dropped} dropped, watcher {share:.0%} of a core")
+            heading("watch: requests per second with ab (medians of rounds in turns)")
+            loads = [watch.measure_load(near, far, size, 2 * self._scale.rounds + 1) for size in (watch.LARGE, watch.SMALL)]
+        for load in loads:
+            print_load(load)
+        self._facts["watch"] = {"flood": asdict(flooded), "loads": [asdict(load) for load in loads]}
+        self._keep(watch.targets(flooded, loads))
+
     def _keep(self, targets: list[Target]) -> None:
         for target in targets:
             print("  " + sentence(target))
@@ -139,6 +155,14 @@ def print_costs(costs: Costs) -> None:
         print(f"  {name:<19} {per_packet[name]:>8.0f} ns a packet   ({seconds})")
 
 
+def print_load(load: watch.Load) -> None:
+    """The three medians, and what each looker costs."""
+    medians = {name: median(getattr(load, name)) for name in ("alone", "watch", "tcpdump")}
+    shown = ", ".join(f"{name} {value:.0f}/s" for name, value in medians.items())
+    losses = f"watch costs {load.loss(load.watch):.1%}, tcpdump {load.loss(load.tcpdump):.1%}"
+    print(f"  objects of {load.size} bytes: {shown}; {losses}")
+
+
 def machine() -> dict[str, object]:
     """What the figures were measured on."""
     return {
@@ -159,6 +183,7 @@ def main() -> int:
         "memory": Bench.memory,
         "flood": Bench.flood,
         "burst": Bench.burst,
+        "watch": Bench.watch,
     }
     parser.add_argument("words", nargs="*", choices=[*parts, "quick", []], metavar="PART", help=f"quick, or some of: {', '.join(parts)}")
     words = parser.parse_args().words

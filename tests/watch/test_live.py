@@ -192,7 +192,7 @@ def test_frames_that_the_kernel_dropped_are_never_hidden(network: Network, tmp_p
     options = ["--strict"] if strict else []
     child = network.watch("--json", "--ring", "64KiB", "--snap", "1514", "--write", str(path), *options)
     child.send_signal(signal.SIGSTOP)
-    network.near.python(DROPS, "10.0.0.2")
+    network.python(DROPS, "10.0.0.2")
     child.send_signal(signal.SIGCONT)
     code, out, err = end(child)
     dropped = lines(out)[-1]["kernel_dropped"]
@@ -219,7 +219,7 @@ def test_a_scraper_reads_the_metrics(network: Network) -> None:
     url: str = child.url  # type: ignore[attr-defined]
 
     def scrape() -> tuple[str, str]:
-        status, text = network.near.python(GET, url, "GET").stdout.split("\n", 1)
+        status, text = network.python(GET, url, "GET").stdout.split("\n", 1)
         return status, text
 
     until(lambda: 'trustbed_watch_windows_total{interface="left",direction="out"}' in scrape()[1])
@@ -234,8 +234,8 @@ def test_a_scraper_reads_the_metrics(network: Network) -> None:
     assert samples["trustbed_watch_bottleneck_bits_per_second", None] == 1e6
     assert families["trustbed_watch_length_bytes"].unit == "bytes"
     assert samples["trustbed_watch_queue_bytes_count", "all"] == samples["trustbed_watch_windows_total", "all"]
-    assert network.near.python(GET, url, "HEAD").stdout.split("\n", 1) == [status, ""]
-    assert network.near.python(GET, url.replace("metrics", "secrets"), "GET").stdout.startswith("404 ")
+    assert network.python(GET, url, "HEAD").stdout.split("\n", 1) == [status, ""]
+    assert network.python(GET, url.replace("metrics", "secrets"), "GET").stdout.startswith("404 ")
     assert end(child)[0] == 0
 
 
