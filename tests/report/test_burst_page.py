@@ -68,8 +68,26 @@ def test_paced_traffic_loses_nothing_in_the_smallest_buffer(paced: Model) -> Non
 
 def test_without_queues_nothing_is_claimed(bursty: Model) -> None:
     bare = {**bursty, "queue": [], "delay": [], "sigma": []}
-    assert burst_words.headline(bare) == "Too few packets to say how deep a buffer they need."
+    assert burst_words.headline(bare) == "How deep a buffer this traffic needs was not measured."
+    assert burst_words.headline({**bare, "mean_rate_bits_per_second": None}) == "Too few packets to say how deep a buffer they need."
     assert burst_words.pacing(bare) == ""
+
+
+def test_what_was_not_asked_for_has_no_heading(bursty: Model) -> None:
+    bare = {
+        **bursty,
+        "windows": [],
+        "summary": None,
+        "queue": [],
+        "delay": [],
+        "sigma": [],
+        "energy": None,
+        "logscale": None,
+        "rates": None,
+    }
+    text = burst_page.render([bare], ABOUT)
+    assert "virtual bottleneck" not in text_of(text)
+    assert text.count('class="plot"') == 1
 
 
 def test_the_papers_four_columns_stand_in_the_table_with_units_of_1024_bytes(one: str, bursty: Model) -> None:

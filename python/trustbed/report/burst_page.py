@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trustbed.report.charts.burst_axes import Stream, names
+from trustbed.report import words
+from trustbed.report.charts.burst_axes import Stream, whole_names
 from trustbed.report.html.burst import COLUMNS, compared, row, section
 from trustbed.report.html.burst_definitions import DEFINITIONS
+from trustbed.report.html.burst_words import headline
 from trustbed.report.html.model import Input, Provenance
 from trustbed.report.html.payload import Payload
 from trustbed.report.html.render import fill
@@ -20,7 +22,7 @@ from trustbed.report.placing import whole_file
 
 def render(models: Sequence[Stream], about: Mapping[str, Any]) -> str:
     """The page as a string; ``about`` is what :func:`trustbed.cli.analyze.describe` says: version, command, started."""
-    payload, called = Payload(), names(models)
+    payload, called = Payload(), whole_names(models)
     several = len(models) > 1
     figures = compared(models, payload) if several else []
     bursts = [
@@ -43,14 +45,11 @@ def render(models: Sequence[Stream], about: Mapping[str, Any]) -> str:
 
 def summary(models: Sequence[Stream]) -> str:
     """The page in one sentence."""
-    from trustbed.report import words
-    from trustbed.report.html.burst_words import headline
-
     if len(models) == 1:
         return headline(models[0])
     known = [
         (value, name)
-        for name, model in zip(names(models), models, strict=True)
+        for name, model in zip(whole_names(models), models, strict=True)
         if (value := (model.get("summary") or {}).get("max_q_mean_bytes")) is not None
     ]
     if len(known) < 2:

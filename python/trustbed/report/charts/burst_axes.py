@@ -27,10 +27,10 @@ ALL = "all packets"
 
 _ROLES = ("data", "silence", "window", "allowed", "retransmission", "timeout", "reference")
 _DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3])
-_LONGEST_NAME = 38
+_LONGEST_NAME = 26
 _CAPTURE_SUFFIX = re.compile(r"(?<=.)\.(?:pcap|pcapng|cap|dmp)(?:\.(?:gz|zst|xz|bz2|lz4))?$")
 
-_HOUR, _DAY = 3600, 86_400
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 KILO = 1024
 KILOBYTES_LABEL = (
@@ -38,8 +38,15 @@ KILOBYTES_LABEL = (
     f"datum.value >= {KILO**2} ? format(datum.value / {KILO**2}, '~r') + ' MB' : "
     f"datum.value >= {KILO} ? format(datum.value / {KILO}, '~r') + ' KB' : format(datum.value, '~r') + ' B'"
 )
-_RATE_TICKS = [digit * 10.0**power for power in range(13) for digit in (1, 2, 5)]
-_BYTE_TICKS = [2.0**power for power in range(0, 41, 2)]
+_LONG_TIME_LABEL = (
+    f"datum.value >= {2 * _DAY} ? format(datum.value / {_DAY}, '.3~r') + ' d' : "
+    f"datum.value >= {2 * _HOUR} ? format(datum.value / {_HOUR}, '.3~r') + ' h' : "
+    f"datum.value >= {2 * _MINUTE} ? format(datum.value / {_MINUTE}, '.3~r') + ' min' : "
+    "replace(format(datum.value, '.3~s'), regexp('([^0-9.]?)$'), ' $1') + 's'"
+)
+_RATE_TICKS = [digit * 10.0**power for power in range(-2, 14) for digit in (1, 2, 5)]
+_CLOSE_RATE_TICKS = [digit * 10.0**power for power in range(-2, 14) for digit in (1, 1.5, 2, 3, 5, 7)]
+_BYTE_TICKS = [2.0**power for power in range(41)]
 _BINARY_TICKS = [2.0**power * 1e-3 for power in range(-20, 21)]
 _DECADES = [10.0**power for power in range(-9, 7)]
 
@@ -50,8 +57,16 @@ def listed(streams: Streams) -> list[Stream]:
 
 
 def names(streams: Sequence[Stream]) -> list[str]:
+    """What each stream is called in a legend: short; numbered where two are alike."""
+    return _numbered([_shortened(_plain_name(stream)) for stream in streams])
+
+
+def whole_names(streams: Sequence[Stream]) -> list[str]:
     """What each stream is called beside the others: its own name, or its capture's file; numbered where two are alike."""
-    plain = [_shortened(_plain_name(stream)) for stream in streams]
+    return _numbered([_plain_name(stream) for stream in streams])
+
+
+def _numbered(plain: Sequence[str]) -> list[str]:
     return [f"{name} ({plain[: place + 1].count(name)})" if plain.count(name) > 1 else name for place, name in enumerate(plain)]
 
 
@@ -96,16 +111,13 @@ def told_apart(words: Sequence[str]) -> dict[str, Any]:
 def since_first_axis() -> Spec:
     """Time since the first packet up to the parameter ``duration``; captures of hours and of years have their own units."""
     axis = time_axis(title="time since the first packet")
-    label = (
-        f"datum.value >= {2 * _DAY} ? format(datum.value / {_DAY}, '.3~r') + ' d' : "
-        f"datum.value >= {2 * _HOUR} ? format(datum.value / {_HOUR}, '.3~r') + ' h' : {SECONDS_LABEL}"
-    )
-    return {**axis, "axis": {**axis["axis"], "labelExpr": label}}
+    return {**axis, "axis": {**axis["axis"], "labelExpr": _LONG_TIME_LABEL}}
 
 
-def rate_axis(field: str = "rate", *, title: str) -> Spec:
-    """Bits per second on a logarithmic axis."""
-    return _logarithmic(field, title, "replace(format(datum.value, '~s'), regexp('([^0-9.]?)$'), ' $1') + 'bit/s'", _RATE_TICKS, base=10)
+def rate_axis(field: str = "rate", *, title: str, close: bool = False) -> Spec:
+    """Bits per second on a logarithmic axis; ``close`` has more ticks, for rates that lie within a decade."""
+    ticks = _CLOSE_RATE_TICKS if close else _RATE_TICKS
+    return _logarithmic(field, title, "replace(format(datum.value, '~s'), regexp('([^0-9.]?)$'), ' $1') + 'bit/s'", ticks, base=10)
 
 
 def bytes_axis(field: str, *, title: str) -> Spec:
@@ -115,12 +127,12 @@ def bytes_axis(field: str, *, title: str) -> Spec:
 
 def scale_axis(field: str = "seconds", *, title: str) -> Spec:
     """Time scales in steps of two."""
-    return _logarithmic(field, title, SECONDS_LABEL, _BINARY_TICKS, base=2)
+    return _logarithmic(field, title, _LONG_TIME_LABEL, _BINARY_TICKS, base=2)
 
 
 def decades_axis(field: str = "seconds", *, title: str) -> Spec:
     """Seconds on a logarithmic axis from nanoseconds on."""
-    return _logarithmic(field, title, SECONDS_LABEL, _DECADES, base=10)
+    return _logarithmic(field, title, f"datum.value < 1 ? {SECONDS_LABEL} : format(datum.value, ',') + ' s'", _DECADES, base=10)
 
 
 def _logarithmic(field: str, title: str, label: str, ticks: Sequence[float], *, base: int) -> Spec:

@@ -231,6 +231,8 @@ def rate_near(stream: Stream, times: float) -> float | None:
 
 def _delays(stream: Stream, words_of: dict[str, str]) -> Rows:
     rows = sorted(stream.get("delay") or (), key=lambda row: row["rate_bits_per_second"])
+    if len(rows) < 2:
+        return []  # one point is no line
     return [
         {"rate": row["rate_bits_per_second"], "seconds": max(row[column], SHORTEST), "word": word}
         for column, word in words_of.items()
@@ -242,7 +244,7 @@ def _delays(stream: Stream, words_of: dict[str, str]) -> Rows:
 def delay(streams: Streams, *, height: int = 240) -> Spec:
     """How long packets would have waited in front of links of every rate; of several streams only what 99 % of the packets wait."""
     shown = listed(streams)
-    horizontal, vertical = rate_axis(title="rate of the link"), decades_axis(title="time in the queue")
+    horizontal, vertical = rate_axis(title="rate of the link", close=True), decades_axis(title="time in the queue")
     line = {"type": "line", "strokeWidth": 1.8}
     if len(shown) > 1:
         return _of_several(

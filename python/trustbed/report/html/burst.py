@@ -11,7 +11,7 @@ from typing import Any
 
 from trustbed.report import words
 from trustbed.report.charts import burst as charts
-from trustbed.report.charts.burst_axes import ALL, Stream, names
+from trustbed.report.charts.burst_axes import ALL, Stream, names, whole_names
 from trustbed.report.html import burst_captions, burst_words
 from trustbed.report.html.burst_words import bits
 from trustbed.report.html.figures import Figure
@@ -86,6 +86,7 @@ class Section:
     facts: str = ""
     pacing: str = ""
     bottleneck: str = ""
+    windowed: bool = False
     averages: Sequence[Averages] = ()
     quantities: Sequence[tuple[str, str, str, str]] = ()
     figures: Sequence[Figure] = ()
@@ -112,11 +113,12 @@ def section(stream: Stream, payload: Payload, *, anchor: str, title: str) -> Sec
         facts=facts(stream),
         pacing=burst_words.pacing(stream),
         bottleneck=burst_words.bottleneck(stream),
+        windowed=stream.get("summary") is not None,
         averages=averages(stream),
         quantities=burst_words.quantities(stream),
         figures=drawn,
         without_charts="" if room else "they would have made this page too large",
-        parts=[Part(name=name, cells=_cells(part)) for name, part in zip(names(parts), parts, strict=True)],
+        parts=[Part(name=name, cells=_cells(part)) for name, part in zip(whole_names(parts), parts, strict=True)],
         parts_left_out=stream.get("streams_left_out") or 0,
         part_figures=compared(parts, payload) if len(parts) > 1 and room else [],
         notes=burst_words.notes(stream),

@@ -12,6 +12,9 @@ from trustbed.report import words
 from trustbed.report.charts.burst_axes import Stream, since_first
 from trustbed.report.html.burst_words import bits, buffering, scale, times
 
+_TOLD = 3
+"""A caption of several streams tells the numbers of so many."""
+
 
 def captions(stream: Stream) -> Mapping[str, str]:
     """The numbers of each chart in a sentence."""
@@ -36,7 +39,8 @@ def _burstiness(stream: Stream) -> str:
     worst = next((row for row in stream.get("windows") or () if row["max_q_bytes"] == most and not row.get("partial")), None)
     if not worst or not most:
         return said + "."
-    return f"{said}, {words.duration(max(0.0, since_first(stream, worst['start_seconds'])))} after the first packet."
+    start = since_first(stream, worst["start_seconds"])
+    return f"{said}, {words.duration(start)} after the first packet." if start > 0 else f"{said}, in the first window."
 
 
 _NAMED = {
@@ -139,7 +143,9 @@ def compared(streams: Sequence[Stream], called: Sequence[str]) -> Mapping[str, s
 
 
 def _each(what: str, said: Sequence[tuple[str, str]]) -> str:
-    return f"{what}: " + ", ".join(f"{value} ({name})" for name, value in said) + "." if said else ""
+    left = len(said) - _TOLD
+    more = f", and {left} more in the table" if left > 0 else ""
+    return f"{what}: " + ", ".join(f"{value} ({name})" for name, value in said[:_TOLD]) + more + "." if said else ""
 
 
 def _energies(stream: Stream) -> list[tuple[float, float]]:

@@ -45,6 +45,8 @@ def times(value: float | None, mean: float | None) -> str:
     """How many times the mean a rate is."""
     if not value or not mean:
         return ""
+    if value > 10_000 * mean:
+        return "more than 10,000 × the mean"
     return f"{value / mean:,.0f} × the mean" if value >= 9.95 * mean else f"{value / mean:.1f} × the mean".replace(".0 ", " ")
 
 
@@ -88,6 +90,8 @@ def _enough(stream: Stream, rate: float) -> float | None:
 def headline(stream: Stream) -> str:
     """What the burstiness comes to, in one sentence."""
     found = buffering(stream)
+    if found is None and stream.get("mean_rate_bits_per_second"):
+        return "How deep a buffer this traffic needs was not measured."
     if found is None:
         return "Too few packets to say how deep a buffer they need."
     mean = stream.get("mean_rate_bits_per_second")
