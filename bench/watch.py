@@ -1,7 +1,8 @@
 """What `trustbed watch` can keep up with, and what it costs those it watches: between two namespaces on a cable that the bench makes.
 
 The flood: frames of 60 bytes from one core, the watcher on the other. The load: `ab` fetches objects from a small server with nobody
-looking, with `trustbed watch`, and with `tcpdump -w /dev/null`, in turns; a figure is the median over many short rounds of the ratio within
+looking, with `trustbed watch`, and with `tcpdump -w /dev/null`, in turns; `ab` and the server have a core each, so that it does not matter
+where the scheduler puts them, and who looks is free. A figure is the median over many short rounds of the ratio within
 a round, so that a machine that becomes slower does not count.
 """
 
@@ -78,11 +79,18 @@ def hosts() -> Iterator[tuple[Host, Host]]:
         raise ProgramFailed(str(error)) from error
 
 
+def cores() -> list[str]:
+    """The cores that there are; at least two."""
+    found = [str(core) for core in sorted(os.sched_getaffinity(0))]
+    if len(found) < 2:
+        raise ProgramFailed("one core cannot send and watch at once")
+    return found
+
+
 def measure_flood(near: Host, far: Host) -> Flooded:
     """The watcher against a sender that saturates the cable."""
     with tempfile.TemporaryFile("w+") as lines:
-        core = str(min(os.sched_getaffinity(0)))
-        watcher = near.start("taskset", "--cpu-list", core, program("trustbed"), "watch", "left", "--json", stdout=lines)
+        watcher = near.start("taskset", "--cpu-list", cores()[0], program("trustbed"), "watch", "left", "--json", stdout=lines)
         time.sleep(_SETTLE_SECONDS)
         begun = time.perf_counter()
         sent, seconds = _module(far, "bench.sender", "right", str(_FLOOD_SECONDS)).stdout.split()
@@ -104,7 +112,10 @@ def measure_flood(near: Host, far: Host) -> Flooded:
 
 def measure_load(near: Host, far: Host, size: int, rounds: int) -> Load:
     """Requests per second with nobody looking, with the watcher, with tcpdump; in turns."""
-    server = far.start("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "bench.server", "10.0.0.2", str(_PORT), str(size))
+    first, *_, last = cores()
+    server = far.start(
+        "taskset", "--cpu-list", last, "env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "bench.server", "10.0.0.2", str(_PORT), str(size)
+    )
     lookers: dict[str, Sequence[str]] = {
         "alone": (),
         "watch": (program("trustbed"), "watch", "left", "--json"),
@@ -115,12 +126,12 @@ def measure_load(near: Host, far: Host, size: int, rounds: int) -> Load:
         assert server.stdout is not None
         if server.stdout.readline() != "ready\n":
             raise ProgramFailed("bench.server did not start")
-        _requests_per_second(near)  # the first one is slower
+        _requests_per_second(near, first)  # the first one is slower
         names = list(lookers)
         for number in range(rounds):
             for name in names[number % 3 :] + names[: number % 3]:
                 with _looking(near, lookers[name]):
-                    found[name].append(_requests_per_second(near))
+                    found[name].append(_requests_per_second(near, first))
     finally:
         server.kill()
         server.communicate()
@@ -155,8 +166,22 @@ def _looking(host: Host, command: Sequence[str]) -> Iterator[None]:
         looker.communicate(timeout=30)
 
 
-def _requests_per_second(host: Host) -> float:
-    command = ("ab", "-q", "-r", "-t", str(_LOAD_SECONDS), "-n", "10000000", "-c", str(_CONNECTIONS), f"http://10.0.0.2:{_PORT}/")
+def _requests_per_second(host: Host, core: str) -> float:
+    command = (
+        "taskset",
+        "--cpu-list",
+        core,
+        "ab",
+        "-q",
+        "-r",
+        "-t",
+        str(_LOAD_SECONDS),
+        "-n",
+        "10000000",
+        "-c",
+        str(_CONNECTIONS),
+        f"http://10.0.0.2:{_PORT}/",
+    )
     said = host.run(*command, check=False).stdout
     found = re.search(r"Requests per second:\s+([\d.]+)", said)
     if found is None or not re.search(r"Failed requests:\s+0\b", said):
