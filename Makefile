@@ -95,6 +95,7 @@ fuzz: ## Every fuzz target for FUZZ_SECONDS (600)
 docs: $(READY)/develop $(READY)/command ## The pages and schemas that follow from the code, and the crates' documentation
 	python tools/generate_docs.py
 	python -m trustbed.report.contract
+	python -m trustbed.report.burst_contract
 	cargo doc --workspace --no-deps --locked --quiet
 
 validate: $(READY)/develop $(READY)/command tools ## Every capture against tcptrace and tshark; writes docs/validation.md

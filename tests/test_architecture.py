@@ -20,7 +20,7 @@ import pytest
 import trustbed
 from tools.generate_docs import PAGES, engine_tables
 from trustbed.diagnose import CATALOGUE
-from trustbed.report import schemas
+from trustbed.report import burst_tables, schemas
 
 ROOT = Path(__file__).resolve().parent.parent
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -140,7 +140,8 @@ def test_every_path_in_the_architecture_exists() -> None:
 
 def all_tables() -> list[tuple[str, pa.Schema]]:
     tables = [*engine_tables().items(), ("findings", schemas.FINDINGS), ("skips", schemas.SKIPS)]
-    return [*tables, ("verdict columns", pa.schema(schemas.VERDICT_FIELDS))]
+    bursts = [(f"burst_{name}", schema) for name, schema in burst_tables.SCHEMAS.items()]
+    return [*tables, ("verdict columns", pa.schema(schemas.VERDICT_FIELDS)), *bursts]
 
 
 @pytest.mark.parametrize(("name", "schema"), all_tables(), ids=lambda value: value if isinstance(value, str) else "")

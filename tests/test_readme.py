@@ -41,7 +41,9 @@ def test_the_commands_are_understood(command: str) -> None:
     from trustbed.cli import arguments
 
     verb, *words = command.split()
-    parser = {"analyze": arguments.analyze_parser, "explain": arguments.explain_parser}[verb]()
+    parser = {"analyze": arguments.analyze_parser, "explain": arguments.explain_parser, "burst": burst.parser, "watch": watch.parser}[
+        verb
+    ]()
     arguments.parse(parser, words)
 
 

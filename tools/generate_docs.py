@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from trustbed import _core
 from trustbed.diagnose.pages import diagnosis_page, findings_page
-from trustbed.report import schemas
+from trustbed.report import burst_tables, schemas
 from trustbed.report.columns import text_names
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +32,13 @@ _INTRODUCTION = """\
 
 Unknown is null, never 0. Parquet and Arrow hold times as integer nanoseconds in columns that end in `_ns`; JSON and CSV hold them as
 seconds under the name given in brackets. Shares are 0…1."""
+
+
+_BURST_INTRODUCTION = """\
+# Tables of burstiness
+
+`trustbed burst CAPTURE --out DIR` writes these; `trustbed.burst(CAPTURE)` gives them as `.windows`, `.sigma`, `.queue`, `.delay`, `.energy`
+and `.rates`. Times are seconds here: none of them is known to the nanosecond. KB in the words of reports are 1024 bytes."""
 
 
 @cache
@@ -50,6 +57,9 @@ def tables_page() -> str:
     parts = [f"{MADE}\n\n# Tables", _INTRODUCTION]
     for name, about in schemas.ABOUT.items():
         parts += [f"## {name}", about, _table(every[name])]
+    parts.append(_BURST_INTRODUCTION)
+    for name, about in burst_tables.ABOUT.items():
+        parts += [f"## burst_{name}", about, _table(burst_tables.SCHEMAS[name])]
     return "\n\n".join(parts) + "\n"
 
 

@@ -13,10 +13,15 @@ from pathlib import Path
 import pytest
 
 import trustbed
-from trustbed.cli import COMMANDS, arguments, help, main
+from trustbed.cli import COMMANDS, arguments, burst, help, main, watch
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {"analyze": (help.ANALYZE, arguments.analyze_parser()), "explain": (help.EXPLAIN, arguments.explain_parser())}
+PAGES = {
+    "analyze": (help.ANALYZE, arguments.analyze_parser()),
+    "explain": (help.EXPLAIN, arguments.explain_parser()),
+    "burst": (help.BURST, burst.parser()),
+    "watch": (help.WATCH, watch.parser()),
+}
 
 
 def options_of(parser: argparse.ArgumentParser) -> set[str]:
@@ -38,7 +43,7 @@ def test_every_choice_is_on_the_page(verb: str) -> None:
             assert re.search(rf"\b{choice}\b", page), f"{action.option_strings}: {choice}"
 
 
-@pytest.mark.parametrize("page", [help.OVERVIEW, help.ANALYZE, help.EXPLAIN])
+@pytest.mark.parametrize("page", [help.OVERVIEW, help.ANALYZE, help.EXPLAIN, help.BURST, help.WATCH])
 def test_pages_fit_80_columns(page: str) -> None:
     assert max(len(line) for line in page.splitlines()) <= 80
     assert page.endswith("\n")
@@ -57,6 +62,7 @@ def test_the_overview_names_every_command() -> None:
         (["analyze", "--help"], help.ANALYZE),
         (["analyze", "x.pcap", "--json", "-h"], help.ANALYZE),
         (["help", "explain"], help.EXPLAIN),
+        (["burst", "--help"], help.BURST),
         (["explain", "-h"], help.EXPLAIN),
     ],
 )

@@ -30,7 +30,16 @@ def capture(made: Make, rows: Mapping[str, Maker]) -> Capture:
 
 
 def test_the_public_names_are_these() -> None:
-    assert trustbed.__all__ == ["Capture", "CaptureError", "OutputError", "Transfer", "__version__", "analyze"]
+    assert trustbed.__all__ == [
+        "Burstiness",
+        "Capture",
+        "CaptureError",
+        "OutputError",
+        "Transfer",
+        "__version__",
+        "analyze",
+        "burst",
+    ]
     assert all(getattr(trustbed, name) is not None for name in trustbed.__all__)
     assert set(trustbed.__all__) <= set(dir(trustbed))
 

@@ -17,9 +17,9 @@ Commands:
                               that is, and whether its number may be used
   explain CAPTURE TRANSFER    Why one transfer was judged so: the rule, its
                               numbers, and what would change the verdict
-  burst CAPTURE…              How bursty the traffic is: the queue it would build
-                              in front of a slower link, and what a buffer of
-                              which size would lose
+  burst CAPTURE…              How bursty the traffic is: the queue it would
+                              build in front of a slower link, and what a buffer
+                              of which size would lose
   watch INTERFACE             Rates and bursts on an interface while traffic
                               passes
 

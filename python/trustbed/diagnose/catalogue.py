@@ -10,31 +10,11 @@ soften a warning to ``info`` where its value stays below the threshold.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, TypeAlias
 
-Severity: TypeAlias = Literal["info", "warning", "error"]
-ScopeKind: TypeAlias = Literal["capture", "host", "transfer"]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Entry:
-    """One kind of finding. ``unit`` is the unit of its value and threshold."""
-
-    code: str
-    severity: Severity
-    scope: ScopeKind
-    title: str
-    unit: str
-    meaning: str
-    next_step: str
-
-    @property
-    def anchor(self) -> str:
-        """Where the documentation describes it."""
-        return f"findings.md#{self.code}"
-
+from trustbed.diagnose.burst_catalogue import BURST_ENTRIES
+from trustbed.diagnose.entry import Entry as Entry
+from trustbed.diagnose.entry import Severity as Severity
 
 _ENTRIES = (
     Entry(
@@ -306,64 +286,7 @@ _ENTRIES = (
         "0.7 or below.",
         "capture at the sender",
     ),
-    Entry(
-        "burst_no_packets",
-        "warning",
-        "capture",
-        "there is nothing to measure",
-        "records",
-        "The capture holds no packets, or none that count.",
-        "look at the filter, the file and the interface that was captured on",
-    ),
-    Entry(
-        "burst_no_whole_window",
-        "warning",
-        "capture",
-        "the capture is shorter than a window",
-        "seconds",
-        "A window that the end of the capture cuts has too low an average, so it is left out of means and maxima: there are none.",
-        "give a shorter --window, or --align first, or capture for longer",
-    ),
-    Entry(
-        "burst_clock_steps",
-        "warning",
-        "capture",
-        "time went on where the capture's clock stepped back",
-        "steps",
-        "A record is stamped earlier than one before it by more than reordering explains. Everything behind it was moved so that time "
-        "goes on; the gap at the step itself is not known and counts as none, so a burst there can look denser than it was.",
-        "keep the clock from being set during the capture (slewing chrony instead of stepping)",
-    ),
-    Entry(
-        "burst_silence",
-        "warning",
-        "capture",
-        "one silence makes up most of the capture",
-        "share",
-        "Means, energies and the Hurst parameter count the silence as traffic of rate 0. It may be real; a clock that jumped, or two "
-        "captures in one file, look the same.",
-        "measure the parts on their own (editcap -A and -B cut by time)",
-    ),
-    Entry(
-        "burst_super_packets",
-        "info",
-        "capture",
-        "super-packets of segmentation offload were cut into frames",
-        "packets",
-        "The host captured large packets that its interface cuts, or put together, so their frames' own times are not known. Stacked they "
-        "are the largest burst that they can have been.",
-        "say --offload spread with --link-rate, or capture with offload switched off (ethtool -K eth0 tso off gso off gro off)",
-    ),
-    Entry(
-        "burst_without_ip",
-        "info",
-        "capture",
-        "frames without an IP header were left out",
-        "frames",
-        "With IP lengths as the basis, ARP and the like have no length. They loaded the link all the same.",
-        "measure with --basis frame or --basis wire to count them",
-    ),
 )
 
-CATALOGUE: Mapping[str, Entry] = MappingProxyType({entry.code: entry for entry in _ENTRIES})
+CATALOGUE: Mapping[str, Entry] = MappingProxyType({entry.code: entry for entry in (*_ENTRIES, *BURST_ENTRIES)})
 """Every finding there can be, in the order of the documentation."""

@@ -1,0 +1,56 @@
+"""What ``burst --json`` prints is what docs/json.md and the schema beside the code say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from tests.burst.conftest import Run, pcap
+from trustbed.report import burst_contract, burst_tables
+from trustbed.report.columns import text_names
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
+SCHEMA = json.loads(burst_contract.HERE.read_text(encoding="utf-8"))
+
+
+def test_the_shipped_schema_is_made_from_the_tables() -> None:
+    assert burst_contract.HERE.read_text(encoding="utf-8") == burst_contract.text(), "run: python -m trustbed.report.burst_contract"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--rate", "40Mbit/s"),
+        ("--mode", "dynamic-previous", "--by", "flow"),
+        ("--only", "gaps"),
+        ("--wavelet", "haar", "--count", "packets", "--basis", "wire", "--offload", "as-captured"),
+    ],
+)
+def test_real_captures_follow_it(run: Run, recordings: Path, words: tuple[str, ...]) -> None:
+    jsonschema.validate(run(recordings / "guest-quota.sender.pcap.gz", *words, "--json").model, SCHEMA)
+
+
+def test_captures_of_hardly_anything_follow_it(run: Run) -> None:
+    for packets in ([], [(10**18, 60)], [(10**18, 0), (10**18 + 1, 0)]):
+        jsonschema.validate(run(pcap(packets), "--json").model, SCHEMA)
+
+
+def test_a_row_stands_on_a_line(run: Run, recordings: Path) -> None:
+    ended = run(recordings / "guest-quota.sender.pcap.gz", "--json")
+    assert sum(line.startswith('{"start_seconds": ') for line in ended.out.splitlines()) >= len(ended.model["windows"])
+    assert "NaN" not in ended.out
+    assert "Infinity" not in ended.out
+
+
+def test_the_page_names_every_member() -> None:
+    section = DOCUMENT[DOCUMENT.index("# trustbed burst --json") :]
+    missing = [name for name in SCHEMA["properties"] if f"`{name}`" not in section]
+    assert missing == []
+
+
+def test_columns_have_the_same_names_in_tables_and_json() -> None:
+    # Times are seconds in both: nothing here is known to the nanosecond.
+    assert all(text_names(field) == [field.name] for schema in burst_tables.SCHEMAS.values() for field in schema)
