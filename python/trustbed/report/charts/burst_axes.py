@@ -38,10 +38,12 @@ KILOBYTES_LABEL = (
     f"datum.value >= {KILO**2} ? format(datum.value / {KILO**2}, '~r') + ' MB' : "
     f"datum.value >= {KILO} ? format(datum.value / {KILO}, '~r') + ' KB' : format(datum.value, '~r') + ' B'"
 )
-_LONG_TIME_LABEL = (
+_DAYS_LABEL = (
     f"datum.value >= {2 * _DAY} ? format(datum.value / {_DAY}, '.3~r') + ' d' : "
     f"datum.value >= {2 * _HOUR} ? format(datum.value / {_HOUR}, '.3~r') + ' h' : "
-    f"datum.value >= {2 * _MINUTE} ? format(datum.value / {_MINUTE}, '.3~r') + ' min' : "
+)
+_SCALE_LABEL = (
+    f"{_DAYS_LABEL}datum.value >= {2 * _MINUTE} ? format(datum.value / {_MINUTE}, '.3~r') + ' min' : "
     "replace(format(datum.value, '.3~s'), regexp('([^0-9.]?)$'), ' $1') + 's'"
 )
 _RATE_TICKS = [digit * 10.0**power for power in range(-2, 14) for digit in (1, 2, 5)]
@@ -111,7 +113,7 @@ def told_apart(words: Sequence[str]) -> dict[str, Any]:
 def since_first_axis() -> Spec:
     """Time since the first packet up to the parameter ``duration``; captures of hours and of years have their own units."""
     axis = time_axis(title="time since the first packet")
-    return {**axis, "axis": {**axis["axis"], "labelExpr": _LONG_TIME_LABEL}}
+    return {**axis, "axis": {**axis["axis"], "labelExpr": _DAYS_LABEL + SECONDS_LABEL}}
 
 
 def rate_axis(field: str = "rate", *, title: str, close: bool = False) -> Spec:
@@ -127,7 +129,7 @@ def bytes_axis(field: str, *, title: str) -> Spec:
 
 def scale_axis(field: str = "seconds", *, title: str) -> Spec:
     """Time scales in steps of two."""
-    return _logarithmic(field, title, _LONG_TIME_LABEL, _BINARY_TICKS, base=2)
+    return _logarithmic(field, title, _SCALE_LABEL, _BINARY_TICKS, base=2)
 
 
 def decades_axis(field: str = "seconds", *, title: str) -> Spec:
@@ -141,7 +143,15 @@ def _logarithmic(field: str, title: str, label: str, ticks: Sequence[float], *, 
         "type": "quantitative",
         "title": title,
         "scale": {"type": "log", "base": base, "nice": False, "padding": 6},
-        "axis": {"labelExpr": label, "values": list(ticks), "labelOverlap": "greedy", "labelSeparation": 8, "gridOpacity": 0.6},
+        "axis": {
+            "labelExpr": label,
+            "values": list(ticks),
+            "labelOverlap": "greedy",
+            "labelSeparation": 8,
+            "labelFlush": 8,
+            "labelBound": 6,
+            "gridOpacity": 0.6,
+        },
     }
 
 
