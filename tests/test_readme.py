@@ -36,9 +36,9 @@ def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (tmp_path / "report.html").stat().st_size > 0
 
 
-@pytest.mark.parametrize("command", re.findall(r"^ {4}trustbed (.*?)(?: +#.*)?$", TEXT, re.MULTILINE))
+@pytest.mark.parametrize("command", re.findall(r"^ {4}(?:sudo )?trustbed (.*?)(?: +#.*)?$", TEXT, re.MULTILINE))
 def test_the_commands_are_understood(command: str) -> None:
-    from trustbed.cli import arguments
+    from trustbed.cli import arguments, burst, watch
 
     verb, *words = command.split()
     parser = {"analyze": arguments.analyze_parser, "explain": arguments.explain_parser, "burst": burst.parser, "watch": watch.parser}[

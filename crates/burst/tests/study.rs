@@ -1,12 +1,14 @@
 //! A study in parts is the study of the whole.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 use proptest::prelude::*;
-use trustbed_burst::{Arrivals, BinGrid, Counted, Drain, Grid, Mode, Plan, Row, Study, StudyPlan};
+use trustbed_burst::{Arrivals, BinGrid, Binning, Counted, Drain, Grid, Mode, Plan, Row, Study, StudyPlan};
 use trustbed_units::{Ns, Rate, Span};
 
 fn plan(mode: Mode) -> StudyPlan {
-    let grid = Grid::aligned_to_epoch(Span::from_micros(300)).expect("a window");
-    let bins = BinGrid::new(Span::from_micros(50)).expect("a bin");
+    let grid = Grid::aligned_to_epoch(Span::from_micros(300)).unwrap();
+    let bins = BinGrid::new(Span::from_micros(50)).unwrap();
     StudyPlan {
         windows: Some(Plan { mode, grid }),
         energy: Some((bins, Counted::Packets)),
@@ -21,8 +23,8 @@ fn told(study: Study) -> (u64, u64, Option<(Ns, Ns)>, Vec<Row>, String) {
     let Study { packets, bytes, ends, windows, energy, rates, peaks, gaps, trains } = study;
     let rest = format!(
         "{:?} {:?} {:?} {:?} {:?}",
-        energy.map(|energy| energy.finish()),
-        rates.map(|rates| rates.finish()),
+        energy.map(Binning::finish),
+        rates.map(Binning::finish),
         peaks.map(|peaks| peaks.rates()),
         gaps,
         trains.map(|trains| trains.summary()),
@@ -35,10 +37,10 @@ proptest! {
     fn parts_make_the_whole(
         gaps in prop::collection::vec((0_i64..60_000, 0_u32..1600), 0..300),
         cuts in prop::collection::vec(0_usize..300, 0..6),
-        mode in 0..4,
+        mode in 0_usize..4,
     ) {
         let link = Drain::at(Rate(40_000_000)).expect("a rate");
-        let mode = [Mode::Static(link), Mode::DynamicSame, Mode::DynamicPrevious, Mode::DynamicSameCarry][mode as usize];
+        let mode = [Mode::Static(link), Mode::DynamicSame, Mode::DynamicPrevious, Mode::DynamicSameCarry][mode];
         let mut arrivals = Arrivals::new();
         let mut now = 1_000_000;
         for (gap, length) in &gaps {

@@ -81,12 +81,7 @@ impl Analysis {
 /// Reads captures in one pass.
 #[pyfunction]
 #[pyo3(signature = (paths, *, workers=1, inner=false, dedup=false, at=None, capacity=None, samples=false, series=false, progress=None))]
-#[expect(
-    clippy::too_many_arguments,
-    clippy::needless_pass_by_value,
-    clippy::fn_params_excessive_bools,
-    reason = "keyword arguments of a Python function"
-)]
+#[expect(clippy::too_many_arguments, clippy::fn_params_excessive_bools, reason = "keyword arguments of a Python function")]
 pub(crate) fn analyze(
     py: Python<'_>,
     paths: Vec<PathBuf>,

@@ -87,7 +87,9 @@ pub(super) fn load<E>(
     let dealt = shared(workers, go_on, |worker, stop| {
         let mut own: Vec<Unit> = units.iter().skip(worker).step_by(workers).map(Unit::copied).collect();
         chosen.each(0..chosen.columns.blocks(), stop, &mut |packets| {
-            own.iter_mut().for_each(|unit| unit.push(packets));
+            for unit in &mut own {
+                unit.push(packets);
+            }
             Ok(())
         })?;
         Ok(own)

@@ -248,7 +248,6 @@ impl Arrivals {
 
     /// σ in bytes for each rate, and each queue of a rate and a buffer (none: not limited).
     #[pyo3(signature = (rates, queues, *, stream=None, workers=1, progress=None))]
-    #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function")]
     fn load<'py>(
         &self,
         py: Python<'py>,
