@@ -155,11 +155,15 @@ def bins(packets: Packets, width: int = BIN) -> list[int]:
     return counted[1:-1]
 
 
-def octaves(series: Sequence[float], low: Sequence[float], width: int = BIN) -> list[dict[str, Any]]:
-    """Energy per octave with the wavelet whose low-pass is given, its bias removed, and its 95 % interval."""
+def octaves(series: Sequence[float], low: Sequence[float], *, start: int = 0, width: int = BIN) -> list[dict[str, Any]]:
+    """Energy per octave with the wavelet whose low-pass is given, its bias removed, and its 95 % interval.
+
+    ``start`` is the number of the first bin since the epoch: pairs begin at even numbers.
+    """
     high = [(-1) ** place * low[len(low) - 1 - place] for place in range(len(low))]
     found, approximation, octave = [], [float(value) for value in series], 1
-    while len(approximation) >= len(low):
+    while len(approximation) >= len(low) + start % 2:
+        approximation, start = approximation[start % 2 :], (start + 1) // 2
         places = range((len(approximation) - len(low)) // 2 + 1)
         details = [sum(high[i] * approximation[2 * k + i] for i in range(len(low))) for k in places]
         approximation = [sum(low[i] * approximation[2 * k + i] for i in range(len(low))) for k in places]
@@ -298,7 +302,7 @@ def model(packets: Packets, *, rate: float | None = None, link: float = 1e9, fil
     rows = windows(packets, rate)
     rates = [average * factor for factor in (1, 1.25, 1.5, 2, 4)] if average else []
     buffers = [2.0**power for power in range(11, 23)]
-    series = bins(packets)
+    series, start = bins(packets), first // BIN + 1
     diagram = octaves(series, DAUBECHIES3)
     started = datetime.datetime.fromtimestamp(first / 1e9, datetime.UTC)
     return {
@@ -325,7 +329,7 @@ def model(packets: Packets, *, rate: float | None = None, link: float = 1e9, fil
         "sigma": sigma(packets, average, link) if average else [],
         "queue": [queue(packets, speed, buffer) for speed in rates for buffer in buffers],
         "delay": [delay(packets, speed) for speed in (average * 2 ** (place / 2) for place in range(-2, 9))] if average else [],
-        "energy": {"bin_seconds": BIN / 1e9, "counted": "bytes", "octaves": octaves(series, HAAR)},
+        "energy": {"bin_seconds": BIN / 1e9, "counted": "bytes", "octaves": octaves(series, HAAR, start=start)},
         "logscale": {"wavelet": "daubechies3", "bin_seconds": BIN / 1e9, "octaves": diagram, "fit": fit(diagram)},
         "rates": {
             "bin_seconds": BIN / 1e9,
