@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-STANDARD_OUTPUT = Path("-")
-
 
 def parser() -> argparse.ArgumentParser:
     """The parser of ``trustbed burst``."""
@@ -52,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", type=_listed(_measure))
     parser.add_argument("--workers", type=arguments.workers)
     parser.add_argument("--report", type=Path)
-    parser.add_argument("--json", type=Path, nargs="?", const=STANDARD_OUTPUT)
+    parser.add_argument("--json", action="store_true")
     parser.add_argument("-o", "--out", type=Path)
     parser.add_argument("--csv", action="store_true")
     parser.add_argument("--force", action="store_true")
@@ -123,7 +121,7 @@ def run(words: Sequence[str]) -> int:
     groups = [[file] for file in options.captures] if options.each else [options.captures]
     measured = [_read(options, files) for files in groups]
     _write_files(measured, options, about)
-    if options.json == STANDARD_OUTPUT:
+    if options.json:
         _write_json(measured, sys.stdout, options, about)
     elif not options.quiet:
         _print_summary(measured, options)
@@ -133,8 +131,6 @@ def run(words: Sequence[str]) -> int:
 def _check(options: argparse.Namespace) -> None:
     example = "for example: trustbed burst server.pcap"
     if not options.captures:
-        if options.json not in (None, STANDARD_OUTPUT):
-            raise arguments.UsageError(f"no capture given ({options.json} was taken for the file of --json)", f"{example} --json")
         raise arguments.UsageError("no capture given", example)
     if options.mode == "static" and options.rate is None:
         raise arguments.UsageError("--mode static needs a rate, --rate RATE", f"{example} --rate 40Mbit/s")
@@ -151,13 +147,10 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _check_places(options: argparse.Namespace) -> None:
-    if options.report is None and options.out is None and options.json in (None, STANDARD_OUTPUT):
-        return
     from trustbed.report import placing
 
-    for path in (options.report, options.json):
-        if path not in (None, STANDARD_OUTPUT):
-            placing.check_file(path)
+    if options.report is not None:
+        placing.check_file(options.report)
     if options.out is not None:
         placing.check_folder(options.out, force=options.force)
 
@@ -213,11 +206,6 @@ def _without_zero(bar: progress.Progress) -> Callable[[int, int | None], None]:
 def _write_files(measured: Sequence[Burstiness], options: argparse.Namespace, about: dict[str, Any]) -> None:
     if options.out is not None:
         measured[0].write(options.out, csv=options.csv, force=options.force, about=about)
-    if options.json not in (None, STANDARD_OUTPUT):
-        from trustbed.report.placing import whole_file
-
-        with whole_file(options.json) as stream:
-            _write_json(measured, stream, options, about)
     if options.report is not None:
         from trustbed.report import burst_page
 
@@ -244,7 +232,7 @@ def _print_summary(measured: Sequence[Burstiness], options: argparse.Namespace) 
         sys.stdout.write(burst_text.render(*named[0], columns=columns, paint=painter))
     else:
         sys.stdout.write(burst_text.compared(named, columns=columns, paint=painter))
-    for path in (options.out, options.report, options.json):
+    for path in (options.out, options.report):
         if path is not None:
             sys.stdout.write(f"wrote {path}\n")
 

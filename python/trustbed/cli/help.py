@@ -159,7 +159,7 @@ How to read:
 
 What to write:
   --report FILE           A page with charts, for the browser
-  --json [FILE]           Everything as JSON, on standard output or into a file
+  --json                  Everything as JSON on standard output
   -o, --out DIR           Parquet tables of all the above
   --csv                   CSV beside every Parquet table (with --out)
   --force                 Let --out write among files that are not its own
