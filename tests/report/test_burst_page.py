@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.report import burst_reference as reference
-from trustbed.report import burst_page, html, notebook
+from trustbed.report import burst_page, burst_words, html, notebook
 from trustbed.report.charts import burst as charts
-from trustbed.report.html import burst, burst_captions, burst_definitions, burst_words, definitions
+from trustbed.report.html import burst, burst_captions, burst_definitions, definitions
 from trustbed.report.html.payload import Payload
 
 Make = Callable[..., Any]

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from trustbed.report import words
+from trustbed.report.burst_words import headline
 from trustbed.report.charts.burst_axes import Stream, whole_names
 from trustbed.report.html.burst import COLUMNS, compared, row, section
 from trustbed.report.html.burst_definitions import DEFINITIONS
-from trustbed.report.html.burst_words import headline
 from trustbed.report.html.model import Input, Provenance
 from trustbed.report.html.payload import Payload
 from trustbed.report.html.render import fill

@@ -1,7 +1,7 @@
 """Burstiness as text for a terminal: at most 100 columns, each number with a line that says how it is read.
 
 For somebody who knows neither the virtual bottleneck nor wavelets. The words for single numbers are those of the page
-(``trustbed.report.html.burst_words``). The same capture gives the same text at the same width.
+(``trustbed.report.burst_words``). The same capture gives the same text at the same width.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trustbed.report import words
-from trustbed.report.html import burst_words
-from trustbed.report.html.burst_captions import hurst
+from trustbed.report import burst_words, words
 from trustbed.report.paint import Paint
 
 Model = Mapping[str, Any]
@@ -190,7 +188,7 @@ def _scales(model: Model, width: int, paint: Paint) -> Iterator[str]:
             paint,
         )
     if model["logscale"]:
-        yield from _wrapped(hurst(model), width, first="HURST   ", rest=" " * 8)
+        yield from _wrapped(burst_words.hurst(model), width, first="HURST   ", rest=" " * 8)
         fit = model["logscale"].get("fit") or {}
         if fit.get("hurst") is not None and not fit.get("rejected"):
             yield from _read_so(

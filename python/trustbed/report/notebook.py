@@ -46,8 +46,9 @@ def _row(row: Row) -> str:
 
 def burstiness(model: Mapping[str, Any]) -> str:
     """What the traffic's burstiness comes to, and the table of average rates and burstiness (``model`` is that of ``burst --json``)."""
+    from trustbed.report import burst_words
     from trustbed.report.charts.burst_axes import whole_names
-    from trustbed.report.html import burst, burst_words
+    from trustbed.report.html import burst
 
     name = html.escape(whole_names([model])[0])
     if not model.get("packets"):

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trustbed.report import words
+from trustbed.report import burst_words, words
+from trustbed.report.burst_words import bits
 from trustbed.report.charts import burst as charts
 from trustbed.report.charts.burst_axes import ALL, Stream, names, whole_names
-from trustbed.report.html import burst_captions, burst_words
-from trustbed.report.html.burst_words import bits
+from trustbed.report.html import burst_captions
 from trustbed.report.html.figures import Figure
 from trustbed.report.html.payload import Payload
 from trustbed.report.html.selection import BUDGET

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trustbed.report import words
+from trustbed.report.burst_words import bits, buffering, hurst, scale, times
 from trustbed.report.charts.burst_axes import Stream, since_first
-from trustbed.report.html.burst_words import bits, buffering, scale, times
 
 _TOLD = 3
 """A caption of several streams tells the numbers of so many."""
@@ -83,23 +83,6 @@ def _delay(stream: Stream) -> str:
 def _energy(stream: Stream) -> str:
     points = _energies(stream)
     return f"Varies most from block to block of {scale(max(points)[1])}, least at {scale(min(points)[1])}." if points else ""
-
-
-def hurst(stream: Stream) -> str:
-    """The Hurst estimate, or why there is none."""
-    part = stream.get("logscale") or {}
-    fit = part.get("fit")
-    if not fit:
-        return "The capture is too short to fit a line."
-    scales = {point["octave"]: point["scale_seconds"] for point in part["octaves"]}
-    ends = [scales[octave] for octave in (fit["first"], fit["last"]) if octave in scales]
-    over = f" from {scale(ends[0])} to {scale(ends[1])}" if len(ends) == 2 else ""
-    slope = f"Slope α = {fit['alpha']:.2f}{over}"
-    if fit.get("rejected"):
-        return f"{slope}, but the points do not lie on a line: no Hurst parameter can be read from it."
-    if fit.get("hurst") is None:
-        return f"{slope}: steeper than stationary traffic can be, so there is no Hurst parameter."
-    return f"{slope}: Hurst parameter {fit['hurst']:.2f} ({fit['hurst_low']:.2f} to {fit['hurst_high']:.2f})."
 
 
 def _rate(stream: Stream) -> str:

@@ -179,3 +179,20 @@ def _trains(trains: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
         within = f"{words.duration(spacing)} from packet to packet within one" if spacing is not None else ""
         found.append(("Pause between trains", "train", words.duration(trains["pause_mean_seconds"]), within))
     return found
+
+
+def hurst(stream: Stream) -> str:
+    """The Hurst estimate, or why there is none."""
+    part = stream.get("logscale") or {}
+    fit = part.get("fit")
+    if not fit:
+        return "The capture is too short to fit a line."
+    scales = {point["octave"]: point["scale_seconds"] for point in part["octaves"]}
+    ends = [scales[octave] for octave in (fit["first"], fit["last"]) if octave in scales]
+    over = f" from {scale(ends[0])} to {scale(ends[1])}" if len(ends) == 2 else ""
+    slope = f"Slope α = {fit['alpha']:.2f}{over}"
+    if fit.get("rejected"):
+        return f"{slope}, but the points do not lie on a line: no Hurst parameter can be read from it."
+    if fit.get("hurst") is None:
+        return f"{slope}: steeper than stationary traffic can be, so there is no Hurst parameter."
+    return f"{slope}: Hurst parameter {fit['hurst']:.2f} ({fit['hurst_low']:.2f} to {fit['hurst_high']:.2f})."
