@@ -11,7 +11,7 @@ use std::convert::Infallible;
 use std::io;
 use std::path::PathBuf;
 
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use trustbed_burst::{Basis, BinGrid, BurstError, Counted, Drain, FitRange, Grid, Mode, Plan, StudyPlan, Wavelet};
@@ -75,7 +75,10 @@ impl Fault<PyErr> {
         match self {
             Self::Caller(error) => error,
             Self::Open(error) => capture_error(py, error.to_string(), error.hint()),
-            Self::Columns(error) => PyOSError::new_err(format!("the temporary file for the packets' times and lengths failed: {error}")),
+            Self::Columns(error) => {
+                let hint = "name a folder with room for 16 bytes a packet: `TMPDIR=/var/tmp trustbed burst …`";
+                capture_error(py, format!("the temporary file for times and lengths failed: {error}"), hint.to_owned())
+            }
             Self::Burst(error) => PyValueError::new_err(error.to_string()),
             Self::Stopped => PyValueError::new_err("the measurement was stopped"),
         }
