@@ -157,10 +157,14 @@ def print_costs(costs: Costs) -> None:
 
 def print_load(load: watch.Load) -> None:
     """The three medians, and what each looker costs."""
-    medians = {name: median(getattr(load, name)) for name in ("alone", "watch", "tcpdump")}
+    runs = {"alone": load.alone, "watch": load.watch, "tcpdump": load.tcpdump}
+    medians = {name: median(one.requests_per_second for one in found) for name, found in runs.items()}
     shown = ", ".join(f"{name} {value:.0f}/s" for name, value in medians.items())
     losses = f"watch costs {load.loss(load.watch):.1%}, tcpdump {load.loss(load.tcpdump):.1%}"
     print(f"  objects of {load.size} bytes: {shown}; {losses}")
+    alone = 1e6 * median(one.cpu_per_request for one in load.alone)
+    more = f"watch {load.more_cpu(load.watch):+.1%}, tcpdump {load.more_cpu(load.tcpdump):+.1%}"
+    print(f"    CPU of a request, without what else the machine does: alone {alone:.0f} µs, {more}")
 
 
 def machine() -> dict[str, object]:

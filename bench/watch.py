@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import statistics
@@ -21,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from bench.namespaces import Host, NoNamespaces, cable
 from bench.process import ROOT, ProgramFailed, program
@@ -32,7 +34,8 @@ _FLOOD_SECONDS = 5.0
 _LOAD_SECONDS = 1
 _CONNECTIONS = 8
 _PORT = 8080
-_SETTLE_SECONDS = 0.4
+_SETTLE_SECONDS = 0.2
+_START_SECONDS = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,17 +56,36 @@ class Flooded:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Fetched:
+    """One run of ``ab``.
+
+    Attributes:
+        requests_per_second: What counts.
+        cpu_per_request: Seconds of CPU of ``ab``, the server and who looks: what other programs do to the machine is not in it.
+    """
+
+    requests_per_second: float
+    cpu_per_request: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Load:
-    """Requests per second for objects of one size, one figure per round."""
+    """Objects of one size, one figure per round: nobody looking, the watcher, tcpdump."""
 
     size: int
-    alone: list[float]
-    watch: list[float]
-    tcpdump: list[float]
+    alone: list[Fetched]
+    watch: list[Fetched]
+    tcpdump: list[Fetched]
 
-    def loss(self, looked_at: list[float]) -> float:
+    def loss(self, looked_at: list[Fetched]) -> float:
         """The share of requests that was lost while somebody looked."""
-        return 1 - statistics.median(with_it / without for with_it, without in zip(looked_at, self.alone, strict=True))
+        pairs = zip(looked_at, self.alone, strict=True)
+        return 1 - statistics.median(one.requests_per_second / without.requests_per_second for one, without in pairs)
+
+    def more_cpu(self, looked_at: list[Fetched]) -> float:
+        """How much more CPU a request took meanwhile, as a share."""
+        pairs = zip(looked_at, self.alone, strict=True)
+        return statistics.median(one.cpu_per_request / without.cpu_per_request for one, without in pairs) - 1
 
 
 @contextlib.contextmanager
@@ -91,7 +113,7 @@ def measure_flood(near: Host, far: Host) -> Flooded:
     """The watcher against a sender that saturates the cable."""
     with tempfile.TemporaryFile("w+") as lines:
         watcher = near.start("taskset", "--cpu-list", cores()[0], program("trustbed"), "watch", "left", "--json", stdout=lines)
-        time.sleep(_SETTLE_SECONDS)
+        time.sleep(_START_SECONDS)
         begun = time.perf_counter()
         sent, seconds = _module(far, "bench.sender", "right", str(_FLOOD_SECONDS)).stdout.split()
         watcher.send_signal(signal.SIGINT)
@@ -118,20 +140,20 @@ def measure_load(near: Host, far: Host, size: int, rounds: int) -> Load:
     )
     lookers: dict[str, Sequence[str]] = {
         "alone": (),
-        "watch": (program("trustbed"), "watch", "left", "--json"),
+        "watch": (program("trustbed"), "watch", "left", "--json", "--metrics", "0"),
         "tcpdump": ("tcpdump", "-i", "left", "-w", "/dev/null"),
     }
-    found: dict[str, list[float]] = {name: [] for name in lookers}
+    found: dict[str, list[Fetched]] = {name: [] for name in lookers}
     try:
         assert server.stdout is not None
         if server.stdout.readline() != "ready\n":
             raise ProgramFailed("bench.server did not start")
-        _requests_per_second(near, first)  # the first one is slower
+        _fetch(near, first, [server])  # the first one is slower
         names = list(lookers)
         for number in range(rounds):
             for name in names[number % 3 :] + names[: number % 3]:
-                with _looking(near, lookers[name]):
-                    found[name].append(_requests_per_second(near, first))
+                with _looking(near, lookers[name]) as looker:
+                    found[name].append(_fetch(near, first, [server, *looker]))
     finally:
         server.kill()
         server.communicate()
@@ -150,15 +172,20 @@ def targets(flooded: Flooded, loads: Sequence[Load]) -> list[Target]:
 
 
 @contextlib.contextmanager
-def _looking(host: Host, command: Sequence[str]) -> Iterator[None]:
+def _looking(host: Host, command: Sequence[str]) -> Iterator[list[subprocess.Popen[str]]]:
     if not command:
         time.sleep(_SETTLE_SECONDS)
-        yield
+        yield []
         return
     looker = host.start(*command, stdout=subprocess.DEVNULL)
     try:
+        # Both say on standard error when they are ready, and start-up is not what is measured.
+        assert looker.stderr is not None
+        while not re.search("metrics at|listening on", looker.stderr.readline()):
+            if looker.poll() is not None:
+                raise ProgramFailed(f"{' '.join(command)} ended with {looker.returncode}")
         time.sleep(_SETTLE_SECONDS)
-        yield
+        yield [looker]
         if looker.poll() is not None:
             raise ProgramFailed(f"{' '.join(command)} ended with {looker.returncode}")
     finally:
@@ -166,27 +193,23 @@ def _looking(host: Host, command: Sequence[str]) -> Iterator[None]:
         looker.communicate(timeout=30)
 
 
-def _requests_per_second(host: Host, core: str) -> float:
-    command = (
-        "taskset",
-        "--cpu-list",
-        core,
-        "ab",
-        "-q",
-        "-r",
-        "-t",
-        str(_LOAD_SECONDS),
-        "-n",
-        "10000000",
-        "-c",
-        str(_CONNECTIONS),
-        f"http://10.0.0.2:{_PORT}/",
-    )
-    said = host.run(*command, check=False).stdout
-    found = re.search(r"Requests per second:\s+([\d.]+)", said)
-    if found is None or not re.search(r"Failed requests:\s+0\b", said):
+def _fetch(host: Host, core: str, others: Sequence[subprocess.Popen[str]]) -> Fetched:
+    options = ("-q", "-r", "-t", str(_LOAD_SECONDS), "-n", "10000000", "-c", str(_CONNECTIONS))
+    before = [_cpu_seconds(other) for other in others]
+    own = resource.getrusage(resource.RUSAGE_CHILDREN)
+    said = host.run("taskset", "--cpu-list", core, "ab", *options, f"http://10.0.0.2:{_PORT}/", check=False).stdout
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = sum(_cpu_seconds(other) for other in others) - sum(before)
+    cpu += after.ru_utime + after.ru_stime - own.ru_utime - own.ru_stime
+    rate, count = (re.search(rf"{name}:\s+([\d.]+)", said) for name in ("Requests per second", "Complete requests"))
+    if rate is None or count is None or not re.search(r"Failed requests:\s+0\b", said):
         raise ProgramFailed(f"ab said: {' / '.join(said.strip().splitlines()[-3:])}")
-    return float(found[1])
+    return Fetched(requests_per_second=float(rate[1]), cpu_per_request=cpu / int(count[1]))
+
+
+def _cpu_seconds(process: subprocess.Popen[str]) -> float:
+    fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _module(host: Host, *words: str) -> subprocess.CompletedProcess[str]:

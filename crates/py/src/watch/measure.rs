@@ -39,8 +39,11 @@ impl Measure {
         Self { basis, filter, unsegment, decoder, batch: Batch::default(), left_out: LeftOut::default() }
     }
 
-    /// Calls `count` for what a frame counts for. False if the filter does not mean it.
-    pub(super) fn frame(&mut self, frame: &Frame<'_>, count: impl FnMut(Ns, u32)) -> bool {
+    /// Calls `count` for what a frame counts for: bytes, and of how many packets they are. False if the filter does not mean it.
+    ///
+    /// The packets of a super-packet arrive at one moment, so the longest wait is the last one's: all before it may as well be one. That takes
+    /// two calls in place of 45, and what queues and rates come to is the same, to the bit.
+    pub(super) fn frame(&mut self, frame: &Frame<'_>, count: impl FnMut(Ns, u32, u32)) -> bool {
         let record = frame.record();
         if let (Some(filter), Some(record)) = (&self.filter, &record)
             && !filter.matches(&Contents::of(record, false))
@@ -52,7 +55,7 @@ impl Measure {
         true
     }
 
-    fn count(&mut self, frame: &Frame<'_>, record: Option<&Record<'_>>, mut count: impl FnMut(Ns, u32)) {
+    fn count(&mut self, frame: &Frame<'_>, record: Option<&Record<'_>>, mut count: impl FnMut(Ns, u32, u32)) {
         let captured = u32::try_from(frame.bytes.len()).unwrap_or(u32::MAX);
         let length = frame.original_length.max(captured);
         let basis = self.basis;
@@ -65,19 +68,23 @@ impl Measure {
             {
                 unsegment.learn(packet, self.batch.options_of(packet));
                 if length > LONGEST_PLAIN {
-                    unsegment.expand(packet, Way::Unknown, |ts, length, ip| {
+                    let (mut before, mut last) = (0, 0);
+                    let packets = unsegment.expand(packet, Way::Unknown, |_, length, ip| {
+                        before += last;
                         // An IP length is given, so every basis has one.
-                        if let Some(length) = basis.length(length, Some(ip)) {
-                            count(ts, length);
-                        }
+                        last = basis.length(length, Some(ip)).unwrap_or(0);
                     });
+                    if packets > 1 {
+                        count(frame.ts, before, packets - 1);
+                    }
+                    count(frame.ts, last, 1);
                     return;
                 }
             }
         }
         let ip = if basis == Basis::Ip { record.and_then(|record| Contents::of(record, false).ip).map(|ip| ip.length) } else { None };
         match basis.length(length, ip) {
-            Some(length) => count(frame.ts, length),
+            Some(length) => count(frame.ts, length, 1),
             None => self.left_out.without_ip += 1,
         }
     }
@@ -102,9 +109,10 @@ fn may_teach(record: &Record<'_>) -> bool {
     if record.link != LinkType::Ethernet {
         return true;
     }
-    // Where the transport header begins, its protocol, and bytes from there on. Fragments and IP options are unusual.
+    // Where the transport header begins, its protocol, and how long IP says it all is. Fragments (an offset, or more to come) and IP options
+    // are unusual.
     let (transport, protocol, rest) = match (half(12), bytes.get(14)) {
-        (Some(0x0800), Some(0x45)) if half(20).is_some_and(|fragment| fragment & 0x3fff == 0) => (34, bytes.get(23), half(16)),
+        (Some(0x0800), Some(0x45)) if half(20).is_some_and(|fragment| fragment << 2 == 0) => (34, bytes.get(23), half(16)),
         (Some(0x86dd), Some(0x60..=0x6f)) => (54, bytes.get(20), half(18)),
         _ => return true,
     };
@@ -145,7 +153,7 @@ mod tests {
             frame.extend([0, 80, 4, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, [0x10, 0x02, 0x12, 0x18][random(4)], 1, 0, 0, 0, 0, 0]);
             frame.extend(vec![0; payload]);
             if random(3) == 0 {
-                let at = 12 + random(44);
+                let at = 12 + random(42);
                 frame[at] = u8::try_from(random(256)).unwrap();
             }
             frame

@@ -45,11 +45,12 @@ pub(super) struct Counted {
     pub(super) clock_steps: u64,
 }
 
-/// A packet that may yet be overtaken.
+/// Packets of one moment that may yet be overtaken.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     time: Ns,
     length: u32,
+    packets: u32,
     direction: Direction,
 }
 
@@ -83,10 +84,10 @@ impl Meter {
         }
         let Self { measure, order, counted, .. } = self;
         let direction = frame.marked;
-        measure.frame(frame, |time, length| {
-            counted.packets += 1;
+        measure.frame(frame, |time, length, packets| {
+            counted.packets += u64::from(packets);
             counted.bytes += u64::from(length);
-            order.push(Held { time, length, direction });
+            order.push(Held { time, length, packets, direction });
         })
     }
 
@@ -151,17 +152,17 @@ impl Meter {
     /// Hands packets up to a moment to their streams.
     fn release(&mut self, until: Ns) {
         let settled = self.order.settled(until);
-        for Held { time, length, direction } in self.order.held.drain(..settled) {
+        for Held { time, length, packets, direction } in self.order.held.drain(..settled) {
             match (&mut self.streams[..], direction) {
                 ([inbound, _, all], Direction::Inbound) => {
-                    inbound.push(time, length);
-                    all.push(time, length);
+                    inbound.push(time, length, packets);
+                    all.push(time, length, packets);
                 }
                 ([_, outbound, all], Direction::Outbound) => {
-                    outbound.push(time, length);
-                    all.push(time, length);
+                    outbound.push(time, length, packets);
+                    all.push(time, length, packets);
                 }
-                ([.., all], _) => all.push(time, length),
+                ([.., all], _) => all.push(time, length, packets),
                 ([], _) => {}
             }
         }

@@ -20,6 +20,8 @@ use super::stream::Measured;
 const BATCH: usize = 4096;
 /// How long the thread waits for frames before it looks whether it is to end.
 const WAIT: Span = Span::from_millis(50);
+/// How often others are shown what was found out: often enough for windows to come soon, and without a cost that grows with the load.
+const SHARE: Duration = Duration::from_millis(10);
 /// How often the file is brought up to date.
 const FLUSH: Duration = Duration::from_secs(1);
 /// How often the file is told what was dropped so far; of several statements readers take the last one.
@@ -104,7 +106,8 @@ impl Session {
             ended: false,
         };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), stop: AtomicBool::new(false) });
-        let worker = Worker { shared: Arc::clone(&shared), live, meter, writer, start, given: 0, late: 0, down: false };
+        let worker =
+            Worker { shared: Arc::clone(&shared), live, meter, writer, start, given: 0, shared_at: Instant::now(), late: 0, down: false };
         let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(move || worker.run());
         let failed = |source| NotOpen::Live(LiveError::Kernel { name: interface.to_owned(), step: "start a thread", source });
         Ok(Self { shared, thread: Mutex::new(Some(thread.map_err(failed)?)) })
@@ -161,6 +164,7 @@ struct Worker {
     start: Ns,
     /// Frames that are measured, and in the file.
     given: u64,
+    shared_at: Instant,
     /// Frames that passed after the end.
     late: u64,
     down: bool,
@@ -299,8 +303,12 @@ impl Worker {
         }
     }
 
-    /// Lets others see what is complete and what was counted.
+    /// Lets others see what is complete and what was counted, now and then.
     fn share(&mut self) {
+        if self.shared_at.elapsed() < SHARE {
+            return;
+        }
+        self.shared_at = Instant::now();
         let statistics = self.live.statistics();
         let counted = self.meter.counted();
         let mut state = lock(&self.shared);
