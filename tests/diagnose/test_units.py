@@ -17,7 +17,18 @@ def test_rates(bytes_per_second: float | None, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.0206, "20.6 ms"), (1.5, "1.50 s"), (433e-6, "433 µs"), (5e-9, "5.00 ns"), (-0.02, "-20.0 ms"), (0.0, "0 s"), (None, "unknown")],
+    [
+        (7_199.0, "7199 s"),
+        (9_000.0, "2.50 h"),
+        (128_910_990.0, "1492 days"),
+        (0.0206, "20.6 ms"),
+        (1.5, "1.50 s"),
+        (433e-6, "433 µs"),
+        (5e-9, "5.00 ns"),
+        (-0.02, "-20.0 ms"),
+        (0.0, "0 s"),
+        (None, "unknown"),
+    ],
 )
 def test_times(seconds: float | None, words: str) -> None:
     assert seconds_words(seconds) == words

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 
 UNKNOWN = "unknown"
+HOUR = 3600.0
+DAY = 24 * HOUR
 
 
 def rate_words(bytes_per_second: float | None) -> str:
@@ -22,12 +24,11 @@ def rate_words(bytes_per_second: float | None) -> str:
 
 
 def seconds_words(seconds: float | None) -> str:
-    """A time with a fitting unit: ``20.6 ms``."""
+    """A time with a fitting unit: ``20.6 ms``; from two hours on in hours, from two days on in days."""
     if seconds is None or not math.isfinite(seconds):
         return UNKNOWN
-    size = abs(seconds)
-    for scale, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if size >= scale:
+    for least, scale, name in ((2 * DAY, DAY, "days"), (2 * HOUR, HOUR, "h"), (1, 1, "s"), (1e-3, 1e-3, "ms"), (1e-6, 1e-6, "µs")):
+        if abs(seconds) >= least:
             return f"{_three_digits(seconds / scale)} {name}"
     return f"{_three_digits(seconds * 1e9)} ns" if seconds else "0 s"
 
