@@ -25,6 +25,7 @@ mod fast;
 mod filter;
 mod fragments;
 mod frame;
+pub mod glance;
 mod hash;
 mod link;
 mod locate;

@@ -10,7 +10,7 @@ use trustbed_burst::{Basis, Order, OrderFacts};
 use trustbed_capture::{CaptureFacts, Direction, Frame, Input, Reader};
 use trustbed_flow::{Spacing, Unsegment, UnsegmentFacts, Way};
 use trustbed_units::Ns;
-use trustbed_wire::{Batch, Bits, Contents, DecodeOptions, Decoder, Filter, Packet};
+use trustbed_wire::{Batch, Bits, Contents, DecodeOptions, Decoder, Filter, Packet, glance};
 
 use super::Fault;
 use super::columns::Columns;
@@ -162,6 +162,9 @@ impl<'a> Frames<'a> {
     /// The packet of a frame, decoded to be cut into segments, or to learn how others are cut.
     fn packet(&mut self, frame: &Frame<'_>) -> Option<Packet> {
         let (unsegment, record) = (self.unsegment.as_mut()?, frame.record()?);
+        if length(frame) <= LONGEST_PLAIN && !self.asked.inner && !glance::may_teach(&record) {
+            return None;
+        }
         self.batch.clear();
         self.decoder.decode(&record, &mut self.batch).ok()?;
         let packet = self.batch.packets.first()?;
