@@ -195,5 +195,8 @@ def parse_span(text: str) -> int:
 def three_digits(rate: float) -> int:
     """A rate in bit/s, rounded to three digits."""
 
+def wavelet_details(series: list[float], wavelet: str) -> list[list[float]]:
+    """The coefficients of a series, octave by octave, as far as all their inputs exist (Mallat's pyramid, nothing is padded)."""
+
 def schemas() -> dict[str, list[tuple[str, str, str, str]]]:
     """The columns of every table: name, Arrow type, unit, meaning."""

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import pywt
 
 from tests.burst.conftest import Packets, Run
+from trustbed import _core
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BURSTINESS: dict[str, Any] = json.loads((GOLDEN / "burstiness.json").read_text(encoding="utf-8"))["computed"]
@@ -116,24 +118,42 @@ def test_scales_are_in_seconds_whatever_the_bins(run: Run) -> None:
     assert [octave["scale_seconds"] for octave in counted] == golden[: len(counted)]
 
 
-def by_pywavelets(name: str, bins: list[int]) -> list[tuple[int, float]]:
-    """Number and mean square of the details of every octave. Only coefficients whose inputs all exist: nothing is padded."""
+def by_pywavelets(name: str, bins: list[int]) -> list[npt.NDArray[np.float64]]:
+    """The details of every octave. Only coefficients whose inputs all exist: nothing is padded."""
     wavelet, rest, found = pywt.Wavelet(name), np.array(bins, dtype=float), []
     while len(rest) >= wavelet.dec_len:
         first, count = (wavelet.dec_len - 2) // 2, (len(rest) - wavelet.dec_len) // 2 + 1
         rest, details = (part[first : first + count] for part in pywt.dwt(rest, wavelet, mode="zero"))
-        found.append((count, float(np.mean(details**2))))
-    return [octave for octave in found if octave[0] >= 3]
+        found.append(details)
+    return found
 
 
-@pytest.mark.parametrize(("wavelet", "name"), [("haar", "haar"), ("daubechies2", "db2"), ("daubechies3", "db3")])
-def test_pywavelets_agrees(run: Run, wavelet: str, name: str) -> None:
+WAVELETS = pytest.mark.parametrize(("wavelet", "name"), [("haar", "haar"), ("daubechies2", "db2"), ("daubechies3", "db3")])
+
+
+def bins_of(name: str) -> list[int]:
     drawn = random.Random(name)
-    bins = [drawn.choice((0, 0, 60, 590, 1514, drawn.randrange(1, 65536))) for _ in range(5000)]
+    return [drawn.choice((0, 0, 60, 590, 1514, drawn.randrange(1, 65536))) for _ in range(5000)]
+
+
+@WAVELETS
+def test_pywavelets_has_the_same_coefficients(wavelet: str, name: str) -> None:
+    bins = bins_of(name)
+    found, wanted = _core.wavelet_details([float(n) for n in bins], wavelet), by_pywavelets(name, bins)
+    assert [len(octave) for octave in found] == [len(octave) for octave in wanted]
+    for ours, theirs in zip(found, wanted, strict=True):
+        # A high-pass filter is defined up to its sign.
+        sign = math.copysign(1.0, ours[0] * theirs[0])
+        assert ours == pytest.approx(list(sign * theirs), rel=1e-9, abs=1e-6)
+
+
+@WAVELETS
+def test_pywavelets_agrees(run: Run, wavelet: str, name: str) -> None:
+    bins = bins_of(name)
     # The Haar energies are aligned to the epoch, the others to the first bin: here both begin together.
     start = START - START % (8192 * MS)
     found = octaves(run(of_bins(bins, start), "--wavelet", wavelet, "--json").model["logscale"])
-    wanted = by_pywavelets(name, bins)
+    wanted = [(len(details), float(np.mean(details**2))) for details in by_pywavelets(name, bins) if len(details) >= 3]
     assert [count for count, _ in found] == [count for count, _ in wanted]
     assert [energy for _, energy in found] == pytest.approx([energy for _, energy in wanted], rel=1e-9)
 

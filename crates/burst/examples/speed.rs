@@ -17,7 +17,7 @@ const LINK: Rate = Rate(100_000_000_000);
 
 type Measure = fn(Packets<'_>) -> Result<(), BurstError>;
 
-const MEASURES: [(&str, Measure); 11] = [
+const MEASURES: [(&str, Measure); 12] = [
     ("plain", plain),
     ("static", |packets| windows(static_at(LINK)?, packets)),
     ("static_odd_rate", |packets| windows(static_at(Rate(98_765_432_101))?, packets)),
@@ -29,6 +29,7 @@ const MEASURES: [(&str, Measure); 11] = [
     ("sigma48_two_threads", sigma_two_threads),
     ("queue", queue),
     ("sweep_4_rates_8_buffers", sweep),
+    ("plain_two_threads", plain_two_threads),
 ];
 
 fn main() -> Result<(), BurstError> {
@@ -52,12 +53,14 @@ fn main() -> Result<(), BurstError> {
     let ratio = |over: usize, under: usize| format!("{:.2}", medians[over] / medians[under]);
     println!(
         "{{\"packets\": {}, \"rounds\": {rounds}, \"millions_of_packets_per_second\": {{{}}}, \"static_to_plain\": {}, \
-         \"static_speedup_of_two_threads\": {}, \"sigma48_speedup_of_two_threads\": {}}}",
+         \"static_speedup_of_two_threads\": {}, \"sigma48_speedup_of_two_threads\": {}, \
+         \"plain_speedup_of_two_threads\": {}}}",
         packets.len(),
         rates.collect::<Vec<_>>().join(", "),
         ratio(1, 0),
         ratio(1, 4),
         ratio(7, 8),
+        ratio(0, 11),
     );
     Ok(())
 }
@@ -82,6 +85,16 @@ fn plain(packets: Packets<'_>) -> Result<(), BurstError> {
     black_box(packets.times().iter().fold(0_i64, |sum, time| sum.wrapping_add(*time)));
     black_box(packets.bytes());
     Ok(())
+}
+
+/// What a second thread brings where memory is all that counts.
+fn plain_two_threads(packets: Packets<'_>) -> Result<(), BurstError> {
+    let (earlier, later) = packets.split_at(packets.len() / 2);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| plain(later));
+        plain(earlier)?;
+        other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 fn static_at(rate: Rate) -> Result<Mode, BurstError> {

@@ -30,5 +30,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(burst::parse_size, module)?)?;
     module.add_function(wrap_pyfunction!(burst::parse_span, module)?)?;
     module.add_function(wrap_pyfunction!(burst::three_digits, module)?)?;
+    module.add_function(wrap_pyfunction!(burst::wavelet_details, module)?)?;
     Ok(())
 }

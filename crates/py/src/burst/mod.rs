@@ -180,14 +180,14 @@ impl StudyAsked {
             trains: self.train_gap_ns.map(Span),
         })
     }
+}
 
-    fn wavelet(&self) -> PyResult<Wavelet> {
-        match self.wavelet.as_str() {
-            "haar" => Ok(Wavelet::Haar),
-            "daubechies2" => Ok(Wavelet::Daubechies2),
-            "daubechies3" => Ok(Wavelet::Daubechies3),
-            other => Err(unknown("wavelet", other)),
-        }
+fn wavelet_named(name: &str) -> PyResult<Wavelet> {
+    match name {
+        "haar" => Ok(Wavelet::Haar),
+        "daubechies2" => Ok(Wavelet::Daubechies2),
+        "daubechies3" => Ok(Wavelet::Daubechies3),
+        other => Err(unknown("wavelet", other)),
     }
 }
 
@@ -241,7 +241,7 @@ impl Arrivals {
         workers: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (plan, wavelet) = (asked.plan()?, asked.wavelet()?);
+        let (plan, wavelet) = (asked.plan()?, wavelet_named(&asked.wavelet)?);
         let range = FitRange { first: asked.octaves.0, last: asked.octaves.1 };
         let mut report = interruptible(progress);
         let study = py.detach(|| self.chosen(stream, |chosen| measure::study(chosen, &plan, workers, &mut || report(0, None))));
@@ -312,6 +312,13 @@ pub(crate) fn parse_size(text: &str) -> PyResult<u64> {
 #[pyfunction]
 pub(crate) fn default_rates(mean: f64, link: u64) -> Vec<u64> {
     trustbed_burst::default_rates(mean, Rate(link)).into_iter().map(|rate| rate.0).collect()
+}
+
+/// The wavelet coefficients of a series, octave by octave.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "a list from Python arrives as a vector")]
+pub(crate) fn wavelet_details(series: Vec<f64>, wavelet: &str) -> PyResult<Vec<Vec<f64>>> {
+    Ok(wavelet_named(wavelet)?.details(&series))
 }
 
 /// A rate in bit/s, rounded to three digits, as those of `default_rates` are.
