@@ -19,6 +19,7 @@ __all__ = [
     "parse_span",
     "schemas",
     "three_digits",
+    "wavelet_details",
 ]
 
 class CaptureError(Exception):
