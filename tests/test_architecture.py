@@ -25,8 +25,8 @@ from trustbed.report import burst_tables, schemas
 ROOT = Path(__file__).resolve().parent.parent
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 PREFIX = "trustbed-"
-# What a pure crate may use from outside: parsing, tables and error types that touch neither clock nor file nor socket.
-OUTSIDE_FOR_PURE = {"etherparse", "hashbrown", "thiserror"}
+# What a pure crate may use from outside: parsing, tables, seeded randomness and error types that touch neither clock nor file nor socket.
+OUTSIDE_FOR_PURE = {"etherparse", "hashbrown", "rand_chacha", "rand_distr", "serde", "thiserror"}
 Edge = tuple[str, str]
 
 
