@@ -164,6 +164,10 @@ class Arrivals:
         progress: Callable[[int, int | None], object] | None = None,
     ) -> tuple[list[float], list[dict[str, Any]]]:
         """The depth σ in bytes for every rate, and what every queue of a rate and a buffer (``None``: not limited) does."""
+    def lost(
+        self, rate: int, buffer: int, *, stream: int | None = None, progress: Callable[[int, int | None], object] | None = None
+    ) -> list[bytes]:
+        """Records (0: not known), times in nanoseconds and lengths of lost packets: little-endian integers of 64, 64 and 32 bits."""
 
 def arrivals(
     paths: Sequence[str],
@@ -174,9 +178,10 @@ def arrivals(
     offload: str = "stacked",
     link_rate: int | None = None,
     inner: bool = False,
+    numbered: bool = False,
     progress: Callable[[int, int | None], object] | None = None,
 ) -> Arrivals:
-    """Reads captures (``-``: standard input) into columns."""
+    """Reads captures (``-``: standard input) into columns; ``numbered``: with the number of every packet's record."""
 
 def check_filter(text: str) -> None:
     """``ValueError`` says what is wrong with a filter."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
+import pyarrow as pa
+
 from trustbed import _core
 from trustbed.question import BurstQuestion
 from trustbed.report.moments import iso
@@ -32,6 +34,8 @@ SMALLEST_BUFFER = 2048
 MOST_WINDOWS = 1_000_000
 """Rows of windows that are made at most."""
 MOST_POINTS = 2000
+MOST_LOST = 20_000_000
+"""Rows of lost packets that are made at most: some 500 MB."""
 TRAIN_GAP = 100_000
 """Nanoseconds: a longer gap ends a train. See ``Trains::GAP`` of the engine for why."""
 
@@ -42,6 +46,15 @@ class TooManyWindows(ValueError):
     def __init__(self, window: int, rows: int) -> None:
         self.message = f"windows of {window / 1e6:g} ms would be up to {rows:,} rows, more than {MOST_WINDOWS:,}"
         self.hint = f"give a longer --window, such as {_rounded_up(window * rows // MOST_WINDOWS)}"
+        super().__init__(self.message)
+
+
+class TooManyLost(ValueError):
+    """More lost packets than anybody reads."""
+
+    def __init__(self, lost: int) -> None:
+        self.message = f"the queues lose {lost:,} packets in all, more than the {MOST_LOST:,} that are listed"
+        self.hint = "name fewer queues (--rate 40Mbit/s --buffer 64KiB) or packets (--filter)"
         super().__init__(self.message)
 
 
@@ -97,6 +110,17 @@ class Studied:
             "gaps": found.get("gaps"),
             "trains": found.get("trains"),
         }
+
+    def lost(self, queue: Model) -> pa.Table:
+        """The packets that a queue of the model loses: ``frame`` (0 where it is not known), ``time_ns`` and ``length``."""
+        kept = {name: self._shared[name] for name in ("stream", "progress")}
+        columns = self._arrivals.lost(queue["rate_bits_per_second"], queue["buffer_bytes"], **kept)
+        kinds = {"frame": pa.uint64(), "time_ns": pa.timestamp("ns", "UTC"), "length": pa.uint32()}
+        rows = {
+            name: pa.Array.from_buffers(kind, len(column) * 8 // kind.bit_width, [None, pa.py_buffer(column)])
+            for (name, kind), column in zip(kinds.items(), columns, strict=True)
+        }
+        return pa.table(rows)
 
     def _study(self) -> dict[str, Any]:
         question, measures = self._question, self._question.measures

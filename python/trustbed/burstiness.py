@@ -7,14 +7,14 @@ traffic is taken as it was (open loop): a sender that would have slowed down in 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
 
 from trustbed import _core
-from trustbed.burst_study import ALL, FASTEST, Model, Studied
+from trustbed.burst_study import ALL, FASTEST, MOST_LOST, Model, Studied, TooManyLost
 from trustbed.diagnose.burst_findings import burst_findings
 from trustbed.diagnose.facts import CaptureFacts
 from trustbed.question import MEASURES, Basis, BurstQuestion, By, Measure, Mode, Offload, Wavelet, available_cores, files_of
@@ -48,6 +48,7 @@ def burst(
     only: Sequence[Measure] | None = None,
     top: int = 20,
     inner: bool = False,
+    lost: bool = False,
     workers: int | None = None,
     progress: Callable[[int, int | None], object] | None = None,
 ) -> Burstiness:
@@ -58,9 +59,9 @@ def burst(
     ``by`` what tells streams apart that are measured on their own beside the whole (the ``top`` largest), ``filter`` which packets count,
     in the language of tcpdump, ``offload`` what becomes of super-packets (``"spread"`` needs ``link_rate``). ``buffers`` and ``rates``
     are swept for losses; without them they follow from the traffic. ``bin``, ``count`` and ``wavelet`` are those of the energy, and
-    ``octaves`` the first and last one that the Hurst parameter is fitted to. ``only`` leaves out what is not named. Rates are written
-    ``"20Mbit/s"`` or in bit/s, times ``"20ms"`` or in seconds, sizes ``"64KiB"`` or in bytes. ``workers`` threads (default: one per core)
-    give the same result for any number.
+    ``octaves`` the first and last one that the Hurst parameter is fitted to. ``only`` leaves out what is not named. ``lost``
+    makes it possible to name the packets that every queue loses (:attr:`Burstiness.lost`). Rates are written ``"20Mbit/s"`` or in bit/s,
+    times ``"20ms"`` or in seconds, sizes ``"64KiB"`` or in bytes. ``workers`` threads (default: one per core) give the same result for any number.
 
     Raises ``CaptureError`` when nothing can be read, and ``ValueError`` for options that mean nothing.
     """
@@ -84,6 +85,7 @@ def burst(
         measures=frozenset(MEASURES if only is None else (_one_of("only", name, Measure) for name in only)),
         top=top,
         inner=inner,
+        lost=lost,
         workers=available_cores() if workers is None else workers,
     )
     return ask(question, progress=progress)
@@ -105,6 +107,7 @@ def ask(question: BurstQuestion, *, progress: Callable[[int, int | None], object
         offload=question.offload,
         link_rate=question.link_rate,
         inner=question.inner,
+        numbered=question.lost,
         progress=progress,
     )
     return Burstiness(arrivals, question, progress=progress)
@@ -150,11 +153,14 @@ class Burstiness:
     ) -> None:
         self._arrivals = arrivals
         self.question = question
-        self._all = Studied(arrivals, question, progress=progress).model(ALL)
-        shown = arrivals.streams[: question.top]
-        self._streams = [
-            Studied(arrivals, question, stream=place, progress=progress).model(name) for place, (name, _, _) in enumerate(shown)
-        ]
+        named = enumerate(name for name, _, _ in arrivals.streams[: question.top])
+        whole = Studied(arrivals, question, progress=progress)
+        parts = {name: Studied(arrivals, question, stream=place, progress=progress) for place, name in named}
+        self._all, *self._streams = models = [one.model(name) for name, one in ((ALL, whole), *parts.items())]
+        self._studied = list(zip((whole, *parts.values()), models, strict=True))
+        lost = sum(queue["lost_packets"] for model in models for queue in model["queue"])
+        if question.lost and lost > MOST_LOST:
+            raise TooManyLost(lost)
 
     @cached_property
     def facts(self) -> CaptureFacts:
@@ -218,6 +224,26 @@ class Burstiness:
         """Rate over time."""
         return self.table("rates")
 
+    @property
+    def lost(self) -> pa.Table:
+        """One row per queue and packet that it loses: which record of the capture, when, how long. Asked for with ``lost=True``."""
+        import pyarrow as pa
+
+        from trustbed.report import burst_tables
+
+        if not self.question.lost:
+            raise ValueError("lost packets are named only when asked for: trustbed.burst(…, lost=True)")
+        return pa.concat_tables([burst_tables.SCHEMAS["lost"].empty_table(), *self._lost()])
+
+    def _lost(self) -> Iterator[pa.Table]:
+        """The rows of one queue after the other."""
+        from trustbed.report import burst_tables
+
+        for one, model in self._studied:
+            for queue in model["queue"]:
+                if queue["lost_packets"]:
+                    yield burst_tables.lost(model, queue, one.lost(queue))
+
     def table(self, name: str) -> pa.Table:
         """One of the tables, with the streams' rows behind those of all packets."""
         from trustbed.report import burst_tables
@@ -251,11 +277,16 @@ class Burstiness:
 
     def write(self, folder: PathLike, *, csv: bool = False, force: bool = False, about: Mapping[str, Any] | None = None) -> None:
         """Every table as Parquet (and CSV) into a folder, which appears complete or not at all."""
+        import pyarrow as pa
+
         from trustbed.report import burst_tables
         from trustbed.report import folder as tables
 
         manifest = {"trustbed": self.about(about), "summary": self.summary, "capture": self.model["capture"]}
         readers = {f"burst_{name}": self.table(name).to_reader() for name in burst_tables.TABLES}
+        if self.question.lost:
+            batches = (batch for table in self._lost() for batch in table.to_batches())
+            readers["burst_lost"] = pa.RecordBatchReader.from_batches(burst_tables.SCHEMAS["lost"], batches)
         tables.write(Path(folder), readers, manifest=manifest, csv=csv, force=force)
 
     def document(self, about: Mapping[str, Any] | None = None) -> Model:

@@ -69,6 +69,7 @@ class BurstQuestion:
     measures: frozenset[Measure] = frozenset(MEASURES)
     top: int = 20
     inner: bool = False
+    lost: bool = False
     workers: int = 1
 
     @property

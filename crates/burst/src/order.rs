@@ -70,7 +70,7 @@ pub struct OrderFacts {
 pub struct Order {
     times: Vec<i64>,
     lengths: Vec<u32>,
-    marks: Vec<u32>,
+    marks: Vec<u64>,
     /// Whether what is held is in order.
     sorted: bool,
     /// The time of the last frame that was pushed.
@@ -174,7 +174,7 @@ impl Order {
 
     /// A frame of that time and length counts; the mark is handed on with it.
     #[inline]
-    pub fn push(&mut self, time: Ns, length: u32, mark: u32) {
+    pub fn push(&mut self, time: Ns, length: u32, mark: u64) {
         let time = time.0.max(self.handed_on);
         self.sorted &= time >= self.pushed;
         self.pushed = time;
@@ -185,14 +185,14 @@ impl Order {
 
     /// Hands on what can no longer be overtaken, when that is worth while: times, lengths and marks, in order of time.
     #[inline]
-    pub fn flush(&mut self, take: impl FnMut(&[i64], &[u32], &[u32])) {
+    pub fn flush(&mut self, take: impl FnMut(&[i64], &[u32], &[u64])) {
         if self.times.len() >= self.look_at {
             self.hand_on(false, take);
         }
     }
 
     /// Hands on everything that is left.
-    pub fn finish(&mut self, take: impl FnMut(&[i64], &[u32], &[u32])) {
+    pub fn finish(&mut self, take: impl FnMut(&[i64], &[u32], &[u64])) {
         self.hand_on(true, take);
     }
 
@@ -202,7 +202,7 @@ impl Order {
     }
 
     #[cold]
-    fn hand_on(&mut self, all: bool, mut take: impl FnMut(&[i64], &[u32], &[u32])) {
+    fn hand_on(&mut self, all: bool, mut take: impl FnMut(&[i64], &[u32], &[u64])) {
         self.sort();
         let settled = self.newest.saturating_sub(BUFFER.0);
         let all = all || self.times.len() >= MOST_HELD;

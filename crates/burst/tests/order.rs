@@ -7,14 +7,14 @@ use trustbed_units::{Ns, Span};
 const MS: i64 = 1_000_000;
 
 /// Times and marks in the order handed on; the mark of a frame is its place among the stamps.
-fn ordered(stamps: &[i64]) -> (Vec<(i64, u32)>, OrderFacts) {
+fn ordered(stamps: &[i64]) -> (Vec<(i64, u64)>, OrderFacts) {
     let mut order = Order::new();
     let mut seen = Vec::new();
     for (mark, stamp) in (0..).zip(stamps) {
         let time = order.stamp(Ns(*stamp));
-        order.push(time, mark + 1000, mark);
+        order.push(time, mark + 1000, u64::from(mark));
         order.flush(|times, lengths, marks| {
-            assert!(lengths.iter().zip(marks).all(|(length, mark)| *length == mark + 1000));
+            assert!(lengths.iter().zip(marks).all(|(length, mark)| u64::from(*length) == mark + 1000));
             seen.extend(times.iter().copied().zip(marks.iter().copied()));
         });
     }
@@ -102,7 +102,7 @@ proptest! {
         let mut latest = i64::MIN;
         prop_assume!(stamps.iter().all(|stamp| { latest = latest.max(*stamp); latest - stamp <= 10 * MS }));
         let (seen, facts) = ordered(&stamps);
-        let mut sorted: Vec<(i64, u32)> = stamps.iter().copied().zip(0..).collect();
+        let mut sorted: Vec<(i64, u64)> = stamps.iter().copied().zip(0..).collect();
         sorted.sort_by_key(|(time, _)| *time);
         prop_assert_eq!(facts.steps_back, 0);
         prop_assert!(seen == sorted);

@@ -42,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--basis", choices=get_args(Basis), default="frame")
     parser.add_argument("--offload", choices=get_args(Offload), default="stacked")
     parser.add_argument("--inner", action="store_true")
+    parser.add_argument("--lost", action="store_true")
     parser.add_argument("--bin", type=arguments.span, default=BurstQuestion(files=()).bin)
     parser.add_argument("--count", choices=("bytes", "packets"), default="bytes")
     parser.add_argument("--wavelet", choices=get_args(Wavelet), default="daubechies3")
@@ -138,7 +139,9 @@ def _check(options: argparse.Namespace) -> None:
         raise arguments.UsageError(
             "--offload spread needs the rate of the link, --link-rate RATE", f"{example} --offload spread --link-rate 1Gbit/s"
         )
-    for name in ("csv", "force"):
+    if options.lost and options.only and "queue" not in options.only:
+        raise arguments.UsageError("--lost needs the queues that --only leaves out", f"{example} --out tables --lost --only queue")
+    for name in ("lost", "csv", "force"):
         if getattr(options, name) and options.out is None:
             raise arguments.UsageError(f"--{name} says nothing without --out DIR", f"{example} --out tables --{name}")
     if options.each and options.out is not None:
@@ -176,6 +179,7 @@ def _question(options: argparse.Namespace, files: Sequence[str]) -> BurstQuestio
         measures=frozenset(options.only or MEASURES),
         top=options.top,
         inner=options.inner,
+        lost=options.lost,
         workers=options.workers or available_cores(),
     )
 
@@ -183,13 +187,13 @@ def _question(options: argparse.Namespace, files: Sequence[str]) -> BurstQuestio
 def _read(options: argparse.Namespace, files: Sequence[str]) -> Burstiness:
     """The capture, measured, with a progress bar if somebody waits for it."""
     from trustbed import burstiness
-    from trustbed.burst_study import TooManyWindows
+    from trustbed.burst_study import TooManyLost, TooManyWindows
 
     shown = progress.Progress(files[0]) if progress.wanted(quiet=options.quiet) else nullcontext()
     with interrupt.ends_waiting(give_up), shown as bar:
         try:
             return burstiness.ask(_question(options, files), progress=_without_zero(bar) if bar else None)
-        except TooManyWindows as error:
+        except (TooManyLost, TooManyWindows) as error:
             raise arguments.Complaint(error.message, error.hint) from None
 
 

@@ -161,6 +161,8 @@ What to write:
   --report FILE           A page with charts, for the browser
   --json                  Everything as JSON on standard output
   -o, --out DIR           Parquet tables of all the above
+  --lost                  A table of every packet that a buffer loses, with its
+                          frame number (with --out)
   --csv                   CSV beside every Parquet table (with --out)
   --force                 Let --out write among files that are not its own
   -q, --quiet             No summary and no progress bar

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from trustbed.report import schemas
 from trustbed.report.schemas import column
@@ -84,6 +85,20 @@ SCHEMAS: Mapping[str, pa.Schema] = {
             column("bits_per_second", _F, "bit/s", "rate in the bin; silences stand with their first and last bin"),
         ]
     ),
+    "lost": pa.schema(
+        [
+            _STREAM,
+            _RATE,
+            column("buffer_bytes", _N, "bytes", "what the queue holds at most, with the packet being sent"),
+            column(
+                "frame", _N, "1", "number of the packet's record in the capture, as Wireshark counts; frames of a super-packet share one"
+            ),
+            column(
+                "time_ns", pa.timestamp("ns", "UTC"), "ns", "when it came; where the clock stepped back, time goes on from where it was"
+            ),
+            column("length_bytes", pa.uint32(), "bytes", "its length, as --basis counts"),
+        ]
+    ),
 }
 
 ABOUT: Mapping[str, str] = {
@@ -93,14 +108,16 @@ ABOUT: Mapping[str, str] = {
     "delay": "One row per rate: how long packets wait where nothing is lost.",
     "energy": "One row per octave of the energy plot (`haar`) and of the logscale diagram.",
     "rates": "Rate over time, in bins of `--bin`, wider where these would be more than 2000.",
+    "lost": "One row per queue of `burst_queue` and packet that it loses, in order of time. Written with `--lost`.",
 }
 
-TABLES = tuple(SCHEMAS)
+TABLES = tuple(name for name in SCHEMAS if name != "lost")
+"""Those that are made of models; lost packets are too many for one."""
 
 
 def table(name: str, models: Sequence[Model]) -> pa.Table:
     """The rows of all models."""
-    if name not in SCHEMAS:
+    if name not in TABLES:
         raise ValueError(f"no table {name!r}: {', '.join(TABLES)}")
 
     def plain(model: Model) -> Iterator[Row]:
@@ -108,6 +125,21 @@ def table(name: str, models: Sequence[Model]) -> pa.Table:
 
     rows = _ROWS.get(name, plain)
     return schemas.from_rows(({"stream": model["name"], **row} for model in models for row in rows(model)), SCHEMAS[name])
+
+
+def lost(model: Model, queue: Model, packets: pa.Table) -> pa.Table:
+    """The rows of ``lost`` for a queue of a model: ``packets`` has ``frame`` (0: not known), ``time_ns`` and ``length``."""
+    frames = packets["frame"]
+    rows = len(packets)
+    columns = [
+        pa.repeat(pa.scalar(model["name"]), rows),
+        pa.repeat(pa.scalar(queue["rate_bits_per_second"], _F), rows),
+        pa.repeat(pa.scalar(queue["buffer_bytes"], _N), rows),
+        pc.if_else(pc.equal(frames, 0), None, frames),
+        packets["time_ns"],
+        packets["length"],
+    ]
+    return pa.table(columns, schema=SCHEMAS["lost"])
 
 
 def _energies(model: Model) -> Iterator[Row]:

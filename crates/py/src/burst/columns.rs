@@ -1,6 +1,7 @@
-//! Where the columns of a capture wait until they have been measured: times, lengths and, when streams are told apart, whose they are.
+//! Where the columns of a capture wait until they have been measured: times, lengths and, when somebody asks whose or which packets they are,
+//! marks.
 //!
-//! The first 64 MiB stay in memory, the rest goes to an unnamed temporary file, 12 bytes a packet (16 with streams), and is read back
+//! The first 64 MiB stay in memory, the rest goes to an unnamed temporary file, 12 bytes a packet (20 with marks), and is read back
 //! block by block as often as needed. So a capture is read once, a pipe can be measured like a file, and memory is bounded.
 
 use std::fs::File;
@@ -14,6 +15,30 @@ use super::Fault;
 
 /// Packets kept in memory: some 5 million.
 const IN_MEMORY: usize = (64 << 20) / 12;
+
+/// What is remembered of a packet beside its time and length: its stream in the lower half, the number of its record in the upper one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Mark(pub(super) u64);
+
+impl Mark {
+    /// The mark of the packet of a record, counted from 1. Records beyond 4 294 967 295 have no number.
+    pub(super) fn new(stream: u32, record: u64) -> Self {
+        Self(u64::from(u32::try_from(record).unwrap_or(0)) << 32 | u64::from(stream))
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+    pub(super) const fn stream(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// The number of the record; 0: it has none.
+    pub(super) const fn record(self) -> u64 {
+        self.0 >> 32
+    }
+}
+
+/// Shown packets and their marks.
+pub(super) type See<'a> = dyn FnMut(Packets<'_>, &[Mark]) -> Result<(), Fault> + 'a;
 
 /// Packets in order of time.
 #[derive(Debug, Default)]
@@ -33,10 +58,10 @@ pub(super) struct Columns {
 
 /// Some packets, as they are read.
 #[derive(Debug, Default)]
-pub(super) struct Block {
+struct Block {
     times: Vec<i64>,
     lengths: Vec<u32>,
-    marks: Vec<u32>,
+    marks: Vec<Mark>,
 }
 
 /// Room to read blocks into.
@@ -53,12 +78,12 @@ impl Columns {
     }
 
     /// Appends a block of packets that follow those that are here.
-    pub(super) fn push(&mut self, times: &[i64], lengths: &[u32], marks: &[u32]) -> io::Result<()> {
+    pub(super) fn push(&mut self, times: &[i64], lengths: &[u32], marks: &[u64]) -> io::Result<()> {
         let (Some(first), Some(last)) = (times.first(), times.last()) else { return Ok(()) };
         self.packets += times.len() as u64;
         self.ends = Some((self.ends.map_or(*first, |ends| ends.0), *last));
         if self.kept + times.len() <= IN_MEMORY {
-            let marks = if self.marked { marks.to_vec() } else { Vec::new() };
+            let marks = if self.marked { marks.iter().copied().map(Mark).collect() } else { Vec::new() };
             self.memory.push(Block { times: times.to_vec(), lengths: lengths.to_vec(), marks });
             self.kept += times.len();
             return Ok(());
@@ -96,13 +121,14 @@ impl Columns {
         self.memory.len() + self.places.len()
     }
 
-    /// Shows the packets of some blocks, one block after the other; those that `owned` says are meant, if it is given.
+    /// Shows the packets of some blocks with their marks, if they have any, one block after the other; those that `owned` says are meant, if it is
+    /// given.
     pub(super) fn each(
         &self,
         blocks: Range<usize>,
         owned: Option<&dyn Fn(u32) -> bool>,
         desk: &mut Desk,
-        see: &mut dyn FnMut(Packets<'_>) -> Result<(), Fault>,
+        see: &mut See<'_>,
     ) -> Result<(), Fault> {
         for number in blocks {
             let Desk { bytes, read, chosen } = desk;
@@ -119,14 +145,14 @@ impl Columns {
                     chosen
                 }
             };
-            see(Packets::new(&block.times, &block.lengths)?)?;
+            see(Packets::new(&block.times, &block.lengths)?, &block.marks)?;
         }
         Ok(())
     }
 
     fn read(&self, number: usize, bytes: &mut Vec<u8>, block: &mut Block) -> io::Result<()> {
         let (Some(file), Some((place, count))) = (&self.file, self.places.get(number)) else { return Ok(()) };
-        bytes.resize(count * if self.marked { 16 } else { 12 }, 0);
+        bytes.resize(count * if self.marked { 20 } else { 12 }, 0);
         file.read_exact_at(bytes, *place)?;
         let (times, rest) = bytes.split_at(count * 8);
         let (lengths, marks) = rest.split_at(count * 4);
@@ -135,7 +161,7 @@ impl Columns {
         block.lengths.clear();
         block.lengths.extend(lengths.as_chunks().0.iter().map(|length| u32::from_le_bytes(*length)));
         block.marks.clear();
-        block.marks.extend(marks.as_chunks().0.iter().map(|mark| u32::from_le_bytes(*mark)));
+        block.marks.extend(marks.as_chunks().0.iter().map(|mark| Mark(u64::from_le_bytes(*mark))));
         Ok(())
     }
 }
@@ -145,10 +171,12 @@ impl Block {
     fn choose(&mut self, from: &Self, owned: &dyn Fn(u32) -> bool) {
         self.times.clear();
         self.lengths.clear();
+        self.marks.clear();
         for (place, mark) in from.marks.iter().enumerate() {
-            if owned(*mark) {
+            if owned(mark.stream()) {
                 self.times.push(from.times[place]);
                 self.lengths.push(from.lengths[place]);
+                self.marks.push(*mark);
             }
         }
     }
@@ -160,7 +188,8 @@ mod tests {
 
     fn all(columns: &Columns, owned: Option<&dyn Fn(u32) -> bool>) -> Vec<(i64, u32)> {
         let mut found = Vec::new();
-        let mut see = |packets: Packets<'_>| {
+        let mut see = |packets: Packets<'_>, marks: &[Mark]| {
+            assert!(packets.iter().zip(marks).all(|((time, _), mark)| mark.record() == u64::try_from(time.0).expect("positive") + 1));
             found.extend(packets.iter().map(|(time, length)| (time.0, length)));
             Ok(())
         };
@@ -176,7 +205,13 @@ mod tests {
         for block in 0..5_i64 {
             let times = [block * 10, block * 10 + 1, block * 10 + 2];
             let lengths = [u32::MAX, 0, 60];
-            columns.push(&times, &lengths, &[0, 1, 2]).expect("room for a temporary file");
+            columns
+                .push(
+                    &times,
+                    &lengths,
+                    &[0, 1, 2].map(|place| Mark::new(place, u64::try_from(block).expect("positive") * 10 + u64::from(place) + 1).0),
+                )
+                .expect("room for a temporary file");
             wanted.extend(times.into_iter().zip(lengths));
         }
         assert_eq!((columns.memory.len(), columns.places.len()), (1, 4));

@@ -13,7 +13,7 @@ use trustbed_units::Ns;
 use trustbed_wire::{Batch, Bits, Contents, DecodeOptions, Decoder, Filter, Packet, glance};
 
 use super::Fault;
-use super::columns::Columns;
+use super::columns::{Columns, Mark};
 use super::streams::{By, Streams};
 use crate::run::Progress;
 
@@ -33,6 +33,8 @@ pub(super) struct Asked {
     /// How the frames of super-packets lie in time; none: super-packets stay what they are.
     pub(super) spacing: Option<Spacing>,
     pub(super) inner: bool,
+    /// Whether to remember which record every packet was.
+    pub(super) numbered: bool,
 }
 
 /// What was not measured, and why.
@@ -120,7 +122,7 @@ impl<'a> Frames<'a> {
         Self {
             asked,
             order: Order::new(),
-            columns: Columns::new(asked.by.is_some()),
+            columns: Columns::new(asked.by.is_some() || asked.numbered),
             streams: Streams::new(asked.by),
             left_out: LeftOut::default(),
             decoder: Decoder::new(DecodeOptions { inner: asked.inner }),
@@ -134,7 +136,7 @@ impl<'a> Frames<'a> {
     fn on_length(&mut self, frame: &Frame<'_>) {
         let time = self.order.stamp(frame.ts);
         let mark = if self.asked.by.is_some() { self.streams.mark(frame, &Contents::default()) } else { 0 };
-        self.count(time, length(frame), None, mark);
+        self.count(time, length(frame), None, Mark::new(mark, frame.index));
     }
 
     /// A frame that is looked into.
@@ -152,7 +154,7 @@ impl<'a> Frames<'a> {
             self.left_out.filtered += 1;
             return;
         }
-        let mark = self.streams.mark(frame, &contents);
+        let mark = Mark::new(self.streams.mark(frame, &contents), frame.index);
         match packet.filter(|packet| contents.length > LONGEST_PLAIN && !packet.bits.any(Bits::INNER)) {
             Some(packet) => self.expand(Packet { ts: time, ..packet }, way(frame), mark),
             None => self.count(time, contents.length, contents.ip.map(|ip| ip.length), mark),
@@ -172,7 +174,7 @@ impl<'a> Frames<'a> {
         Some(*packet)
     }
 
-    fn expand(&mut self, packet: Packet, way: Way, mark: u32) {
+    fn expand(&mut self, packet: Packet, way: Way, mark: Mark) {
         let Some(mut unsegment) = self.unsegment.take() else { return };
         unsegment.expand(&packet, way, |time, frame, ip| self.count(time, frame, Some(ip), mark));
         self.unsegment = Some(unsegment);
@@ -180,11 +182,11 @@ impl<'a> Frames<'a> {
 
     /// A packet of that time counts.
     #[inline]
-    fn count(&mut self, time: Ns, frame: u32, ip: Option<u32>, mark: u32) {
+    fn count(&mut self, time: Ns, frame: u32, ip: Option<u32>, mark: Mark) {
         match self.asked.basis.length(frame, ip) {
             Some(length) => {
-                self.streams.count(mark, length);
-                self.order.push(time, length, mark);
+                self.streams.count(mark.stream(), length);
+                self.order.push(time, length, mark.0);
             }
             None => self.left_out.without_ip += 1,
         }

@@ -13,7 +13,7 @@ use trustbed_burst::{DropTail, Packets, Sigma, SigmaPoint, Study, StudyPlan};
 use trustbed_units::{Rate, Size};
 
 use super::Fault;
-use super::columns::{Columns, Desk};
+use super::columns::{Columns, Desk, Mark, See};
 
 /// Time between two looks at whether to go on.
 const ASK: Duration = Duration::from_millis(100);
@@ -31,7 +31,7 @@ pub(super) struct Chosen<'a> {
 pub(super) type GoOn<'a, E> = dyn FnMut() -> Result<(), E> + 'a;
 
 impl Chosen<'_> {
-    fn each(&self, blocks: Range<usize>, stop: &AtomicBool, see: &mut dyn FnMut(Packets<'_>) -> Result<(), Fault>) -> Result<(), Fault> {
+    fn each(&self, blocks: Range<usize>, stop: &AtomicBool, see: &mut See<'_>) -> Result<(), Fault> {
         let mut desk = Desk::default();
         let owned = self.owned.map(|owned| owned as &dyn Fn(u32) -> bool);
         for block in blocks {
@@ -50,7 +50,7 @@ pub(super) fn study<E>(chosen: &Chosen<'_>, plan: &StudyPlan, workers: usize, go
     let workers = workers.clamp(1, blocks.max(1));
     let parts = shared(workers, go_on, |worker, stop| {
         let mut study = Study::new(plan)?;
-        chosen.each(blocks * worker / workers..blocks * (worker + 1) / workers, stop, &mut |packets| Ok(study.add(packets)?))?;
+        chosen.each(blocks * worker / workers..blocks * (worker + 1) / workers, stop, &mut |packets, _| Ok(study.add(packets)?))?;
         Ok(study)
     })?;
     let mut whole = Study::new(plan)?;
@@ -86,7 +86,7 @@ pub(super) fn load<E>(
     let units = &units;
     let dealt = shared(workers, go_on, |worker, stop| {
         let mut own: Vec<Unit> = units.iter().skip(worker).step_by(workers).map(Unit::copied).collect();
-        chosen.each(0..chosen.columns.blocks(), stop, &mut |packets| {
+        chosen.each(0..chosen.columns.blocks(), stop, &mut |packets, _| {
             for unit in &mut own {
                 unit.push(packets);
             }
@@ -104,6 +104,34 @@ pub(super) fn load<E>(
         }
     }
     Ok((points, done))
+}
+
+/// Packets that a queue lost: their records (0: not known), times and lengths.
+#[derive(Debug, Default)]
+pub(super) struct Lost {
+    pub(super) records: Vec<u64>,
+    pub(super) times: Vec<i64>,
+    pub(super) lengths: Vec<u32>,
+}
+
+/// Which packets a queue loses.
+pub(super) fn lost<E>(chosen: &Chosen<'_>, rate: Rate, buffer: Size, go_on: &mut GoOn<'_, E>) -> Result<Lost, Fault<E>> {
+    let parts = shared(1, go_on, |_, stop| {
+        let (mut queue, mut lost) = (DropTail::new(rate, Some(buffer))?, Lost::default());
+        chosen.each(0..chosen.columns.blocks(), stop, &mut |packets, marks| {
+            let before = queue.packets();
+            queue.push_each(packets, &mut |number| {
+                // A block has fewer packets than any processor has addresses.
+                let place = usize::try_from(number - before).unwrap_or(usize::MAX);
+                lost.records.push(marks.get(place).map_or(0, |mark: &Mark| mark.record()));
+                lost.times.push(packets.times()[place]);
+                lost.lengths.push(packets.lengths()[place]);
+            });
+            Ok(())
+        })?;
+        Ok(lost)
+    })?;
+    Ok(parts.into_iter().next().unwrap_or_default())
 }
 
 impl Unit {

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use trustbed_burst::{Basis, BinGrid, BurstError, Counted, Drain, FitRange, Grid, Mode, Plan, StudyPlan, Wavelet};
 use trustbed_capture::{Input, OpenError};
 use trustbed_flow::Spacing;
@@ -76,7 +76,7 @@ impl Fault<PyErr> {
             Self::Caller(error) => error,
             Self::Open(error) => capture_error(py, error.to_string(), error.hint()),
             Self::Columns(error) => {
-                let hint = "name a folder with room for 16 bytes a packet: `TMPDIR=/var/tmp trustbed burst …`";
+                let hint = "name a folder with room for 20 bytes a packet: `TMPDIR=/var/tmp trustbed burst …`";
                 capture_error(py, format!("the temporary file for times and lengths failed: {error}"), hint.to_owned())
             }
             Self::Burst(error) => PyValueError::new_err(error.to_string()),
@@ -95,7 +95,7 @@ pub(crate) struct Arrivals {
 
 /// Reads a capture.
 #[pyfunction]
-#[pyo3(signature = (paths, *, basis="frame", by=None, filter=None, offload="stacked", link_rate=None, inner=false, progress=None))]
+#[pyo3(signature = (paths, *, basis="frame", by=None, filter=None, offload="stacked", link_rate=None, inner=false, numbered=false, progress=None))]
 #[expect(clippy::too_many_arguments, clippy::needless_pass_by_value, reason = "keyword arguments of a Python function")]
 pub(crate) fn arrivals(
     py: Python<'_>,
@@ -106,6 +106,7 @@ pub(crate) fn arrivals(
     offload: &str,
     link_rate: Option<u64>,
     inner: bool,
+    numbered: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Arrivals> {
     let inputs: Vec<Input> = paths.iter().map(|path| Input::from(path.as_path())).collect();
@@ -121,6 +122,7 @@ pub(crate) fn arrivals(
             _ => return Err(unknown("offload", offload)),
         },
         inner,
+        numbered,
     };
     let mut report = interruptible(progress);
     let read = py.detach(|| frames::read(&inputs, &asked, &mut report)).map_err(|fault| fault.into_python(py))?;
@@ -267,6 +269,26 @@ impl Arrivals {
         let (points, queues) = done.map_err(|fault| fault.into_python(py))?;
         let queues = queues.iter().map(|queue| model::queue(py, queue)).collect::<PyResult<Vec<_>>>()?;
         Ok((points.iter().map(|point| point.depth.bytes()).collect(), PyList::new(py, queues)?))
+    }
+
+    /// The packets that a queue of that rate and buffer loses: numbers of their records (0: not known), times in nanoseconds and lengths, each as
+    /// little-endian integers of 64, 64 and 32 bits.
+    #[pyo3(signature = (rate, buffer, *, stream=None, progress=None))]
+    fn lost<'py>(
+        &self,
+        py: Python<'py>,
+        rate: u64,
+        buffer: u64,
+        stream: Option<usize>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<[Bound<'py, PyBytes>; 3]> {
+        let mut report = interruptible(progress);
+        let lost = py.detach(|| self.chosen(stream, |chosen| measure::lost(chosen, Rate(rate), Size(buffer), &mut || report(0, None))));
+        let lost = lost.map_err(|fault| fault.into_python(py))?;
+        let records: Vec<u8> = lost.records.iter().flat_map(|record| record.to_le_bytes()).collect();
+        let times: Vec<u8> = lost.times.iter().flat_map(|time| time.to_le_bytes()).collect();
+        let lengths: Vec<u8> = lost.lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
+        Ok([PyBytes::new(py, &records), PyBytes::new(py, &times), PyBytes::new(py, &lengths)])
     }
 }
 
