@@ -1,0 +1,182 @@
+//! The calls into the kernel that every verb needs: clocks, sleeping, waiting for descriptors, scheduling, signals.
+//!
+//! Everything that goes in or out is a number, a descriptor or a moment, of which every value is legal. What only one verb needs (packet
+//! sockets, namespaces) is in a file of that verb.
+#![expect(unsafe_code, reason = "clocks, scheduling and signals are reached by system calls only")]
+
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use libc::{c_int, c_ulong};
+use trustbed_units::{Ns, Span};
+
+const SECOND: i64 = 1_000_000_000;
+
+/// The clocks that are read here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClockId {
+    /// Never set; its zero means nothing.
+    Monotonic,
+    /// Since the beginning of 1970; may be set.
+    Realtime,
+    /// What the calling thread has used of a processor.
+    Thread,
+    /// What all threads of the program have used.
+    Process,
+}
+
+impl ClockId {
+    const fn number(self) -> libc::clockid_t {
+        match self {
+            Self::Monotonic => libc::CLOCK_MONOTONIC,
+            Self::Realtime => libc::CLOCK_REALTIME,
+            Self::Thread => libc::CLOCK_THREAD_CPUTIME_ID,
+            Self::Process => libc::CLOCK_PROCESS_CPUTIME_ID,
+        }
+    }
+}
+
+/// What a clock shows.
+#[inline]
+pub(crate) fn read_clock(clock: ClockId) -> Ns {
+    let mut found = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer leads to a `timespec`. The clocks of `ClockId` exist on every Linux, so the call cannot fail.
+    unsafe { libc::clock_gettime(clock.number(), &raw mut found) };
+    Ns(found.tv_sec * SECOND + found.tv_nsec)
+}
+
+/// Sleeps until a moment of the monotonic clock; signals do not wake it before.
+pub(crate) fn sleep_until(due: Ns) {
+    let due = timespec(due.0);
+    // SAFETY: the pointer leads to a `timespec`, and with `TIMER_ABSTIME` nothing is written back.
+    while unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const due, std::ptr::null_mut()) } == libc::EINTR
+    {
+    }
+}
+
+const fn timespec(nanoseconds: i64) -> libc::timespec {
+    let nanoseconds = if nanoseconds < 0 { 0 } else { nanoseconds };
+    libc::timespec { tv_sec: nanoseconds / SECOND, tv_nsec: nanoseconds % SECOND }
+}
+
+/// Descriptors that are waited for until one can be read.
+pub(crate) struct Poll<'a> {
+    descriptors: Vec<libc::pollfd>,
+    borrowed: PhantomData<BorrowedFd<'a>>,
+}
+
+impl<'a> Poll<'a> {
+    /// Waits for these, which are numbered in this order.
+    pub(crate) fn new(descriptors: &[BorrowedFd<'a>]) -> Self {
+        let descriptors = descriptors.iter().map(|one| libc::pollfd { fd: one.as_raw_fd(), events: libc::POLLIN, revents: 0 }).collect();
+        Self { descriptors, borrowed: PhantomData }
+    }
+
+    /// Waits until one can be read or has an error, at most for a time (none: for ever). How many do; 0 also when a signal came.
+    pub(crate) fn wait(&mut self, timeout: Option<Span>) -> io::Result<usize> {
+        let timeout = timeout.map(|span| timespec(span.0));
+        let pointer = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        let count = self.descriptors.len() as libc::nfds_t;
+        // SAFETY: as many descriptors are there as are stated, the timeout is a `timespec` or none, and no mask of signals is passed.
+        let result = unsafe { libc::ppoll(self.descriptors.as_mut_ptr(), count, pointer, std::ptr::null()) };
+        if result < 0 {
+            let error = io::Error::last_os_error();
+            self.descriptors.iter_mut().for_each(|one| one.revents = 0);
+            return if error.kind() == io::ErrorKind::Interrupted { Ok(0) } else { Err(error) };
+        }
+        Ok(usize::try_from(result).unwrap_or(0))
+    }
+
+    /// Whether the descriptor of a number can be read, or has an error that reading will show.
+    #[inline]
+    pub(crate) fn is_ready(&self, number: usize) -> bool {
+        self.descriptors.get(number).is_some_and(|one| one.revents != 0)
+    }
+}
+
+/// Has the calling thread's timers expire when they are due instead of up to 50 µs later.
+pub(crate) fn tighten_timers() -> io::Result<()> {
+    // SAFETY: no pointers are passed.
+    checked(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as c_ulong) }).map(|_| ())
+}
+
+/// Has SIGTERM sent to this program when the thread that started it ends. Standard input ends then as well; this is for whoever passed it on.
+pub(crate) fn end_with_parent() -> io::Result<()> {
+    // SAFETY: no pointers are passed.
+    checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM as c_ulong) }).map(|_| ())
+}
+
+/// Puts the calling thread into the real-time class (first in, first out) with a priority.
+pub(crate) fn schedule_fifo(priority: i32) -> io::Result<()> {
+    schedule(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)
+}
+
+/// Puts the calling thread back among all others.
+pub(crate) fn schedule_normal() -> io::Result<()> {
+    schedule(libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0)
+}
+
+fn schedule(policy: c_int, priority: c_int) -> io::Result<()> {
+    let parameter = libc::sched_param { sched_priority: priority };
+    // SAFETY: the pointer leads to a `sched_param`; 0 is the calling thread.
+    checked(unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) }).map(|_| ())
+}
+
+static STOP_ASKED: AtomicBool = AtomicBool::new(false);
+/// An eventfd that is readable once the end was asked for; opened once and never closed.
+static STOP_BELL: OnceLock<OwnedFd> = OnceLock::new();
+
+/// Whether the end was asked for.
+#[inline]
+pub(crate) fn stop_is_asked() -> bool {
+    STOP_ASKED.load(Ordering::Relaxed)
+}
+
+/// Asks for the end. May be called from a signal handler: it stores, and writes to a descriptor.
+pub(crate) fn ask_to_stop() {
+    STOP_ASKED.store(true, Ordering::Release);
+    if let Some(bell) = STOP_BELL.get() {
+        let one = 1_u64;
+        // SAFETY: the pointer leads to the eight bytes that an eventfd takes. A full counter would refuse them, and is readable as well.
+        let _ = unsafe { libc::write(bell.as_raw_fd(), (&raw const one).cast(), size_of::<u64>()) };
+    }
+}
+
+/// A descriptor that can be read once the end was asked for, and from then on.
+pub(crate) fn stop_bell() -> io::Result<BorrowedFd<'static>> {
+    if STOP_BELL.get().is_none() {
+        // SAFETY: no pointers are passed.
+        let number = checked(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
+        // SAFETY: the descriptor is new, and nobody else knows it. Should another thread have been faster, it is closed again.
+        let _ = STOP_BELL.set(unsafe { OwnedFd::from_raw_fd(number) });
+    }
+    STOP_BELL.get().map(AsFd::as_fd).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+}
+
+extern "C" fn on_signal(_number: c_int) {
+    // SAFETY: the address is that of the calling thread's error number, which whatever was interrupted may be about to read.
+    let kept = unsafe { *libc::__errno_location() };
+    ask_to_stop();
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = kept };
+}
+
+/// From now on SIGINT and SIGTERM ask for the end. Programs that are run from here have the usual handlers again.
+pub(crate) fn stop_on_signals() -> io::Result<()> {
+    for number in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: all zeros is a `sigaction` without flags and with an empty mask.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = on_signal as extern "C" fn(c_int) as libc::sighandler_t;
+        action.sa_flags = libc::SA_RESTART;
+        // SAFETY: the handler only does what is permitted in one, and the old action is not asked for.
+        checked(unsafe { libc::sigaction(number, &raw const action, std::ptr::null_mut()) })?;
+    }
+    Ok(())
+}
+
+fn checked(result: c_int) -> io::Result<c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
