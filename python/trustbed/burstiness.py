@@ -61,7 +61,8 @@ def burst(
     are swept for losses; without them they follow from the traffic. ``bin``, ``count`` and ``wavelet`` are those of the energy, and
     ``octaves`` the first and last one that the Hurst parameter is fitted to. ``only`` leaves out what is not named. ``lost``
     makes it possible to name the packets that every queue loses (:attr:`Burstiness.lost`). Rates are written ``"20Mbit/s"`` or in bit/s,
-    times ``"20ms"`` or in seconds, sizes ``"64KiB"`` or in bytes. ``workers`` threads (default: one per core) give the same result for any number.
+    times ``"20ms"`` or in seconds, sizes ``"64KiB"`` or in bytes. ``workers`` threads (default: one per core) give the same result for any
+    number.
 
     Raises ``CaptureError`` when nothing can be read, and ``ValueError`` for options that mean nothing.
     """
@@ -277,17 +278,22 @@ class Burstiness:
 
     def write(self, folder: PathLike, *, csv: bool = False, force: bool = False, about: Mapping[str, Any] | None = None) -> None:
         """Every table as Parquet (and CSV) into a folder, which appears complete or not at all."""
-        import pyarrow as pa
-
-        from trustbed.report import burst_tables
         from trustbed.report import folder as tables
 
         manifest = {"trustbed": self.about(about), "summary": self.summary, "capture": self.model["capture"]}
+        tables.write(Path(folder), self.readers(), manifest=manifest, csv=csv, force=force)
+
+    def readers(self) -> dict[str, pa.RecordBatchReader]:
+        """Every table that is written, under the name of its file."""
+        import pyarrow as pa
+
+        from trustbed.report import burst_tables
+
         readers = {f"burst_{name}": self.table(name).to_reader() for name in burst_tables.TABLES}
         if self.question.lost:
             batches = (batch for table in self._lost() for batch in table.to_batches())
             readers["burst_lost"] = pa.RecordBatchReader.from_batches(burst_tables.SCHEMAS["lost"], batches)
-        tables.write(Path(folder), readers, manifest=manifest, csv=csv, force=force)
+        return readers
 
     def document(self, about: Mapping[str, Any] | None = None) -> Model:
         """What ``--json`` prints: the model, and who asked."""

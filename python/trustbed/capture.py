@@ -318,9 +318,15 @@ class Capture:
         return (*places, *more, *records)
 
     def write(
-        self, folder: str | os.PathLike[str], *, csv: bool = False, force: bool = False, about: Mapping[str, Any] | None = None
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        csv: bool = False,
+        force: bool = False,
+        burst: bool = False,
+        about: Mapping[str, Any] | None = None,
     ) -> None:
-        """Every table as Parquet (and CSV) into a folder, which appears complete or not at all.
+        """Every table as Parquet (and CSV) into a folder, which appears complete or not at all; with ``burst`` those of burstiness too.
 
         Raises ``OutputError`` for a folder with other files in it; ``force`` puts the tables among them.
         """
@@ -328,10 +334,12 @@ class Capture:
 
         manifest = {"trustbed": self._about(about), "summary": self.summary, "capture": self.overview.facts}
         readers = {name: self.stream(name) for name in self.tables}
+        if burst:
+            readers |= self.bursts.readers()
         tables.write(Path(folder), readers, manifest=manifest, csv=csv, force=force)
 
-    def write_json(self, stream: TextIO, *, about: Mapping[str, Any] | None = None) -> None:
-        """The whole capture as the JSON document of ``docs/json.md``."""
+    def write_json(self, stream: TextIO, *, burst: bool = False, about: Mapping[str, Any] | None = None) -> None:
+        """The whole capture as the JSON document of ``docs/json.md``, with ``burst`` its burstiness too."""
         from trustbed.report import json
 
         json.write(
@@ -343,6 +351,7 @@ class Capture:
             connections=(row for batch in self.stream("connections") for row in columns.text_rows(batch)),
             transfers=self.rows(),
             summary=self.summary,
+            burstiness=self.bursts.model if burst else None,
         )
 
     def report(self, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None) -> None:
@@ -354,27 +363,26 @@ class Capture:
     def for_page(self, *, name: str = "", story: str | None = None, beside: str | None = None, captures: int = 1) -> html.Capture:
         """This capture as a part of a page that tells about so many captures (see ``trustbed.report.html.Page``)."""
         from trustbed.report import html
+        from trustbed.report.html.burst import NOT_AGAIN
 
         charted = html.charted(self.overview.transfers, captures=captures)
         series = {transfer: self.series(transfer) for transfer in charted}
-        burst, why_not = self._burst_model()
+        burst, why_not = (self.bursts.model, "") if self.question.repeatable else (None, NOT_AGAIN)
         return html.Capture(
             overview=self.overview, series=series, name=name, story=story, beside=beside, burst=burst, without_burst=why_not
         )
 
-    def _burst_model(self) -> tuple[dict[str, Any] | None, str]:
-        """How bursty the capture is, in windows of 100 ms, or longer ones for a capture of days; or why that is not known."""
+    @cached_property
+    def bursts(self) -> Burstiness:
+        """How bursty the capture is, in windows of 100 ms, or longer ones for a capture of days."""
         from trustbed.burst_study import MOST_WINDOWS
-        from trustbed.report.html.burst import NOT_AGAIN
 
-        if not self.question.repeatable:
-            return None, NOT_AGAIN
         first, last, records = self.facts.get("first_ns"), self.facts.get("last_ns"), self.facts.get("records") or 0
         seconds = 0.0 if first is None or last is None else (last - first) / 1e9
         window = 0.1
         while min(seconds / window + 2, 2 * records) > MOST_WINDOWS:
             window *= 10
-        return self.burstiness(window=window).model, ""
+        return self.burstiness(window=window)
 
     def _provenance(self, about: Mapping[str, Any]) -> html.Provenance:
         from trustbed.report import html

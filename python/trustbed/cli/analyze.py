@@ -30,7 +30,7 @@ def run(words: Sequence[str]) -> int:
     capture = read(options, options.captures, samples=options.samples, series=options.report is not None)
     _write_files(capture, options, about)
     if options.json:
-        write_json(capture, about)
+        write_json(capture, about, burst=options.burst)
     elif not options.quiet:
         _print_summary(capture, options)
     return _end(capture, options)
@@ -84,7 +84,7 @@ def _check_places(options: argparse.Namespace) -> None:
 
 def _write_files(capture: Capture, options: argparse.Namespace, about: dict[str, Any]) -> None:
     if options.out is not None:
-        capture.write(options.out, csv=options.csv, force=options.force, about=about)
+        capture.write(options.out, csv=options.csv, force=options.force, burst=options.burst, about=about)
     if options.junit is not None:
         _write_junit(capture, options, about)
     if options.report is not None:
@@ -106,9 +106,9 @@ def _write_junit(capture: Capture, options: argparse.Namespace, about: dict[str,
         )
 
 
-def write_json(capture: Capture, about: dict[str, Any]) -> None:
+def write_json(capture: Capture, about: dict[str, Any], *, burst: bool = False) -> None:
     """The JSON document on standard output."""
-    capture.write_json(sys.stdout, about=about)
+    capture.write_json(sys.stdout, burst=burst, about=about)
 
 
 def _print_summary(capture: Capture, options: argparse.Namespace) -> None:
@@ -117,6 +117,10 @@ def _print_summary(capture: Capture, options: argparse.Namespace) -> None:
     columns = shutil.get_terminal_size((terminal.WIDEST, 24)).columns if sys.stdout.isatty() else terminal.WIDEST
     painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
     sys.stdout.write(terminal.render(capture.overview, columns=columns, paint=painter))
+    if options.burst:
+        from trustbed.report import burst_text
+
+        sys.stdout.write("\n" + burst_text.section(capture.bursts.model, columns=columns, paint=painter))
     for path in (options.out, options.report, options.junit):
         if path is not None:
             sys.stdout.write(f"wrote {path}\n")

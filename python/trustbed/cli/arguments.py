@@ -103,6 +103,7 @@ def analyze_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="trustbed analyze", add_help=False, allow_abbrev=False)
     _shared_options(parser)
     parser.add_argument("captures", nargs="*", metavar="CAPTURE")
+    parser.add_argument("--burst", action="store_true")
     parser.add_argument("--report", type=Path)
     parser.add_argument("-o", "--out", type=Path)
     parser.add_argument("--csv", action="store_true")
@@ -143,6 +144,11 @@ def check_analyze(options: argparse.Namespace) -> None:
     if options.force and options.out is None:
         raise UsageError("--force says nothing without --out DIR", hint)
     check_inputs(options.captures)
+    if options.burst and not all(Path(file).is_file() for file in options.captures):
+        raise UsageError(
+            "--burst reads the capture a second time, which standard input and pipes do not allow",
+            "save it to a file, or ask only for its burstiness: trustbed burst -",
+        )
 
 
 def check_explain(options: argparse.Namespace) -> None:

@@ -58,6 +58,8 @@ How to read:
 
 What to write:
   --report FILE           A page that explains everything, for the browser
+  --burst                 How bursty the traffic is, too: reads the capture once
+                          more (a report always says it)
   --json                  Everything as JSON on standard output
   -o, --out DIR           Parquet tables: connections, transfers, findings,
                           skips

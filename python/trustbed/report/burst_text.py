@@ -39,6 +39,19 @@ def render(name: str, model: Model, *, columns: int = WIDEST, paint: Paint = _PL
             list(_plain_numbers(model, width, paint)),
             list(_streams(model, width, paint)),
         ]
+    return _joined(blocks)
+
+
+def section(model: Model, *, columns: int = WIDEST, paint: Paint = _PLAIN) -> str:
+    """What the section "burstiness" of a capture says, of which everything else is said elsewhere; with a newline at its end."""
+    width = max(NARROWEST, min(columns, WIDEST))
+    blocks = [list(_what_was_read("burstiness", model, width, paint))]
+    if model["packets"]:
+        blocks += [list(part(model, width, paint)) for part in (_windows, _buffers, _losses, _scales)]
+    return _joined(blocks)
+
+
+def _joined(blocks: Sequence[Sequence[str]]) -> str:
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 

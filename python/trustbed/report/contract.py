@@ -100,7 +100,7 @@ def document(tables: Mapping[str, pa.Schema]) -> Schema:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "trustbed analyze --json",
         "type": "object",
-        "properties": parts,
+        "properties": {**parts, "burstiness": {"type": "object", "description": "With --burst: see burst_schema.json."}},
         "required": list(parts),
     }
 

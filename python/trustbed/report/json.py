@@ -27,6 +27,7 @@ def write(
     connections: Iterable[Mapping[str, Any]],
     transfers: Iterable[Mapping[str, Any]],
     summary: Mapping[str, Any],
+    burstiness: Mapping[str, Any] | None = None,
 ) -> None:
     """Writes the document; the iterables are consumed one row at a time."""
     stream.write(f'{{\n"trustbed": {_encode(about)},\n"summary": {_encode(summary)},\n"capture": {_encode(capture)}')
@@ -34,6 +35,8 @@ def write(
         stream.write(f',\n"{name}": [')
         stream.writelines(_lines(rows))
         stream.write("]")
+    if burstiness is not None:
+        stream.write(f',\n"burstiness": {_encode(burstiness)}')
     stream.write("\n}\n")
 
 
