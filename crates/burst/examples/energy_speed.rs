@@ -16,9 +16,10 @@ use trustbed_units::Span;
 type Measure = fn(Packets<'_>) -> Result<u64, BurstError>;
 
 /// What is measured, under its name in the output.
-const MEASURES: [(&str, Measure); 8] = [
+const MEASURES: [(&str, Measure); 9] = [
     ("sum", sum),
     ("haar_1ms", |packets| haar(packets, Span::from_millis(1))),
+    ("haar_1ms_two_threads", |packets| haar_two_threads(packets, Span::from_millis(1))),
     ("haar_10us", |packets| haar(packets, Span::from_micros(10))),
     ("daubechies3_1ms", daubechies),
     ("rate_series_1ms", rates),
@@ -81,10 +82,28 @@ fn sum(packets: Packets<'_>) -> Result<u64, BurstError> {
     Ok(times.cast_unsigned().wrapping_add(packets.bytes()))
 }
 
-fn haar(packets: Packets<'_>, width: Span) -> Result<u64, BurstError> {
+fn binned(packets: Packets<'_>, width: Span) -> Result<Binning<HaarEnergy>, BurstError> {
     let mut binning = Binning::new(BinGrid::new(width)?, Counted::Bytes, HaarEnergy::new());
     binning.add(packets)?;
-    Ok(binning.finish().sink.octaves().iter().map(|octave| octave.count).sum())
+    Ok(binning)
+}
+
+fn octaves(binning: Binning<HaarEnergy>) -> u64 {
+    binning.finish().sink.octaves().iter().map(|octave| octave.count).sum()
+}
+
+fn haar(packets: Packets<'_>, width: Span) -> Result<u64, BurstError> {
+    binned(packets, width).map(octaves)
+}
+
+fn haar_two_threads(packets: Packets<'_>, width: Span) -> Result<u64, BurstError> {
+    let (earlier, later) = packets.split_at(packets.len() / 2);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| binned(later, width));
+        let earlier = binned(earlier, width)?;
+        let later = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        earlier.merge(later).map(octaves)
+    })
 }
 
 fn daubechies(packets: Packets<'_>) -> Result<u64, BurstError> {
