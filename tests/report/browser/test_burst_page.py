@@ -5,25 +5,15 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.report.browser.test_page import CONTRASTS, CUT_OFF, HOLLOW, OVERFLOWING
 from trustbed.report import burst_page, html
 
-
-class Viewer(Protocol):
-    """What the fixture gives (see ``conftest.py``)."""
-
-    driver: Any
-
-    def show(self, page: Path, *, width: int = 1280, scheme: str = "light") -> None: ...
-    def run(self, script: str) -> Any: ...  # noqa: ANN401 - whatever the script returns
-    def draw_all(self) -> None: ...
-    def console(self) -> list[str]: ...
-    def requests(self) -> list[str]: ...
-
+if TYPE_CHECKING:
+    from tests.report.browser.conftest import Viewer
 
 pytestmark = pytest.mark.timeout(300)
 
