@@ -70,9 +70,10 @@ impl Release {
     }
 }
 
-/// The first tick not before a time, in whole nanoseconds and never early.
+/// The first tick not before a time. Ticks that fall between two nanoseconds count as the later one.
 fn tick(due: Span, hertz: u128) -> Span {
-    let Ok(nanoseconds) = u128::try_from(due.0) else { return due };
-    let number = (nanoseconds * hertz).div_ceil(NANOSECONDS);
+    // j · 10⁹ / hertz, rounded up, is at least `due` when it is more than `due` − 1 before rounding.
+    let Ok(before) = u128::try_from(i128::from(due.0) - 1) else { return due };
+    let number = before * hertz / NANOSECONDS + 1;
     Span(i64::try_from((number * NANOSECONDS).div_ceil(hertz.max(1))).unwrap_or(i64::MAX))
 }
