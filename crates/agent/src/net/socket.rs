@@ -1,0 +1,212 @@
+//! Sockets with their options set, and what the kernel knows about them.
+//!
+//! Congestion control is always set when it is named and never left to the host's default silently: what was granted is said. Buffer sizes are
+//! those that a program asks for; Linux keeps twice as much, for its own bookkeeping (socket(7)).
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::tcp_info::TcpInfo;
+use crate::talk::Failure;
+
+/// Connections that may wait to be accepted; the kernel's own limit (`net.core.somaxconn`) may be lower.
+const WAITING: i32 = 4096;
+/// `SO_MEMINFO` of `linux/socket.h`, and the place of the drops in its answer (`linux/sock_diag.h`).
+const MEMORY_INFO: libc::c_int = 55;
+const DROPS: usize = 8;
+
+/// What may be asked of a TCP socket.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct TcpOptions {
+    /// Name of the congestion control, as `cubic`. The host's default unless given.
+    pub(crate) congestion_control: Option<String>,
+    /// `SO_SNDBUF`. The kernel tunes the size itself unless given.
+    pub(crate) send_buffer_bytes: Option<u32>,
+    /// `SO_RCVBUF`. Likewise.
+    pub(crate) receive_buffer_bytes: Option<u32>,
+    /// The largest segment.
+    pub(crate) maximum_segment_bytes: Option<u32>,
+    /// Whether a small write leaves at once (`TCP_NODELAY`). Yes unless given.
+    pub(crate) no_delay: Option<bool>,
+}
+
+/// What a TCP socket got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Granted {
+    pub(crate) congestion_control: Option<String>,
+    pub(crate) send_buffer_bytes: Option<usize>,
+    pub(crate) receive_buffer_bytes: Option<usize>,
+}
+
+/// A socket that could not be made, in words.
+pub(crate) fn unusable(what: &str, address: SocketAddr, error: &io::Error) -> Failure {
+    Failure::running(format!("{what} {address}: {error}"), hint(error))
+}
+
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "another program listens there: end it, or choose another port",
+        io::ErrorKind::AddrNotAvailable => "no interface here has this address: `ip address` lists those that there are",
+        io::ErrorKind::PermissionDenied => "ports below 1024 are for root: choose a higher one",
+        io::ErrorKind::ConnectionRefused => "nobody listens there: start the receiver first",
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "nobody answers: is the other host up, and is there a route to it?",
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => "there is no route to it: `ip route get ADDRESS` says why",
+        io::ErrorKind::NotFound => "the kernel does not have it: see /proc/sys/net/ipv4/tcp_available_congestion_control",
+        _ if error.raw_os_error() == Some(libc::EMFILE) => "raise the limit of open files (ulimit -n)",
+        _ => "see the message of the kernel",
+    }
+}
+
+impl TcpOptions {
+    /// Sets what was asked; before connecting or listening, so that the window fits the buffers.
+    fn apply(&self, socket: &Socket) -> Result<(), Failure> {
+        let failed = |what: String| move |error: io::Error| Failure::running(format!("{what}: {error}"), hint(&error));
+        if let Some(name) = &self.congestion_control {
+            let set = socket.set_tcp_congestion(name.as_bytes());
+            set.map_err(|error| {
+                let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+                let message = format!("congestion_control: {name} cannot be used: {error}");
+                Failure::configuration(message, format!("there are: {}", known.split_whitespace().collect::<Vec<_>>().join(", ")))
+            })?;
+        }
+        if let Some(bytes) = self.send_buffer_bytes {
+            socket.set_send_buffer_size(bytes as usize).map_err(failed(format!("send_buffer_bytes of {bytes}")))?;
+        }
+        if let Some(bytes) = self.receive_buffer_bytes {
+            socket.set_recv_buffer_size(bytes as usize).map_err(failed(format!("receive_buffer_bytes of {bytes}")))?;
+        }
+        if let Some(bytes) = self.maximum_segment_bytes {
+            socket.set_tcp_mss(bytes).map_err(failed(format!("maximum_segment_bytes of {bytes}")))?;
+        }
+        socket.set_tcp_nodelay(self.no_delay.unwrap_or(true)).map_err(failed("no_delay".to_owned()))
+    }
+
+    /// Listens at an address.
+    pub(crate) fn listen(&self, address: SocketAddr) -> Result<TcpListener, Failure> {
+        let failed = |error: io::Error| unusable("cannot listen at", address, &error);
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP)).map_err(failed)?;
+        socket.set_reuse_address(true).map_err(failed)?;
+        self.apply(&socket)?;
+        socket.bind(&SockAddr::from(address)).map_err(failed)?;
+        socket.listen(WAITING).map_err(failed)?;
+        let listener = TcpListener::from(socket);
+        listener.set_nonblocking(true).map_err(failed)?;
+        Ok(listener)
+    }
+
+    /// A socket that is ready to connect, from an address where one is named.
+    ///
+    /// # Errors
+    /// What the configuration or this host is to blame for.
+    pub(crate) fn socket(&self, to: SocketAddr, from: Option<SocketAddr>) -> Result<Socket, Failure> {
+        let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP));
+        let socket = socket.map_err(|error| unusable("no socket for", to, &error))?;
+        self.apply(&socket)?;
+        if let Some(from) = from {
+            if from.port() == 0 {
+                // The port is chosen when the other end is known, so that one address has room for tens of thousands. Without it there is room for
+                // fewer.
+                let _ = set_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
+            }
+            socket.bind(&SockAddr::from(from)).map_err(|error| unusable("cannot send from", from, &error))?;
+        }
+        Ok(socket)
+    }
+
+    /// Connects, waiting at most for a time.
+    pub(crate) fn connect(&self, to: SocketAddr, from: Option<SocketAddr>, timeout: Duration) -> Result<TcpStream, Failure> {
+        let socket = self.socket(to, from)?;
+        socket.connect_timeout(&SockAddr::from(to), timeout).map_err(|error| unusable("cannot connect to", to, &error))?;
+        Ok(TcpStream::from(socket))
+    }
+}
+
+/// What a connection got.
+pub(crate) fn granted(stream: &TcpStream) -> Granted {
+    let socket = socket2::SockRef::from(stream);
+    let name = socket.tcp_congestion().ok().map(|name| {
+        let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+        String::from_utf8_lossy(&name[..end]).into_owned()
+    });
+    Granted {
+        congestion_control: name,
+        send_buffer_bytes: socket.send_buffer_size().ok(),
+        receive_buffer_bytes: socket.recv_buffer_size().ok(),
+    }
+}
+
+/// A UDP socket that sends to one address and never waits.
+pub(crate) fn datagrams_to(to: SocketAddr, from: Option<SocketAddr>, send_buffer_bytes: Option<u32>) -> Result<UdpSocket, Failure> {
+    let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP));
+    let socket = socket.map_err(|error| unusable("no socket for", to, &error))?;
+    if let Some(bytes) = send_buffer_bytes {
+        let set = socket.set_send_buffer_size(bytes as usize);
+        set.map_err(|error| unusable("no send buffer for", to, &error))?;
+    }
+    if let Some(from) = from {
+        socket.bind(&SockAddr::from(from)).map_err(|error| unusable("cannot send from", from, &error))?;
+    }
+    socket.connect(&SockAddr::from(to)).map_err(|error| unusable("cannot send to", to, &error))?;
+    socket.set_nonblocking(true).map_err(|error| unusable("cannot send to", to, &error))?;
+    Ok(UdpSocket::from(socket))
+}
+
+/// A UDP socket that receives at an address, with as large a buffer as the host allows.
+pub(crate) fn datagrams_at(address: SocketAddr, receive_buffer_bytes: u32) -> Result<UdpSocket, Failure> {
+    let failed = |error: io::Error| unusable("cannot receive at", address, &error);
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP)).map_err(failed)?;
+    if rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, receive_buffer_bytes as usize).is_err() {
+        // Only root may go beyond the limit of the host.
+        socket.set_recv_buffer_size(receive_buffer_bytes as usize).map_err(failed)?;
+    }
+    socket.bind(&SockAddr::from(address)).map_err(failed)?;
+    socket.set_nonblocking(true).map_err(failed)?;
+    Ok(UdpSocket::from(socket))
+}
+
+/// What the kernel knows about a connection; none when it does not say.
+pub(crate) fn tcp_info(stream: &impl AsFd) -> Option<TcpInfo> {
+    let mut bytes = [0_u8; 512];
+    let length = option(stream.as_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes).ok()?;
+    Some(TcpInfo::read(bytes.get(..length)?))
+}
+
+/// Datagrams that found no room in the socket's buffer; none when the kernel does not say.
+pub(crate) fn drops(socket: &impl AsFd) -> Option<u32> {
+    let mut bytes = [0_u8; 64];
+    let length = option(socket.as_fd(), libc::SOL_SOCKET, MEMORY_INFO, &mut bytes).ok()?;
+    let field = bytes.get(..length)?.get(4 * DROPS..4 * DROPS + 4)?;
+    Some(u32::from_ne_bytes(field.try_into().ok()?))
+}
+
+/// Reads an option as bytes; answers how many there are.
+#[expect(unsafe_code, reason = "the standard library and its neighbours know no TCP_INFO")]
+fn option(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, bytes: &mut [u8]) -> io::Result<usize> {
+    let mut length = libc::socklen_t::try_from(bytes.len()).unwrap_or(libc::socklen_t::MAX);
+    // SAFETY: the kernel writes at most `length` bytes, which is the length of the memory it is given, and any bytes are legal there.
+    let result = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, bytes.as_mut_ptr().cast(), &raw mut length) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(length as usize) }
+}
+
+/// Sets an option that is a number.
+#[expect(unsafe_code, reason = "as above")]
+fn set_option(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    let length = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or(0);
+    // SAFETY: the kernel reads `length` bytes, which is how long the number is.
+    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Lets the process have as many open files as it may: one per source and connection.
+pub(crate) fn allow_many_files() {
+    let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where this fails, opening too many says so.
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, limit);
+}

@@ -1,0 +1,230 @@
+//! The loop that sends: waits for the next packet of any source, exactly, and meanwhile serves connections that can take more.
+//!
+//! Sources without times (unpaced ones) have their turn between the others, a packet each; while they have something to send, nothing sleeps.
+
+use std::sync::Arc;
+
+use trustbed_traffic::{Departure, Mixture, Schedule};
+use trustbed_units::{Ns, Span};
+
+use super::Offered;
+use super::channel::{Connected, Fate};
+use super::departures;
+use super::source::Source;
+use crate::clock::{self, Guard, Priority, SPIN, Step};
+use crate::kernel::{self, Poll};
+use crate::net::attend::Start;
+use crate::net::readiness::{Interest, Readiness};
+use crate::net::rows::{Rows, RowsWritten};
+use crate::talk::{Failure, Stop};
+
+/// No wait is longer: what becomes of the real-time clock has to be noticed.
+const LONGEST_WAIT: Span = Span::from_millis(500);
+/// The end waits so long for connections to take what waits.
+const FAREWELL: Span = Span::from_secs(1);
+
+/// All sources, and the loop that serves them.
+pub(super) struct Sender {
+    sources: Vec<Source>,
+    /// Sources whose connection is waited for.
+    waiting: Vec<bool>,
+    readiness: Readiness,
+    departures: Option<Rows>,
+    offered: Arc<Offered>,
+    stop: Stop,
+    guard: Guard,
+    real_time: bool,
+}
+
+/// Sources without times that have not ended, and the schedules of their packets.
+type Unpaced = Vec<(usize, Schedule)>;
+
+impl Sender {
+    pub(super) fn new(sources: Vec<Source>, departures: Option<Rows>, offered: Arc<Offered>, stop: Stop) -> Result<Self, Failure> {
+        let readiness = Readiness::new().map_err(|error| {
+            Failure::running(format!("the connections cannot be waited for: {error}"), "raise the limit of open files (ulimit -n)")
+        })?;
+        let waiting = vec![false; sources.len()];
+        Ok(Self { sources, waiting, readiness, departures, offered, stop, guard: Guard::new(clock::monotonic()), real_time: false })
+    }
+
+    /// What was granted to the thread that sends.
+    pub(super) fn on_priority(&mut self, granted: Priority) {
+        self.real_time = granted == Priority::Fifo;
+    }
+
+    /// The sources, and what became of the file of departures.
+    pub(super) fn into_parts(self) -> (Vec<Source>, Option<RowsWritten>) {
+        (self.sources, self.departures.map(Rows::finish))
+    }
+
+    /// Sends everything there is, or until the end is asked for.
+    pub(super) fn send(&mut self, mut start: Start) {
+        self.guard = Guard::new(clock::monotonic());
+        let (mut mixture, places, mut unpaced) = self.schedules();
+        let mut next = mixture.next();
+        while let Some((place, departure)) = next {
+            let now = self.wait_until(start.monotonic + departure.due, &mut start, &mut unpaced);
+            if self.stop.is_asked() {
+                break;
+            }
+            if let Some(place) = places.get(place) {
+                self.depart(*place, departure, now, &start);
+            }
+            next = mixture.next();
+        }
+        while !unpaced.is_empty() && !self.stop.is_asked() {
+            let turn = clock::monotonic() + LONGEST_WAIT;
+            self.wait_until(turn, &mut start, &mut unpaced);
+        }
+        self.drain(&mut start);
+        for (schedule, place) in mixture.schedules().iter().zip(&places) {
+            if let Some(source) = self.sources.get_mut(*place) {
+                source.schedule = Some(schedule.clone());
+            }
+        }
+    }
+
+    /// The schedules with times as one, whose they are, and those without times.
+    fn schedules(&mut self) -> (Mixture, Vec<usize>, Unpaced) {
+        let (mut timed, mut places, mut unpaced) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, source) in self.sources.iter_mut().enumerate() {
+            match source.schedule.take() {
+                Some(schedule) if source.release.has_times() => {
+                    timed.push(schedule);
+                    places.push(place);
+                }
+                Some(schedule) => unpaced.push((place, schedule)),
+                None => {}
+            }
+        }
+        (Mixture::new(timed), places, unpaced)
+    }
+
+    /// Waits for a moment and serves whoever can be served meanwhile. Returns the moment at which it ended: not before `due`, unless the end was
+    /// asked for or, where that is all there was to do, the sources without times have ended.
+    fn wait_until(&mut self, due: Ns, start: &mut Start, unpaced: &mut Unpaced) -> Ns {
+        let had_unpaced = !unpaced.is_empty();
+        loop {
+            let now = clock::monotonic();
+            self.step(now);
+            if now >= due || self.stop.is_asked() || (had_unpaced && unpaced.is_empty()) {
+                return now;
+            }
+            let busy = self.serve_unpaced(unpaced, now, start);
+            if busy {
+                // Their packets took time: connections and the clock are looked at again.
+                self.serve_connections(Span::ZERO, start);
+                continue;
+            }
+            let left = due - now;
+            if left <= SPIN {
+                return clock::wait_until(due);
+            }
+            self.serve_connections((left - SPIN).min(LONGEST_WAIT), start);
+            if left > LONGEST_WAIT {
+                start.offset.refresh();
+            }
+        }
+    }
+
+    /// Keeps clear of the kernel's limit for real-time threads.
+    fn step(&mut self, now: Ns) {
+        if !self.real_time {
+            return;
+        }
+        match self.guard.poll(now) {
+            Some(Step::Down) => drop(kernel::schedule_normal()),
+            Some(Step::Up) => drop(kernel::schedule_fifo(clock::FIFO_PRIORITY)),
+            None => {}
+        }
+    }
+
+    /// One packet of each source without times; whether any had one that could be sent.
+    fn serve_unpaced(&mut self, unpaced: &mut Unpaced, now: Ns, start: &Start) -> bool {
+        let mut busy = false;
+        let mut place = 0;
+        while let Some((source, schedule)) = unpaced.get_mut(place) {
+            let source = *source;
+            place += 1;
+            if self.waiting.get(source).copied().unwrap_or(true) {
+                continue;
+            }
+            busy = true;
+            match schedule.next() {
+                Some(departure) => self.depart(source, departure, now, start),
+                None => {
+                    place -= 1;
+                    let (_, ended) = unpaced.swap_remove(place);
+                    if let Some(source) = self.sources.get_mut(source) {
+                        source.schedule = Some(ended);
+                    }
+                }
+            }
+        }
+        busy
+    }
+
+    /// A packet leaves.
+    fn depart(&mut self, place: usize, departure: Departure, now: Ns, start: &Start) {
+        let Some(source) = self.sources.get_mut(place) else { return };
+        let elapsed = now - start.monotonic;
+        let sequence = source.channel.sequence();
+        let fate = source.channel.on_due(departure, start.offset.to_realtime(now), elapsed);
+        source.on_departure(departure, elapsed);
+        self.offered.add(departure.length);
+        if let Some(rows) = &mut self.departures {
+            departures::append(rows, source.number, sequence, departure, elapsed, fate);
+        }
+        if fate == Fate::Waits {
+            self.await_connection(place);
+        }
+    }
+
+    /// From now on the connection is written to when it can take more.
+    fn await_connection(&mut self, place: usize) {
+        let (Some(source), Some(waiting)) = (self.sources.get(place), self.waiting.get_mut(place)) else { return };
+        if let (false, Connected::Stream { stream, .. }) = (*waiting, &source.channel.socket) {
+            *waiting = self.readiness.add(stream, place as u64, Interest::Write).is_ok();
+        }
+    }
+
+    /// Sleeps for a while, or until connections can take more, or the end is asked for; writes what waits.
+    fn serve_connections(&mut self, timeout: Span, start: &Start) {
+        let before = clock::monotonic();
+        let mut poll = Poll::new(&[self.stop.descriptor(), self.readiness.descriptor()]);
+        // Where waiting fails there is nothing to write either; the loop goes on by the clock.
+        let woken = poll.wait(Some(timeout)).unwrap_or(0) > 0 && poll.is_ready(1);
+        drop(poll);
+        let now = clock::monotonic();
+        self.guard.on_sleep(now - before);
+        if !woken {
+            return;
+        }
+        for ready in self.readiness.wait(Some(Span::ZERO)).unwrap_or_default() {
+            let place = usize::try_from(ready.number).unwrap_or(usize::MAX);
+            let (Some(source), Some(waiting)) = (self.sources.get_mut(place), self.waiting.get_mut(place)) else { continue };
+            let now = clock::monotonic();
+            source.channel.write(start.offset.to_realtime(now), now - start.monotonic);
+            if !source.channel.is_waiting() {
+                if let Connected::Stream { stream, .. } = &source.channel.socket {
+                    // A descriptor that cannot be removed would be ready for ever; nothing waits for it, so it only costs time.
+                    let _ = self.readiness.remove(stream);
+                }
+                *waiting = false;
+            }
+        }
+    }
+
+    /// Gives connections a moment to take what waits.
+    fn drain(&mut self, start: &mut Start) {
+        let until = clock::monotonic() + FAREWELL;
+        while !self.stop.is_asked() && self.waiting.contains(&true) {
+            let left = until - clock::monotonic();
+            if left.0 <= 0 {
+                break;
+            }
+            self.serve_connections(left, start);
+        }
+    }
+}
