@@ -1,0 +1,23 @@
+"""What is to be done: a scenario file, read into a frozen model, with every error naming file, line and key."""
+
+from trustbed.scenario.error import ScenarioError
+from trustbed.scenario.factors import ANY, Cell, Factor, baselines
+from trustbed.scenario.file import ScenarioFile, load
+from trustbed.scenario.model import Background, Direction, Host, Link, Scenario, Service, Workload
+
+__all__ = [
+    "ANY",
+    "Background",
+    "Cell",
+    "Direction",
+    "Factor",
+    "Host",
+    "Link",
+    "Scenario",
+    "ScenarioError",
+    "ScenarioFile",
+    "Service",
+    "Workload",
+    "baselines",
+    "load",
+]

@@ -1,0 +1,88 @@
+"""Reads the traffic that the workload competes with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from trustbed import _core
+from trustbed.scenario.model import BACKGROUND_MODELS, HEADINGS, TRANSPORTS, Background, BackgroundModel
+from trustbed.scenario.table import Table
+from trustbed.scenario.topology import check_name
+from trustbed.scenario.workloads import host_of
+
+_RELEASES = ("paced", "timer-100", "timer-250", "timer-1000", "unpaced")
+_TIMER = re.compile(r"timer-([1-9][0-9]{0,5})")
+_LEAST_PACKET, _MOST_PACKET = 64, 65_535
+
+
+def read_backgrounds(root: Table, hosts: Sequence[str]) -> tuple[Background, ...]:
+    """Every ``[background.NAME]``, the silent ones too: they are what the others are compared with."""
+    found = []
+    for name, table in root.tables("background").items():
+        check_name(table, None, name)
+        for key in ("model", "from", "to"):
+            table.must(key, {"model": 'model = "poisson"', "from": f'from = "{hosts[0]}"', "to": f'to = "{hosts[-1]}"'}[key])
+        found.append(_background(name, table, hosts))
+        table.close()
+    return tuple(found)
+
+
+def _background(name: str, table: Table, hosts: Sequence[str]) -> Background:
+    model: BackgroundModel = table.choice("model", BACKGROUND_MODELS, "none")
+    source, to = host_of(table, "from", hosts), host_of(table, "to", hosts)
+    if source == to:
+        raise table.error("to", f"{to} would talk to itself, past every link", "name another host")
+    if model in ("cbr", "poisson"):
+        table.must("rate", 'rate = "3.3Mbit/s"')
+    if model == "playback":
+        table.must("file", 'file = "trace.pcap"')
+    background = Background(
+        name=name,
+        model=model,
+        source=source,
+        to=to,
+        heading=table.choice("direction", HEADINGS, "forward"),
+        transport=table.choice("transport", TRANSPORTS, "udp"),
+        rate=table.rate("rate", None),
+        packet_bytes=table.whole("packet_bytes", 1500, least=_LEAST_PACKET, most=_MOST_PACKET),
+        sources=table.whole("sources", 1, least=1, most=1000),
+        mode=table.choice("mode", ("packets", "bytes"), "packets"),
+        release=_release(table),
+        file=table.file("file"),
+        filter=_filter(table, "filter"),
+        reverse_filter=_filter(table, "reverse_filter"),
+    )
+    _check_playback(table, background)
+    return background
+
+
+def _release(table: Table) -> str:
+    value = table.text("release", "paced")
+    if value not in ("paced", "unpaced") and not _TIMER.fullmatch(value):
+        table.choice("release", _RELEASES, "paced")  # complains
+    return value
+
+
+def _filter(table: Table, key: str) -> str | None:
+    text = table.text(key, None)
+    if text is not None:
+        try:
+            _core.check_filter(text)
+        except ValueError as error:
+            raise table.error(key, str(error), "for example: src net 10.0.0.0/8 and tcp") from None
+    return text
+
+
+def _check_playback(table: Table, background: Background) -> None:
+    if background.model != "playback":
+        for key in ("filter", "reverse_filter"):
+            if table.raw(key) is not None and background.model != "none":
+                raise table.error(key, f"says nothing about {background.model} traffic", 'leave it out, or choose model = "playback"')
+        return
+    if background.heading == "both" and (background.filter is None or background.reverse_filter is None):
+        raise table.error(
+            "direction",
+            "both directions of a capture need to be told apart",
+            'for example: filter = "src host 10.0.0.1", reverse_filter = "dst host 10.0.0.1"',
+        )

@@ -1,0 +1,34 @@
+"""What is wrong with a scenario: the file, the line, the key, and what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class ScenarioError(Exception):
+    """A scenario that cannot be carried out. ``message`` says where and what, ``hint`` what to do."""
+
+    def __init__(self, message: str, hint: str, *, file: Path | None = None, line: int | None = None, key: str = "") -> None:
+        where = [str(file)] if file is not None else []
+        where += [f"line {line}"] if line is not None else []
+        where += [key] if key else []
+        super().__init__(message)
+        self.message = f"{', '.join(where)}: {message}" if where else message
+        self.hint = hint
+        self.file = file
+        self.line = line
+        self.key = key
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def nearest(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """A question that names the nearest known word, or all of them where none is near."""
+    names = list(known)
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    if near:
+        return f"did you mean {near[0]}?"
+    return otherwise or (f"known here: {', '.join(names)}" if names else "there is none yet")

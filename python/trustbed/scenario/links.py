@@ -1,0 +1,223 @@
+"""Reads links: what each direction does with packets, with ``up`` and ``down`` where the directions differ.
+
+A direction begins as the keys of the link say and is changed by those of its own table, so that ``up.loss = "1%"`` changes nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from trustbed import _core
+from trustbed.scenario.model import (
+    DISCIPLINES,
+    DISTRIBUTIONS,
+    Direction,
+    Discipline,
+    Jitter,
+    Loss,
+    Queue,
+    Recorded,
+    RecordedDelay,
+    Reorder,
+)
+from trustbed.scenario.table import Table
+
+_LOSS_KINDS = ("gilbert-elliott", "periodic")
+
+
+def both_directions(table: Table) -> tuple[Direction, Direction]:
+    """The way up (from the first end to the second) and the way down."""
+    shared = direction(table, Direction())
+    ways = []
+    for name in ("up", "down"):
+        own = table.table(name)
+        if own is None:
+            ways.append(shared)
+        else:
+            ways.append(direction(own, shared))
+            own.close()
+    return ways[0], ways[1]
+
+
+def direction(table: Table, base: Direction) -> Direction:
+    """What the table changes of a direction. Does not close the table."""
+    changed = base
+    if "rate" in table and "rate_trace" in table:
+        raise table.error("rate_trace", "a link has a rate or a trace of rates, not both", "leave one of rate and rate_trace out")
+    if "rate" in table:
+        changed = replace(changed, rate=table.rate_above_zero("rate", None), rate_trace=None)
+    if "rate_trace" in table:
+        changed = replace(changed, rate=None, rate_trace=_numbers(table, "rate_trace", "the millisecond of an opportunity to send"))
+    changed = replace(changed, duplicate=table.probability("duplicate", base.duplicate))
+    changed = _delayed(table, changed)
+    if "queue" in table:
+        changed = replace(changed, queue=_queue(table))
+    if "loss" in table:
+        changed = replace(changed, loss=_loss(table))
+    if "reorder" in table:
+        changed = replace(changed, reorder=_reorder(table))
+    return changed
+
+
+def _delayed(table: Table, base: Direction) -> Direction:
+    changed = base
+    if "delay" in table:
+        changed = replace(changed, delay_ns=table.span("delay", 0), delay_trace=None)
+    if "delay_trace" in table:
+        for other in ("delay", "jitter"):
+            if other in table:
+                raise table.error(other, f"{other} says nothing beside delay_trace, which says every delay", "leave one of the two out")
+        changed = replace(changed, delay_ns=0, jitter=None, delay_trace=_recorded_delay(table))
+    if "jitter" in table:
+        changed = replace(changed, jitter=_jitter(table))
+    return changed
+
+
+def _jitter(outer: Table) -> Jitter | None:
+    if isinstance(outer.raw("jitter"), str):
+        spread = outer.span("jitter", 0)
+        return Jitter(distribution="uniform", spread_ns=spread) if spread else None
+    table = outer.table("jitter")
+    assert table is not None, "the key is there"
+    table.must("spread", 'jitter = { distribution = "normal", spread = "2ms" }')
+    found = Jitter(
+        distribution=table.choice("distribution", DISTRIBUTIONS, "uniform"),
+        spread_ns=table.span_above_zero("spread", 0),
+        keep_order=table.flag("keep_order", True),
+    )
+    table.close()
+    return found
+
+
+def _recorded_delay(outer: Table) -> RecordedDelay:
+    if isinstance(outer.raw("delay_trace"), str):
+        return RecordedDelay(delays=_delays(outer, "delay_trace"))
+    table = outer.table("delay_trace")
+    assert table is not None, "the key is there"
+    table.must("file", 'delay_trace = { file = "delays.txt", step = "10ms" }')
+    found = RecordedDelay(
+        delays=_delays(table, "file"), step_ns=table.span_above_zero("step", None), keep_order=table.flag("keep_order", True)
+    )
+    table.close()
+    return found
+
+
+def _numbers(table: Table, key: str, what: str) -> Recorded:
+    """A whole number on every line."""
+    return _recorded(table, key, int, f"a whole number, {what}")
+
+
+def _delays(table: Table, key: str) -> Recorded:
+    """A delay on every line, in milliseconds or with its unit."""
+
+    def nanoseconds(text: str) -> int:
+        return int(_core.parse_span(f"{text}ms" if text.replace(".", "", 1).isdecimal() else text))
+
+    return _recorded(table, key, nanoseconds, "a delay in milliseconds, or with its unit")
+
+
+def _recorded(table: Table, key: str, read: Callable[[str], int], what: str) -> Recorded:
+    file = table.file(key)
+    assert file is not None, "the key is there"
+    values = []
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise table.error(key, f"cannot be read, {file}: {error}", "give a text file with one number on every line") from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            value = read(line.strip())
+        except ValueError:
+            value = -1
+        if value < 0:
+            raise table.error(key, f"{file}, line {number}: {line.strip()!r} is not {what}", "every line holds one; # begins a remark")
+        values.append(value)
+    if not values:
+        raise table.error(key, f"{file} holds no number", f"every line holds {what}")
+    return Recorded(file=file, values=tuple(values))
+
+
+def _queue(outer: Table) -> Queue:
+    if isinstance(outer.raw("queue"), str):
+        if outer.raw("queue").strip() == "unlimited":
+            return Queue(discipline="unlimited")
+        packets, octets = outer.quantity_or_packets("queue") or (None, None)
+        return Queue(packets=packets, bytes=octets)
+    table = outer.table("queue")
+    assert table is not None, "the key is there"
+    discipline: Discipline = table.choice("discipline", DISCIPLINES, "drop-tail")
+    packets, octets = table.quantity_or_packets("limit") or (None, None)
+    found = Queue(discipline=discipline, packets=packets, bytes=octets)
+    if discipline == "codel":
+        found = replace(found, target_ns=table.span_above_zero("target", None), interval_ns=table.span_above_zero("interval", None))
+    elif discipline == "red":
+        found = _red(table, found)
+    elif discipline == "drop-tail":
+        table.must("limit", 'queue = { discipline = "drop-tail", limit = "50p" }')
+    elif "limit" in table:
+        raise table.error("limit", "a queue without limit has none", 'write queue = "unlimited", or another discipline')
+    table.close()
+    return found
+
+
+def _red(table: Table, queue: Queue) -> Queue:
+    for key in ("low", "high"):
+        table.must(key, 'queue = { discipline = "red", low = 5, high = 15, limit = "50p" }')
+    low, high = table.whole("low", 0, least=0), table.whole("high", 0, least=1)
+    if low >= high:
+        raise table.error("low", "the low mark must lie below the high one", "packets are dropped at random between the two")
+    return replace(
+        queue,
+        low_packets=low,
+        high_packets=high,
+        probability=table.probability("probability", 0.1),
+        weight=table.probability("weight", 0.002),
+    )
+
+
+def _loss(outer: Table) -> Loss | None:
+    if not isinstance(outer.raw("loss"), dict):
+        share = outer.probability("loss", 0.0)
+        return Loss(model="independent", probability=share) if share else None
+    table = outer.table("loss")
+    assert table is not None, "the key is there"
+    if "trace" in table:
+        lost = _numbers(table, "trace", "the number of a lost packet, from 0")
+        found = Loss(model="recorded", lost=lost, period_packets=table.whole("period", None, least=1))
+    else:
+        table.must("model", 'loss = { model = "gilbert-elliott", to_bad = "1%", to_good = "30%" }')
+        found = _gilbert(table) if table.choice("model", _LOSS_KINDS, "") == "gilbert-elliott" else _periodic(table)
+    table.close()
+    return found
+
+
+def _gilbert(table: Table) -> Loss:
+    """Two states, as of Gilbert (1960) and Elliott (1963): probabilities of changing, and of losing a packet in each."""
+    for key in ("to_bad", "to_good"):
+        table.must(key, 'loss = { model = "gilbert-elliott", to_bad = "1%", to_good = "30%", in_bad = "100%" }')
+    return Loss(
+        model="gilbert-elliott",
+        to_bad=table.probability("to_bad", 0.0),
+        to_good=table.probability("to_good", 0.0),
+        in_good=table.probability("in_good", 0.0),
+        in_bad=table.probability("in_bad", 1.0),
+    )
+
+
+def _periodic(table: Table) -> Loss:
+    table.must("every", 'loss = { model = "periodic", every = 100 }')
+    every = table.whole("every", 1, least=1)
+    return Loss(model="periodic", every=every, first=table.whole("first", every, least=1))
+
+
+def _reorder(outer: Table) -> Reorder | None:
+    table = outer.table("reorder")
+    assert table is not None, "the key is there"
+    for key in ("probability", "delay"):
+        table.must(key, 'reorder = { probability = "1%", delay = "5ms" }')
+    found = Reorder(probability=table.probability("probability", 0.0), delay_ns=table.span_above_zero("delay", 0))
+    table.close()
+    return found if found.probability else None

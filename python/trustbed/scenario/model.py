@@ -1,0 +1,261 @@
+"""What a scenario says, once it has been read and checked: frozen, complete, free of text that would still have to be understood.
+
+Rates are in bit/s, times in nanoseconds, depths in bytes or packets, probabilities shares of one. Every default has been put in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+SECOND = 1_000_000_000
+
+Discipline: TypeAlias = Literal["drop-tail", "codel", "red", "unlimited"]
+Distribution: TypeAlias = Literal["uniform", "normal", "pareto", "paretonormal"]
+Judgement: TypeAlias = Literal["bulk", "interactive"]
+WorkloadKind: TypeAlias = Literal["command", "bulk", "http", "iperf3", "ab", "wrk", "httperf", "curl"]
+BackgroundModel: TypeAlias = Literal["none", "cbr", "poisson", "playback"]
+Transport: TypeAlias = Literal["udp", "tcp"]
+Heading: TypeAlias = Literal["forward", "reverse", "both"]
+
+DISCIPLINES: tuple[Discipline, ...] = ("drop-tail", "codel", "red", "unlimited")
+DISTRIBUTIONS: tuple[Distribution, ...] = ("uniform", "normal", "pareto", "paretonormal")
+JUDGEMENTS: tuple[Judgement, ...] = ("bulk", "interactive")
+WORKLOAD_KINDS: tuple[WorkloadKind, ...] = ("command", "bulk", "http", "iperf3", "ab", "wrk", "httperf", "curl")
+BACKGROUND_MODELS: tuple[BackgroundModel, ...] = ("none", "cbr", "poisson", "playback")
+TRANSPORTS: tuple[Transport, ...] = ("udp", "tcp")
+HEADINGS: tuple[Heading, ...] = ("forward", "reverse", "both")
+HTTP_KINDS: frozenset[WorkloadKind] = frozenset({"http", "ab", "wrk", "httperf", "curl"})
+"""Workloads that fetch objects: the built-in server answers them unless a service is named."""
+TOOLS: frozenset[WorkloadKind] = frozenset({"iperf3", "ab", "wrk", "httperf", "curl"})
+"""Workloads that are programs of others, whose results are read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """What waits in front of a link. ``None``: not limited in that unit, or the discipline's own default."""
+
+    discipline: Discipline = "drop-tail"
+    packets: int | None = None
+    bytes: int | None = None
+    target_ns: int | None = None  # codel: the standing delay that is accepted (RFC 8289)
+    interval_ns: int | None = None  # codel
+    low_packets: int | None = None  # red: the average depth from which on packets are dropped
+    high_packets: int | None = None  # red: the average depth from which on all are
+    probability: float | None = None  # red: the share dropped at the high mark
+    weight: float | None = None  # red: of the newest depth in the average
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """Numbers from a file: milliseconds of opportunities to send, delays in nanoseconds, or numbers of lost packets."""
+
+    file: Path
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jitter:
+    """What varies a delay: by at most its spread (uniform), or with a standard deviation."""
+
+    distribution: Distribution
+    spread_ns: int
+    keep_order: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedDelay:
+    """Delays one after the other: per packet, or per step of time."""
+
+    delays: Recorded
+    step_ns: int | None = None
+    keep_order: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """Packets that a link loses for no reason of its queue."""
+
+    model: Literal["independent", "gilbert-elliott", "periodic", "recorded"]
+    probability: float | None = None
+    every: int | None = None
+    first: int | None = None
+    to_bad: float | None = None
+    to_good: float | None = None
+    in_good: float | None = None
+    in_bad: float | None = None
+    lost: Recorded | None = None
+    period_packets: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reorder:
+    """Packets that are held back, so that later ones overtake them."""
+
+    probability: float
+    delay_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Direction:
+    """One direction of a link."""
+
+    rate: int | None = None
+    rate_trace: Recorded | None = None
+    delay_ns: int = 0
+    jitter: Jitter | None = None
+    delay_trace: RecordedDelay | None = None
+    queue: Queue | None = None
+    loss: Loss | None = None
+    reorder: Reorder | None = None
+    duplicate: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """What joins two places: hosts or routers. ``backward`` is ``None`` for a link of one direction."""
+
+    name: str
+    ends: tuple[str, str]
+    forward: Direction
+    backward: Direction | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """A machine of the experiment, or many alike: one per address. ``router`` is the place behind its own access link."""
+
+    name: str
+    addresses: tuple[str, ...]
+    router: str | None = None
+    access_up: Direction | None = None
+    access_down: Direction | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """What answers on a host before any workload begins. Without a command it is the built-in HTTP server."""
+
+    name: str
+    host: str
+    port: int
+    command: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    ready_ns: int = 10 * SECOND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """The traffic that is measured.
+
+    ``command`` is what ``command`` says or the arguments of a known program; ``object_bytes`` is what HTTP workloads fetch;
+    ``bytes`` is what a bulk transfer sends (``None``: as much as fits into the duration).
+    """
+
+    name: str
+    kind: WorkloadKind
+    host: str
+    to: str | None
+    start_ns: int
+    duration_ns: int
+    limit_ns: int
+    judged_as: Judgement | None
+    command: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    service: str | None = None
+    port: int = 0
+    path: str | None = None
+    object_bytes: int | None = None
+    requests: int | None = None
+    connections: int = 1
+    reuse: bool = False
+    bytes: int | None = None
+    congestion_control: str | None = None
+    send_buffer_bytes: int | None = None
+    heading: Literal["forward", "reverse"] = "forward"
+    discard_ns: int = 0
+
+    @property
+    def data_from(self) -> str | None:
+        """The host that sends most of the data, where the kind tells."""
+        if self.kind == "command":
+            return None
+        forward = self.heading == "forward" if self.kind in ("bulk", "iperf3") else False
+        return self.host if forward else self.to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Background:
+    """Traffic that the workload competes with. ``timer_hz`` 0 is paced release, ``None`` unpaced."""
+
+    name: str
+    model: BackgroundModel
+    source: str
+    to: str
+    heading: Heading = "forward"
+    transport: Transport = "udp"
+    rate: int | None = None
+    packet_bytes: int = 1500
+    sources: int = 1
+    mode: Literal["packets", "bytes"] = "packets"
+    release: str = "paced"
+    file: Path | None = None
+    filter: str | None = None
+    reverse_filter: str | None = None
+
+    @property
+    def silent(self) -> bool:
+        """Whether it sends nothing."""
+        return self.model == "none" or self.rate == 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturePlan:
+    """Where packets are recorded, and how much of each."""
+
+    points: tuple[str, ...]
+    snap_bytes: int = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emulator:
+    """How the emulator runs, and what it writes down."""
+
+    ledger: Literal["packets", "summary"] = "packets"
+    priority: Literal["fifo", "normal"] = "fifo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One experiment, or one cell of its matrix."""
+
+    name: str
+    about: str = ""
+    seed: int = 1
+    repetitions: int = 1
+    duration_ns: int = 10 * SECOND
+    warm_up_ns: int = SECOND
+    hosts: tuple[Host, ...] = ()
+    routers: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+    services: tuple[Service, ...] = ()
+    workloads: tuple[Workload, ...] = ()
+    backgrounds: tuple[Background, ...] = ()
+    capture: CapturePlan = field(default_factory=lambda: CapturePlan(points=()))
+    samples: bool = True
+    emulator: Emulator = field(default_factory=Emulator)
+
+    def host(self, name: str) -> Host:
+        """A host by its name; there is one, or reading would have failed."""
+        return next(host for host in self.hosts if host.name == name)
+
+    @property
+    def longest_ns(self) -> int:
+        """From the start of the background until the last time limit."""
+        return self.warm_up_ns + max((workload.start_ns + workload.limit_ns for workload in self.workloads), default=self.duration_ns)
+
+    @property
+    def expected_ns(self) -> int:
+        """From the start of the background until the last workload should have ended."""
+        return self.warm_up_ns + max((workload.start_ns + workload.duration_ns for workload in self.workloads), default=self.duration_ns)

@@ -1,0 +1,135 @@
+"""Reads the keys of a scenario into the model: one cell, factors already put in.
+
+Everything that the file alone can show to be wrong is found here: kinds, units, names that do not exist, hosts that cannot reach each
+other. What only a machine can show (missing programs, missing rights, rates it cannot keep up with) is found before the run, elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from trustbed.scenario.backgrounds import read_backgrounds
+from trustbed.scenario.error import nearest
+from trustbed.scenario.model import SECOND, Background, CapturePlan, Emulator, Scenario, Service, Workload
+from trustbed.scenario.positions import Path
+from trustbed.scenario.table import Source, Table
+from trustbed.scenario.topology import Network, unreachable
+from trustbed.scenario.topology import read as read_network
+from trustbed.scenario.workloads import Around, read_services, read_workloads
+
+_MOST_REPETITIONS = 100_000
+
+
+def read(values: dict[str, Any], source: Source) -> Scenario:
+    """The scenario that these keys describe."""
+    root = Table(source, (), values)
+    duration = root.span_above_zero("duration", 10 * SECOND)
+    network = read_network(root)
+    hosts = [host.name for host in network.hosts]
+    services = read_services(root, hosts)
+    around = Around(hosts=hosts, services={service.name: service for service in services}, duration_ns=duration)
+    workloads = read_workloads(root, around)
+    backgrounds = read_backgrounds(root, hosts)
+    scenario = Scenario(
+        name=root.text("name", source.file.stem),
+        about=root.text("about", ""),
+        seed=root.whole("seed", 1, most=2**63 - 1),
+        repetitions=root.whole("repetitions", 1, least=1, most=_MOST_REPETITIONS),
+        duration_ns=duration,
+        warm_up_ns=root.span("warm_up", SECOND),
+        hosts=network.hosts,
+        routers=network.routers,
+        links=network.links,
+        services=services,
+        workloads=workloads,
+        backgrounds=backgrounds,
+        capture=_capture(root, hosts, workloads),
+        samples=_samples(root),
+        emulator=_emulator(root),
+    )
+    root.raw("factors")  # read before, by whoever made this cell
+    root.close()
+    _check_names(root, workloads, backgrounds, services)
+    _check_ports(root, scenario)
+    _check_ways(root, network, scenario)
+    return scenario
+
+
+def _capture(root: Table, hosts: Sequence[str], workloads: Sequence[Workload]) -> CapturePlan:
+    table = root.table("capture")
+    default = _beside_the_senders(workloads)
+    if table is None:
+        return CapturePlan(points=default)
+    points = tuple(dict.fromkeys(table.texts("points"))) if "points" in table else default
+    for point in points:
+        if point not in hosts:
+            raise table.error("points", f"no host named {point}", nearest(point, hosts))
+    found = CapturePlan(points=points, snap_bytes=table.whole("snap", 128, least=64, most=262_144))
+    table.close()
+    return found
+
+
+def _beside_the_senders(workloads: Sequence[Workload]) -> tuple[str, ...]:
+    """Where a capture tells most: beside whoever sends the data; at both ends where that is not known."""
+    points: list[str] = []
+    for workload in workloads:
+        sender = workload.data_from
+        points += [sender] if sender is not None else [workload.host, *([workload.to] if workload.to else [])]
+    return tuple(dict.fromkeys(points))
+
+
+def _samples(root: Table) -> bool:
+    table = root.table("samples")
+    if table is None:
+        return True
+    enabled = table.flag("enabled", True)
+    table.close()
+    return enabled
+
+
+def _emulator(root: Table) -> Emulator:
+    table = root.table("emulator")
+    if table is None:
+        return Emulator()
+    found = Emulator(
+        ledger=table.choice("ledger", ("packets", "summary"), "packets"), priority=table.choice("priority", ("fifo", "normal"), "fifo")
+    )
+    table.close()
+    return found
+
+
+def _check_names(root: Table, workloads: Sequence[Workload], backgrounds: Sequence[Background], services: Sequence[Service]) -> None:
+    """Results stand under the names of what made them: one name, one thing."""
+    taken = {workload.name: "workload" for workload in workloads}
+    for kind, names in (("background", [one.name for one in backgrounds]), ("services", [one.name for one in services])):
+        for name in names:
+            other = taken.setdefault(name, kind)
+            if other != kind:
+                raise root.source.error((kind, name), f"{name} is a name in [{other}] too", "give one of them another name")
+
+
+def _check_ports(root: Table, scenario: Scenario) -> None:
+    taken = {(service.host, service.port): f"the service {service.name}" for service in scenario.services}
+    for workload in scenario.workloads:
+        if workload.service is not None or workload.kind == "command" or workload.to is None:
+            continue
+        listener = workload.to
+        other = taken.get((listener, workload.port))
+        if other is not None:
+            message = f"needs port {workload.port} on {listener}, which {other} has"
+            raise root.source.error(("workload", workload.name), message, "give the service another port")
+
+
+def _check_ways(root: Table, network: Network, scenario: Scenario) -> None:
+    pairs: list[tuple[Path, str, str]] = []
+    for workload in scenario.workloads:
+        if workload.to is not None:
+            pairs.append((("workload", workload.name), workload.host, workload.to))
+    for background in scenario.backgrounds:
+        pairs.append((("background", background.name), background.source, background.to))
+    for path, here, there in pairs:
+        for source, target in ((here, there), (there, here)):
+            if unreachable(network, source, target):
+                hint = "add a link that joins them; hosts pass nothing on, routers do ([topology] routers)"
+                raise root.source.error(path, f"no way leads from {source} to {target}", hint)

@@ -1,0 +1,271 @@
+"""One table of a scenario while it is read: hands out values by kind, and complains with file, line and key.
+
+Nothing is taken silently: whoever reads a table closes it, and a key that nobody asked for is an error that names the nearest one.
+Quantities are read by the engine's grammar, so that a scenario writes them as the command line does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path as File
+from typing import Any, NoReturn, TypeVar
+
+from trustbed import _core
+from trustbed.scenario.error import ScenarioError, nearest
+from trustbed.scenario.positions import Path
+
+T = TypeVar("T")
+C = TypeVar("C", bound=str)
+
+_KINDS = {str: "a text in quotes", bool: "true or false", int: "a whole number", float: "a number", list: "a list", dict: "a table"}
+_MOST = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where values come from: the file, the lines of its keys, and for values that a factor replaced, where the factor has them."""
+
+    file: File
+    lines: Mapping[Path, int] = field(default_factory=dict)
+    replaced: Mapping[Path, Path] = field(default_factory=dict)
+
+    def error(self, path: Path, message: str, hint: str) -> ScenarioError:
+        """The complaint about the value at ``path``."""
+        origin = self._origin(path)
+        line = next((self.lines[origin[:end]] for end in range(len(origin), 0, -1) if origin[:end] in self.lines), None)
+        key = dotted(path) if origin == path else f"{dotted(path)} (from {dotted(origin)})"
+        return ScenarioError(message, hint, file=self.file, line=line, key=key)
+
+    def _origin(self, path: Path) -> Path:
+        for end in range(len(path), 0, -1):
+            if path[:end] in self.replaced:
+                return self.replaced[path[:end]]
+        return path
+
+
+def dotted(path: Path) -> str:
+    """A path as a person writes it: ``links.bottleneck.rate``, ``factors.rate[2]``."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+class Table:
+    """A table and the way to it."""
+
+    def __init__(self, source: Source, path: Path, values: object) -> None:
+        self.source = source
+        self.path = path
+        if not isinstance(values, dict):
+            raise source.error(path, f"must be a table, not {_kind(values)}", f"write [{dotted(path)}] and its keys below")
+        self._values: dict[str, Any] = values
+        self._asked: dict[str, None] = {}
+
+    def __contains__(self, key: str) -> bool:
+        self._asked[key] = None
+        return key in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def must(self, key: str, example: str) -> None:
+        """The key must be there."""
+        if key not in self:
+            where = f"[{dotted(self.path)}]" if self.path else "the scenario"
+            raise self.error(None, f"{where} lacks {key}", f"for example: {example}")
+
+    def error(self, key: str | None, message: str, hint: str) -> ScenarioError:
+        """The complaint about one of its keys, or about the table."""
+        return self.source.error(self.path if key is None else (*self.path, key), message, hint)
+
+    def raw(self, key: str) -> Any:  # noqa: ANN401 - whatever the file holds
+        """The value as it stands in the file; ``None`` where there is none."""
+        self._asked[key] = None
+        return self._values.get(key)
+
+    def close(self) -> None:
+        """Complains about a key that nobody asked for."""
+        for key in self._values:
+            if key not in self._asked:
+                raise self.error(key, f"no such key, {key}", nearest(key, self._asked))
+
+    # Words and numbers.
+
+    def text(self, key: str, default: T) -> str | T:
+        """A text."""
+        value: str | T = self._typed(key, str, default)
+        return value
+
+    def choice(self, key: str, choices: Sequence[C], default: T) -> C | T:
+        """One of some words."""
+        value = self._typed(key, str, None)
+        if value is None:
+            return default
+        found = next((choice for choice in choices if choice == value), None)
+        if found is None:
+            raise self.error(key, f"{value!r} is none of {', '.join(choices)}", nearest(value, choices))
+        return found
+
+    def flag(self, key: str, default: bool) -> bool:
+        """True or false."""
+        value: bool = self._typed(key, bool, default)
+        return value
+
+    def whole(self, key: str, default: T, *, least: int = 0, most: int = _MOST) -> int | T:
+        """A whole number within limits."""
+        if key not in self:
+            return default
+        value: int = self._typed(key, int, 0)
+        if not least <= value <= most:
+            raise self.error(key, f"{value} is outside {least} to {most}", f"give a whole number from {least} to {most}")
+        return value
+
+    def number(self, key: str, default: T, *, least: float, most: float) -> float | T:
+        """A number within limits."""
+        if key not in self:
+            return default
+        value = self._values[key]
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            self._wrong_kind(key, float)
+        if not least <= value <= most:
+            raise self.error(key, f"{value:g} is outside {least:g} to {most:g}", f"give a number from {least:g} to {most:g}")
+        return float(value)
+
+    # Quantities.
+
+    def rate(self, key: str, default: T) -> int | T:
+        """Bits per second, from 0."""
+        return self._quantity(key, _core.parse_rate, "20Mbit/s", default)
+
+    def rate_above_zero(self, key: str, default: T) -> int | T:
+        """Bits per second, above 0."""
+        value = self.rate(key, default)
+        if value == 0 and key in self:
+            raise self.error(key, "a rate of 0 carries nothing", "give a rate above 0, for example 20Mbit/s")
+        return value
+
+    def span(self, key: str, default: T) -> int | T:
+        """Nanoseconds, from 0."""
+        value = self._quantity(key, _core.parse_span, "20ms", default)
+        if isinstance(value, int) and value < 0:
+            raise self.error(key, f"{self._values[key]} is negative", "give a duration of 0 or more, for example 20ms")
+        return value
+
+    def span_above_zero(self, key: str, default: T) -> int | T:
+        """Nanoseconds, above 0."""
+        value = self.span(key, default)
+        if value == 0 and key in self:
+            raise self.error(key, f"{self._values[key]} is no length of time", "give a duration above 0, for example 20ms")
+        return value
+
+    def size(self, key: str, default: T) -> int | T:
+        """Bytes."""
+        return self._quantity(key, _core.parse_size, "64KiB", default)
+
+    def probability(self, key: str, default: T) -> float | T:
+        """A share of one, written ``"0.1%"`` or ``0.001``."""
+        if key not in self:
+            return default
+        value = self._values[key]
+        try:
+            share = float(value.strip().removesuffix("%")) / 100 if isinstance(value, str) and value.strip().endswith("%") else float(value)
+        except (TypeError, ValueError):
+            share = -1.0
+        if isinstance(value, bool) or not 0 <= share <= 1:
+            raise self.error(key, f"{value!r} is no share of one", 'write it like "0.1%" or 0.001, from 0 to 1')
+        return share
+
+    def quantity_or_packets(self, key: str) -> tuple[int | None, int | None] | None:
+        """A depth as (packets, bytes), one of them: ``"50p"`` or ``"64KiB"``."""
+        if key not in self:
+            return None
+        value = self._typed(key, str, "")
+        digits = value.strip().removesuffix("packets").removesuffix("p").strip()
+        if digits.isdecimal() and not value.strip().isdecimal():
+            if int(digits) == 0:
+                raise self.error(key, "a queue of 0 packets passes nothing", "give at least 1p")
+            return int(digits), None
+        hint = 'write packets like "50p" or bytes like "64KiB"'
+        if _bare_number(value):
+            raise self.error(key, f"{value!r} is no depth of a queue without its unit", hint)
+        try:
+            return None, _core.parse_size(value)
+        except ValueError as error:
+            raise self.error(key, f"{value!r} is no depth of a queue: {error}", hint) from None
+
+    def _quantity(self, key: str, parse: Callable[[str], int], example: str, default: T) -> int | T:
+        if key not in self:
+            return default
+        value = self._values[key]
+        if not isinstance(value, str):
+            raise self.error(key, f"{value!r} lacks a unit", f'write it in quotes with its unit, for example "{example}"')
+        if _bare_number(value):
+            raise self.error(key, f"{value!r} lacks a unit", f'for example "{example}"')
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise self.error(key, str(error), f'for example "{example}"') from None
+
+    # What holds more.
+
+    def table(self, key: str) -> Table | None:
+        """A table below this one."""
+        if key not in self:
+            return None
+        return Table(self.source, (*self.path, key), self._values[key])
+
+    def tables(self, key: str) -> dict[str, Table]:
+        """The tables of ``[key.NAME]`` by their names, in the order of the file."""
+        outer = self.table(key)
+        if outer is None:
+            return {}
+        return {name: Table(self.source, (*outer.path, name), outer._values[name]) for name in outer}
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of texts; a single text is a list of one."""
+        if key not in self:
+            return ()
+        value = self._values[key]
+        listed = [value] if isinstance(value, str) else value
+        if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+            raise self.error(key, f"must be a list of texts, not {_kind(value)}", f'for example: {key} = ["one", "two"]')
+        return tuple(listed)
+
+    def file(self, key: str) -> File | None:
+        """A file that exists, named relative to the scenario's folder."""
+        name = self.text(key, None)
+        if name is None:
+            return None
+        path = self.source.file.parent / name
+        if not path.is_file():
+            siblings = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+            hint = nearest(path.name, siblings, "names of files are relative to the folder of the scenario")
+            raise self.error(key, f"no such file, {path}", hint)
+        return path
+
+    def _typed(self, key: str, kind: type[Any], default: T) -> Any:  # noqa: ANN401 - the callers say which
+        if key not in self:
+            return default
+        value = self._values[key]
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            self._wrong_kind(key, kind)
+        return value
+
+    def _wrong_kind(self, key: str, kind: type[Any]) -> NoReturn:
+        raise self.error(key, f"must be {_KINDS[kind]}, not {_kind(self._values[key])}", f"write {key} = {_example(kind)}")
+
+
+def _bare_number(text: str) -> bool:
+    """A number other than 0 without a unit. The engine would take some for bit/s or bytes; in a file that others read it is a slip."""
+    return text.strip().replace(".", "", 1).isdecimal() and float(text) != 0
+
+
+def _kind(value: object) -> str:
+    name = _KINDS.get(type(value), type(value).__name__)
+    return f"{value!r}" if isinstance(value, (str, int, float)) else name
+
+
+def _example(kind: type[Any]) -> str:
+    return {str: '"…"', bool: "true", int: "10", float: "0.5"}.get(kind, "…")

@@ -1,0 +1,224 @@
+"""Reads what is measured: services that answer, and workloads that ask."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from trustbed.scenario.error import nearest
+from trustbed.scenario.model import HTTP_KINDS, JUDGEMENTS, SECOND, TOOLS, WORKLOAD_KINDS, Judgement, Service, Workload, WorkloadKind
+from trustbed.scenario.table import Table
+from trustbed.scenario.topology import check_name
+
+CONGESTION_CONTROL = "cubic"
+"""Set explicitly on every transfer of ours: what a kernel does by default differs from machine to machine."""
+_BULK_PORT, _HTTP_PORT, _IPERF_PORT = 5001, 8000, 5201
+_LONGEST = 7 * 24 * 3600 * SECOND
+_JUDGED: Mapping[WorkloadKind, Judgement] = {"bulk": "bulk", "iperf3": "bulk"}
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a workload may refer to."""
+
+    hosts: Sequence[str]
+    services: Mapping[str, Service]
+    duration_ns: int
+
+
+def host_of(table: Table, key: str, hosts: Sequence[str]) -> str:
+    """The name of a host that exists."""
+    name = table.text(key, "")
+    if name not in hosts:
+        raise table.error(key, f"no host named {name}", nearest(name, hosts))
+    return name
+
+
+def read_services(root: Table, hosts: Sequence[str]) -> tuple[Service, ...]:
+    """Every ``[services.NAME]``."""
+    found: list[Service] = []
+    taken: dict[tuple[str, int], str] = {}
+    for name, table in root.tables("services").items():
+        check_name(table, None, name)
+        for key, example in (("host", f'host = "{hosts[0]}"'), ("command", "command = \"nginx -g 'daemon off;'\""), ("port", "port = 80")):
+            table.must(key, example)
+        service = Service(
+            name=name,
+            host=host_of(table, "host", hosts),
+            port=table.whole("port", 80, least=1, most=65_535),
+            command=_command(table, "command"),
+            environment=_environment(table),
+            ready_ns=table.span_above_zero("ready", 10 * SECOND),
+        )
+        other = taken.setdefault((service.host, service.port), name)
+        if other != name:
+            raise table.error(
+                "port", f"{service.port} on {service.host} is the port of {other} too", "give every service a port of its own"
+            )
+        table.close()
+        found.append(service)
+    return tuple(found)
+
+
+def read_workloads(root: Table, around: Around) -> tuple[Workload, ...]:
+    """Every ``[workload.NAME]``; each gets ports of its own."""
+    root.must("workload", '[workload.fetch] and below it kind = "http", host = "client", to = "server"')
+    found: list[Workload] = []
+    for place, (name, table) in enumerate(root.tables("workload").items()):
+        check_name(table, None, name)
+        table.must("kind", 'kind = "bulk"')
+        table.must("host", f'host = "{around.hosts[0]}"')
+        found.append(_workload(name, table, around, place))
+        table.close()
+    if not found:
+        raise root.error("workload", "there is none", '[workload.fetch] and below it kind = "http", host = "client", to = "server"')
+    return tuple(found)
+
+
+def _workload(name: str, table: Table, around: Around, place: int) -> Workload:
+    kind: WorkloadKind = table.choice("kind", WORKLOAD_KINDS, "command")
+    host = host_of(table, "host", around.hosts)
+    to = _target(table, kind, host, around.hosts)
+    start = table.span("start", 0)
+    duration = table.span_above_zero("duration", max(around.duration_ns - start, SECOND))
+    limit = table.span_above_zero("time_limit", duration + max(duration // 2, 30 * SECOND))
+    if limit < duration:
+        raise table.error("time_limit", "ends the workload before its duration has passed", "give more than its duration")
+    if start + limit > _LONGEST:
+        raise table.error("time_limit", "is more than a week", "give less")
+    workload = Workload(
+        name=name,
+        kind=kind,
+        host=host,
+        to=to,
+        start_ns=start,
+        duration_ns=duration,
+        limit_ns=limit,
+        judged_as=table.choice("judge_as", JUDGEMENTS, _JUDGED.get(kind, "interactive" if kind in HTTP_KINDS else None)),
+        environment=_environment(table),
+        discard_ns=table.span("discard", 0),
+    )
+    if workload.discard_ns >= duration:
+        raise table.error("discard", "leaves nothing of the duration", "discard less, or let it last longer")
+    read: Callable[[Table, Workload, Around, int], Workload] = {"command": _plain, "bulk": _bulk, "iperf3": _iperf3}.get(kind, _http)
+    return read(table, workload, around, place)
+
+
+def _target(table: Table, kind: WorkloadKind, host: str, hosts: Sequence[str]) -> str | None:
+    if kind == "command" and "to" not in table:
+        return None
+    if "to" not in table:
+        others = [name for name in hosts if name != host]
+        table.must("to", f'to = "{others[0] if others else "server"}"')
+    to = host_of(table, "to", hosts)
+    if to == host:
+        raise table.error("to", f"{to} would talk to itself, past every link", "name another host")
+    return to
+
+
+def _plain(table: Table, workload: Workload, around: Around, place: int) -> Workload:
+    table.must("command", 'command = "ping -c 10 {server}"')
+    command = _command(table, "command")
+    service = _service(table, around, workload)
+    for word in command:
+        _check_places(table, word, around.hosts)
+    return replace(workload, command=command, service=service.name if service else None)
+
+
+def _check_places(table: Table, word: str, hosts: Sequence[str]) -> None:
+    """``{server}`` in a command stands for the address of that host."""
+    import re
+
+    for name in re.findall(r"\{([A-Za-z][A-Za-z0-9_-]*)\}", word):
+        if name not in hosts:
+            raise table.error("command", f"{{{name}}} is the address of no host", nearest(name, hosts))
+
+
+def _bulk(table: Table, workload: Workload, around: Around, place: int) -> Workload:
+    return replace(
+        workload,
+        bytes=table.size("bytes", None),
+        connections=table.whole("connections", 1, least=1, most=10_000),
+        congestion_control=table.text("congestion_control", CONGESTION_CONTROL),
+        send_buffer_bytes=table.size("send_buffer", None),
+        heading=table.choice("direction", ("forward", "reverse"), "forward"),
+        port=_BULK_PORT + place,
+    )
+
+
+def _iperf3(table: Table, workload: Workload, around: Around, place: int) -> Workload:
+    return replace(
+        workload,
+        command=_command(table, "arguments"),
+        connections=table.whole("connections", 1, least=1, most=128),
+        congestion_control=table.text("congestion_control", CONGESTION_CONTROL),
+        heading=table.choice("direction", ("forward", "reverse"), "forward"),
+        port=_IPERF_PORT + place,
+    )
+
+
+def _http(table: Table, workload: Workload, around: Around, place: int) -> Workload:
+    service = _service(table, around, workload)
+    if service is None:
+        table.must("object", 'object = "1MB" (the built-in server sends it), or service and path')
+        if "path" in table:
+            raise table.error("path", "the built-in server knows no paths", "leave it out, or name a service that serves it")
+    else:
+        table.must("path", 'path = "/index.html"')
+    size = table.size("object", None)
+    if size == 0:
+        raise table.error("object", "an object of 0 bytes takes no time to send", "give it a size, for example 1MB")
+    path = table.text("path", None)
+    if path is not None and not path.startswith("/"):
+        raise table.error("path", f"{path!r} does not begin with a slash", f'write it like "/{path}"')
+    return replace(
+        workload,
+        command=_command(table, "arguments") if workload.kind in TOOLS else (),
+        service=service.name if service else None,
+        port=service.port if service else _HTTP_PORT + place,
+        path=path,
+        object_bytes=size,
+        requests=table.whole("requests", None, least=1),
+        connections=table.whole("connections", 1, least=1, most=10_000),
+        reuse=table.flag("reuse", False),
+    )
+
+
+def _service(table: Table, around: Around, workload: Workload) -> Service | None:
+    name = table.text("service", None)
+    if name is None:
+        return None
+    if name not in around.services:
+        raise table.error(
+            "service", f"no service named {name}", nearest(name, around.services, "describe it below [services." + name + "]")
+        )
+    service = around.services[name]
+    if workload.to is not None and service.host != workload.to:
+        raise table.error("service", f"{name} answers on {service.host}, not on {workload.to}", f'write to = "{service.host}"')
+    return service
+
+
+def _command(table: Table, key: str) -> tuple[str, ...]:
+    """Words: a list as it is, a text as a shell would split it (and does nothing else with it)."""
+    value = table.raw(key)
+    if not isinstance(value, str):
+        return table.texts(key)
+    try:
+        words = tuple(shlex.split(value))
+    except ValueError as error:
+        raise table.error(
+            key, f"cannot be split into words: {str(error).lower()}", "close the quotation, or write a list of words"
+        ) from None
+    if not words:
+        raise table.error(key, "is empty", "give a program and its arguments")
+    return words
+
+
+def _environment(table: Table) -> tuple[tuple[str, str], ...]:
+    inner = table.table("environment")
+    if inner is None:
+        return ()
+    found = tuple((name, inner.text(name, "")) for name in inner)
+    inner.close()
+    return found

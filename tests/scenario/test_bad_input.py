@@ -1,0 +1,212 @@
+"""Whatever is wrong with a scenario is said with its file, line and key, and with what to write instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.scenario.conftest import SMALL, Read, Write
+from trustbed.scenario import ScenarioError, load
+
+DUMBBELL = """
+[topology]
+shape = "dumbbell"
+left = ["client"]
+right = ["server"]
+"""
+CHAIN = """
+[topology]
+shape = "chain"
+path = ["client", "server"]
+"""
+HTTP = SMALL.replace('"bulk"', '"http"')
+COMMAND = SMALL.replace('"bulk"', '"command"')
+BACKGROUND = '\n[background.noise]\nmodel = "poisson"\nfrom = "client"\nto = "server"\nrate = "3.3Mbit/s"\n'
+
+# (scenario, the marked key's text in it — the line of which must be named —, key, message, hint)
+CASES = [
+    (SMALL + 'duratoin = "5s"\n', "duratoin", "workload.transfer.duratoin", "no such key", "did you mean duration?"),
+    (SMALL.replace('rate = "20Mbit/s"', 'rate = "20"'), "rate", "link.rate", "lacks a unit", '"20Mbit/s"'),
+    (SMALL.replace('rate = "20Mbit/s"', "rate = 20"), "rate", "link.rate", "lacks a unit", "in quotes"),
+    (SMALL.replace("20Mbit/s", "20Mbut/s"), "rate", "link.rate", "Mbut/s", "20Mbit/s"),
+    (SMALL.replace("20Mbit/s", "0Mbit/s"), "rate", "link.rate", "carries nothing", "above 0"),
+    (SMALL.replace('"10ms"', '"-10ms"'), "delay", "link.delay", "negative", "0 or more"),
+    (SMALL.replace('kind = "bulk"', 'kind = "blk"'), "kind", "workload.transfer.kind", "'blk' is none of", "did you mean bulk?"),
+    (
+        SMALL.replace('host = "client"', 'host = "cleint"'),
+        "host =",
+        "workload.transfer.host",
+        "no host named cleint",
+        "did you mean client?",
+    ),
+    (SMALL.replace('host = "client"\n', ""), "[workload", "workload.transfer", "lacks host", 'host = "client"'),
+    (SMALL.replace('to = "server"', 'to = "client"'), "to =", "workload.transfer.to", "talk to itself", "another host"),
+    (SMALL.replace("[hosts.server]", '[hosts.server]\naddress = "10.1.0.300"'), "address", "hosts.server.address", "no IPv4", "10.1.0.5"),
+    (
+        SMALL.replace("[hosts.server]", '[hosts.server]\naddress = "10.1.0.1"').replace(
+            "[hosts.client]", '[hosts.client]\naddress = "10.1.0.1"'
+        ),
+        "[hosts.server]\naddress",
+        "hosts.server.address",
+        "10.1.0.1 is the address of client too",
+        "of its own",
+    ),
+    (SMALL.replace("[hosts.server]", '[hosts.server]\naddress = "127.0.0.1"'), "address", "hosts.server.address", "cannot be", "private"),
+    (
+        SMALL.replace("[hosts.server]", '[hosts.server]\ncount = 3\naddress = "10.1.0.1"'),
+        "address",
+        "hosts.server.address",
+        "1 address",
+        "3",
+    ),
+    (
+        SMALL.replace("[hosts.server]", '[hosts.server]\ncount = 300\naddresses = "10.1.0.0/24"'),
+        "addresses",
+        "hosts.server.addresses",
+        "room",
+        "larger",
+    ),
+    (SMALL.replace("[hosts.server]", "[hosts.server]\ncount = 0"), "count", "hosts.server.count", "outside 1", "whole number"),
+    (SMALL.replace("[hosts.server]", "[hosts.server]\n[hosts.third]"), "[link]", "link", "does not say what it joins", "between"),
+    (SMALL.replace("[link]", '[link]\nbetween = ["client", "sever"]'), "between", "link.between", "named sever", "did you mean server?"),
+    (SMALL.replace("[link]", '[link]\nbetween = ["client", "client"]'), "between", "link.between", "to itself", "two different"),
+    (
+        SMALL.replace("[link]", '[link]\nfrom = "client"\nto = "server"'),
+        "[workload",
+        "workload.transfer",
+        "no way leads from server",
+        "add a link",
+    ),
+    (SMALL.replace("[link]", '[link]\nrate_trace = "x"'), "rate_trace", "link.rate_trace", "not both", "leave one"),
+    (SMALL.replace('rate = "20Mbit/s"', 'rate_trace = "gone.txt"'), "rate_trace", "link.rate_trace", "no such file", "relative to"),
+    (SMALL.replace("[link]", '[link]\nqueue = "0p"'), "queue", "link.queue", "passes nothing", "1p"),
+    (SMALL.replace("[link]", '[link]\nqueue = "50"'), "queue", "link.queue", "no depth of a queue", '"50p"'),
+    (SMALL.replace("[link]", '[link]\nloss = "120%"'), "loss", "link.loss", "no share of one", "0 to 1"),
+    (
+        SMALL.replace("[link]", '[link]\nloss = { model = "gilbert" }'),
+        "loss",
+        "link.loss.model",
+        "none of",
+        "did you mean gilbert-elliott?",
+    ),
+    (SMALL.replace("[link]", "[links.link]\n[link]"), "[link]", "link", "two links of one name", "another name"),
+    (DUMBBELL.replace('["server"]', '["client"]') + SMALL, "right", "topology.right", "on both sides", "one of them"),
+    (DUMBBELL.replace('["server"]', "[]") + SMALL, "right", "topology.right", "is empty", "for example"),
+    (
+        DUMBBELL + SMALL.replace("[hosts.server]", "[hosts.server]\n[hosts.third]"),
+        "[topology]",
+        "topology",
+        "third is on neither side",
+        "left",
+    ),
+    (DUMBBELL + SMALL.replace("[link]", "[links.a]\n[links.b]"), "shape", "topology.shape", "one link without ends, not 2", "access"),
+    (CHAIN.replace('"client", ', '"client", "one", ') + SMALL, "path", "topology.path", "3 places need 2 links", "in their order"),
+    (CHAIN.replace('"client", ', '"clinet", ') + SMALL, "path", "topology.path", "begins and ends with a host", "did you mean client?"),
+    (HTTP, "[workload", "workload.transfer", "lacks object", "built-in server"),
+    (
+        HTTP + 'service = "ngnix"\npath = "/"\n[services.nginx]\nhost = "server"\ncommand = "nginx"\nport = 80\n',
+        "service =",
+        "workload.transfer.service",
+        "no service named ngnix",
+        "did you mean nginx?",
+    ),
+    (
+        HTTP + 'object = "1MB"\n[services.web]\nhost = "server"\ncommand = "nginx"\nport = 8000\n',
+        "[workload",
+        "workload.transfer",
+        "needs port 8000",
+        "another port",
+    ),
+    (COMMAND + 'command = "ping {sever}"\n', 'command = "ping', "workload.transfer.command", "{sever} is the address of no host", "server"),
+    (COMMAND + 'command = "echo \'half"\n', 'command = "echo', "workload.transfer.command", "no closing quotation", "close"),
+    (COMMAND, "[workload", "workload.transfer", "lacks command", "ping"),
+    (SMALL + 'time_limit = "1s"\n', "time_limit", "workload.transfer.time_limit", "before its duration", "more than"),
+    (SMALL + 'discard = "1h"\n', "discard", "workload.transfer.discard", "leaves nothing", "discard less"),
+    (SMALL + BACKGROUND.replace('"poisson"', '"posson"'), "model", "background.noise.model", "none of", "did you mean poisson?"),
+    (SMALL + BACKGROUND.replace('rate = "3.3Mbit/s"\n', ""), "[background", "background.noise", "lacks rate", "3.3Mbit/s"),
+    (SMALL + BACKGROUND + 'release = "timer"\n', "release", "background.noise.release", "none of", "timer-"),
+    (SMALL + BACKGROUND + 'filter = "tcp"\n', "filter", "background.noise.filter", "says nothing about poisson", "playback"),
+    (SMALL + BACKGROUND.replace("poisson", "playback"), "[background", "background.noise", "lacks file", "trace.pcap"),
+    (SMALL + BACKGROUND.replace("noise", "transfer"), "[background", "background.transfer", "a name in [workload] too", "another name"),
+    (SMALL + '[capture]\npoints = ["middle"]\n', "points", "capture.points", "no host named middle", "client"),
+    (SMALL.replace("[workload.transfer]", "[workload.2nd]"), "[workload", "workload.2nd", "is no name", "a letter first"),
+    ("seed = -1\n" + SMALL, "seed", "seed", "outside 0", "whole number"),
+    ('repetitions = "10"\n' + SMALL, "repetitions", "repetitions", "a whole number, not '10'", "repetitions = 10"),
+    ("hosts = 3\n" + SMALL.replace("[hosts.client]\n[hosts.server]\n", ""), "hosts", "hosts", "must be a table, not 3", "[hosts]"),
+    # Factors.
+    (
+        SMALL + '[factors]\n"link.rte" = ["1Mbit/s"]\n',
+        '"link.rte"',
+        "link.rte (from factors.link.rte[0])",
+        "no such key, rte",
+        "did you mean rate?",
+    ),
+    (SMALL + '[factors]\n"lnk.rate" = ["1Mbit/s"]\n', '"lnk.rate"', "factors.lnk.rate", "there is no lnk", "did you mean link?"),
+    (SMALL + '[factors]\n"link.rate" = [\n"1Mbit/s",\n"5"]\n', '"5"]', "link.rate (from factors.link.rate[1])", "lacks a unit", "20Mbit/s"),
+    (SMALL + '[factors]\n"link.rate" = "5Mbit/s"\n', '"link.rate"', "factors.link.rate", "a list of values", '["5Mbit/s", "10Mbit/s"]'),
+    (SMALL + '[factors]\n"link.rate" = ["5Mbit/s", "5Mbit/s"]\n', '"link.rate"', "factors.link.rate", "stands twice", "once"),
+    (SMALL + "[factors]\nseed = [1, 2]\n", "seed = [", "factors.seed", "the same for the whole matrix", "vary"),
+    (
+        SMALL + '[factors]\nlink = [{ rate = "1Mbit/s" }]\n"link.rate" = ["5Mbit/s"]\n',
+        '"link.rate"',
+        "factors.link.rate",
+        "changes what link",
+        "tables",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "marked", "key", "message", "hint"), CASES, ids=lambda value: str(value)[:40] if "\n" not in str(value) else ""
+)
+def test_a_wrong_scenario_says_where_and_what_to_do(written: Write, text: str, marked: str, key: str, message: str, hint: str) -> None:
+    path = written(text)
+    with pytest.raises(ScenarioError) as caught:
+        load(path)
+    error = caught.value
+    assert marked in text
+    line = text[: text.index(marked) + len(marked)].count("\n") + 1
+    assert (error.file, error.line, error.key) == (path, line, key)
+    assert error.message.startswith(f"{path}, line {line}, {key}: ")
+    assert message in error.message
+    assert hint in error.hint
+
+
+def test_a_name_that_stands_twice_is_found_with_its_line(written: Write) -> None:
+    with pytest.raises(ScenarioError, match="line 4") as caught:
+        load(written(SMALL.replace("[hosts.server]", "[hosts.server]\n[hosts.client]")))
+    assert "twice" in caught.value.message or "overwrite" in caught.value.message
+
+
+def test_what_is_no_toml_says_so(written: Write) -> None:
+    with pytest.raises(ScenarioError, match=r"study\.toml, line 2: ") as caught:
+        load(written("[hosts.client]\nrate = 20Mbit/s\n"))
+    assert "in quotes" in caught.value.hint
+
+
+def test_a_file_that_is_not_there_names_its_neighbour(written: Write) -> None:
+    path = written(SMALL)
+    with pytest.raises(ScenarioError, match="no such file") as caught:
+        load(path.with_name("studdy.toml"))
+    assert caught.value.hint == "did you mean study.toml?"
+
+
+@pytest.mark.parametrize(("octets", "message"), [(b"\xd4\xc3\xb2\xa1", "no UTF-8"), (b"\0" * (5 << 20), "is no scenario")])
+def test_a_capture_is_no_scenario(tmp_path: Path, octets: bytes, message: str) -> None:
+    path = tmp_path / "x.toml"
+    path.write_bytes(octets)
+    with pytest.raises(ScenarioError, match=message) as caught:
+        load(path)
+    assert "trustbed analyze" in caught.value.hint
+
+
+def test_a_folder_is_no_scenario(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="cannot be read"):
+        load(tmp_path)
+
+
+def test_a_recording_with_a_wrong_line_names_it(read: Read, tmp_path: Path) -> None:
+    (tmp_path / "delays.txt").write_text("1\nsoon\n")
+    with pytest.raises(ScenarioError, match=r"delays\.txt, line 2: 'soon'"):
+        read(SMALL.replace("[link]", '[link]\ndelay_trace = "delays.txt"').replace('delay = "10ms"\n', ""))
