@@ -1,4 +1,44 @@
 //! Links in virtual time: rate, delay, queue, loss, reordering and duplication, composed into pipes, and pipes into a topology.
 //!
 //! Nothing here waits. A link is told when a packet comes and answers when it leaves, or why it does not; whoever asks decides what time
-//! means: the emulator's clock, a capture's, or a test's. The same seed gives the same answers.
+//! means: the emulator's clock, a capture's, or a test's. The same packets at the same moments with the same seed have the same fate,
+//! whenever the questions are asked.
+
+mod check;
+mod codel;
+mod counters;
+mod delay;
+mod description;
+mod duplicate;
+mod error;
+mod flight;
+mod histogram;
+mod jitter;
+mod ledger;
+mod link;
+mod loss;
+mod network;
+mod paths;
+mod queue;
+mod random;
+mod rate;
+mod red;
+mod reorder;
+mod shorthand;
+mod summary;
+mod topology;
+mod trace;
+mod wire;
+
+pub use description::{
+    AccessDescription, ChainDescription, Description, DumbbellDescription, DuplicateDescription, HostDescription, JitterDescription,
+    LinkDescription, LossDescription, PipeDescription, QueueDescription, RecordedDelayDescription, ReorderDescription, RouteDescription,
+    TraceDescription,
+};
+pub use error::EmulateError;
+pub use histogram::Spread;
+pub use ledger::{Column, Fate, Ledger, Record};
+pub use link::{Depth, Link, Outcome, Passage};
+pub use network::{Departure, Inside, LIMIT_INSIDE, Network, OVERHEAD, Offered, Refusal, Ticket};
+pub use summary::{Lateness, PipeSummary, Summary};
+pub use topology::{Host, Pipe, Topology};

@@ -1,0 +1,100 @@
+//! How long a packet travels behind its transmission: always the same, varying around a mean, or as recorded.
+//!
+//! A delay that would be negative is 0, which makes the mean larger than described where the jitter is of the size of the delay. Where order is
+//! kept, a packet waits for those before it, and the delays are no longer those of the distribution: larger in the mean, and alike
+//! for packets that follow one another closely. netem, which the distributions are named after, does not keep order.
+
+use rand_chacha::ChaCha8Rng;
+use trustbed_units::{Ns, Span};
+
+use crate::check::time;
+use crate::jitter::Jitter;
+use crate::{EmulateError, LinkDescription};
+
+/// Delays one packet after another.
+#[derive(Debug, Clone)]
+pub(crate) struct Delay {
+    source: Source,
+    keep_order: bool,
+    latest: Ns,
+}
+
+#[derive(Debug, Clone)]
+enum Source {
+    Constant(Span),
+    Varying { mean: Span, jitter: Box<Jitter> },
+    PerPacket { delays: Vec<Span>, next: usize },
+    OverTime { delays: Vec<Span>, step: Span, origin: Option<Ns> },
+}
+
+impl Delay {
+    pub(crate) fn new(link: &LinkDescription, random: ChaCha8Rng, place: &str) -> Result<Self, EmulateError> {
+        if let Some(recorded) = &link.delay_recorded {
+            let beside = if link.delay_ns.is_some() { Some("delay_ns") } else { link.jitter.map(|_| "jitter") };
+            if let Some(second) = beside {
+                return Err(EmulateError::Both { place: place.to_owned(), first: "delay_recorded", second });
+            }
+            if recorded.delays_ns.is_empty() {
+                return Err(EmulateError::Empty { place: format!("{place}: delay_recorded.delays_ns") });
+            }
+            let key = |key: &'static str| move || format!("{place}: delay_recorded.{key}");
+            let delays = recorded.delays_ns.iter().map(|&delay| time(delay, key("delays_ns")).map(Span)).collect::<Result<Vec<_>, _>>()?;
+            let source = match recorded.step_ns {
+                None => Source::PerPacket { delays, next: 0 },
+                Some(0) => {
+                    let place = key("step_ns")();
+                    return Err(EmulateError::OutOfBounds { place, value: 0.0, wanted: "a step above 0, or none" });
+                }
+                Some(step) => Source::OverTime { delays, step: Span(time(step, key("step_ns"))?), origin: None },
+            };
+            return Ok(Self { source, keep_order: recorded.keep_order, latest: Ns::MIN });
+        }
+        let mean = Span(time(link.delay_ns.unwrap_or(0), || format!("{place}: delay_ns"))?);
+        let Some(jitter) = link.jitter else {
+            return Ok(Self { source: Source::Constant(mean), keep_order: true, latest: Ns::MIN });
+        };
+        let (jitter, keep_order) = Jitter::new(jitter, random, place)?;
+        Ok(Self { source: Source::Varying { mean, jitter: Box::new(jitter) }, keep_order, latest: Ns::MIN })
+    }
+
+    /// A recording over time begins here, unless it has begun.
+    pub(crate) fn begin(&mut self, at: Ns) {
+        if let Source::OverTime { origin, .. } = &mut self.source {
+            origin.get_or_insert(at);
+        }
+    }
+
+    /// Whether no packet overtakes another.
+    pub(crate) const fn keeps_order(&self) -> bool {
+        self.keep_order
+    }
+
+    /// When the next packet, sent at `departed`, comes out.
+    #[inline]
+    pub(crate) fn due(&mut self, departed: Ns) -> Ns {
+        let due = departed + self.next(departed);
+        if !self.keep_order {
+            return due;
+        }
+        self.latest = self.latest.max(due);
+        self.latest
+    }
+
+    #[inline]
+    fn next(&mut self, departed: Ns) -> Span {
+        match &mut self.source {
+            Source::Constant(delay) => *delay,
+            Source::Varying { mean, jitter } => (*mean + jitter.next()).max(Span::ZERO),
+            Source::PerPacket { delays, next } => {
+                let delay = delays[*next];
+                *next = (*next + 1) % delays.len();
+                delay
+            }
+            Source::OverTime { delays, step, origin } => {
+                let passed = departed - *origin.get_or_insert(departed);
+                let steps = usize::try_from(passed.0.max(0) / step.0).unwrap_or(0);
+                delays[steps % delays.len()]
+            }
+        }
+    }
+}

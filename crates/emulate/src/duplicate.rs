@@ -1,0 +1,25 @@
+//! What comes twice. The copy is made behind the transmission and the loss: it takes no rate, and it is not lost by itself.
+
+use rand_chacha::ChaCha8Rng;
+
+use crate::check::probability;
+use crate::{DuplicateDescription, EmulateError, random};
+
+/// Decides for one packet after another.
+#[derive(Debug, Clone)]
+pub(crate) struct Duplicate {
+    probability: f64,
+    random: ChaCha8Rng,
+}
+
+impl Duplicate {
+    pub(crate) fn new(description: DuplicateDescription, random: ChaCha8Rng, place: &str) -> Result<Self, EmulateError> {
+        probability(description.probability, || format!("{place}: duplicate.probability"))?;
+        Ok(Self { probability: description.probability, random })
+    }
+
+    /// Whether the next packet comes twice.
+    pub(crate) fn next(&mut self) -> bool {
+        random::happens(&mut self.random, self.probability)
+    }
+}

@@ -1,0 +1,314 @@
+//! A link: queue → rate → wire, in virtual time.
+//!
+//! A packet is offered when it comes ([`Link::offer`]) and taken when it comes out ([`Link::poll`]), at moments that the link computes; nobody
+//! has to call at these very moments, only not before. A queue that decides as packets come (drop-tail, RED) knows the departure at
+//! once; CoDel decides when the link becomes free, which is done when time gets there, before the next packet is looked at.
+//! So what a packet suffers depends on what came before it and never on when the calls were made.
+//!
+//! Packets must come in order of time. One that comes before its predecessor is moved to it and counted: its own wait is then
+//! under-stated, by as much as it was moved.
+
+use std::collections::VecDeque;
+
+use trustbed_units::{Ns, Span};
+
+use crate::counters::Counters;
+use crate::flight::Flight;
+use crate::queue::{Discipline, Found, Limit, Standing, Waiting};
+use crate::random::{Part, stream};
+use crate::rate::Transmitter;
+use crate::wire::Wire;
+use crate::{EmulateError, Fate, LinkDescription};
+
+/// A link with packets in it; `T` is whatever they carry.
+///
+/// Call [`offer`](Self::offer) for every packet as it comes; call [`poll`](Self::poll) until it gives nothing, at the latest when
+/// [`next_wakeup`](Self::next_wakeup) says. `now` may not run backwards.
+///
+/// ```
+/// use trustbed_emulate::{Link, LinkDescription};
+/// use trustbed_units::Ns;
+/// // 8 Mbit/s send 1000 bytes in a millisecond; then they travel for ten.
+/// let description = LinkDescription { rate_bits_per_second: Some(8_000_000), delay_ns: Some(10_000_000), ..Default::default() };
+/// let mut link = Link::new(&description, 1)?;
+/// assert!(link.offer(Ns(0), 1000, "first").is_none());
+/// assert!(link.offer(Ns(0), 1000, "second").is_none());
+/// assert_eq!(link.next_wakeup(), Some(Ns(11_000_000)));
+/// let out = link.poll(Ns(11_500_000)).unwrap();
+/// assert_eq!((out.content, out.passage.due), ("first", Some(Ns(11_000_000))));
+/// assert!(link.poll(Ns(11_500_000)).is_none());
+/// assert_eq!(link.next_wakeup(), Some(Ns(12_000_000)));
+/// # Ok::<(), trustbed_emulate::EmulateError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Link<T> {
+    transmitter: Transmitter,
+    limit: Limit,
+    discipline: Discipline<T>,
+    standing: Standing,
+    wire: Wire,
+    flight: Flight<T>,
+    /// Dropped while time passed, not yet told.
+    fallen: VecDeque<Outcome<T>>,
+    latest: Ns,
+    counters: Counters,
+}
+
+/// A packet that is no longer in the link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome<T> {
+    /// What was offered with it.
+    pub content: T,
+    /// What happened to it.
+    pub passage: Passage,
+}
+
+/// What happened to a packet in a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Passage {
+    /// When it came.
+    pub arrived: Ns,
+    /// When its last bit left; nothing if it was never sent.
+    pub departed: Option<Ns>,
+    /// When it comes out at the far end; nothing if it never does.
+    pub due: Option<Ns>,
+    /// How long its own transmission took; 0 without a rate.
+    pub transmission: Span,
+    /// Its length in bytes.
+    pub length: u32,
+    /// The packets it found in the queue, the one being sent included.
+    pub found_packets: u32,
+    /// The bytes it found in the queue that were not sent yet, rounded up.
+    pub found_bytes: u64,
+    /// What became of it.
+    pub fate: Fate,
+    /// Whether it is a copy that this link made.
+    pub copy: bool,
+}
+
+/// The most that ever was in a queue: `units`/`per_byte` bytes, exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Depth {
+    /// The numerator.
+    pub units: u128,
+    /// The denominator.
+    pub per_byte: u64,
+}
+
+impl<T: Clone> Link<T> {
+    /// An empty link. The seed decides everything that is left to chance.
+    ///
+    /// # Errors
+    /// When the description makes no sense; the error names the key.
+    pub fn new(description: &LinkDescription, seed: u64) -> Result<Self, EmulateError> {
+        Self::named(description, seed, "", "link")
+    }
+
+    /// A link whose random numbers are those of its name; `place` is for errors.
+    pub(crate) fn named(description: &LinkDescription, seed: u64, name: &str, place: &str) -> Result<Self, EmulateError> {
+        let transmitter = Transmitter::new(description, place)?;
+        let (discipline, limit) = Discipline::new(description.queue.as_ref(), &transmitter, stream(seed, name, Part::Red), place)?;
+        let wire = Wire::new(description, seed, name, place)?;
+        Ok(Self {
+            limit,
+            discipline,
+            standing: Standing::default(),
+            flight: Flight::new(wire.keeps_order()),
+            wire,
+            fallen: VecDeque::new(),
+            latest: Ns::MIN,
+            counters: Counters::new(transmitter.per_byte()),
+            transmitter,
+        })
+    }
+
+    /// A trace, and a delay recorded over time, begin at this moment rather than with the first packet.
+    pub fn start(&mut self, at: Ns) {
+        self.transmitter.begin(at);
+        self.wire.begin(at);
+    }
+
+    /// A packet comes. Given back at once if it never comes out: dropped, or doomed on the wire.
+    pub fn offer(&mut self, at: Ns, length: u32, content: T) -> Option<Outcome<T>> {
+        if self.latest == Ns::MIN {
+            self.start(at);
+        }
+        let now = at.max(self.latest);
+        self.counters.on_offered(length, now > at);
+        self.latest = now;
+        self.dequeue(now);
+        let found = self.found(now);
+        let packet = Waiting { content, arrived: now, length, found };
+        let per_byte = self.transmitter.per_byte();
+        if !self.limit.takes(found, length, per_byte) {
+            return Some(self.dropped(packet, Fate::QueueFull));
+        }
+        if let Some(fate) = self.discipline.drops(now, found, self.standing.last()) {
+            return Some(self.dropped(packet, fate));
+        }
+        self.counters.on_queued(found, length);
+        match &mut self.discipline {
+            Discipline::Codel(_, line) => {
+                line.push(packet);
+                self.dequeue(now);
+                None
+            }
+            Discipline::Tail | Discipline::Red(_) => self.send(packet),
+        }
+    }
+
+    /// The next packet that is no longer inside at `now`: it came out, or was dropped on the way.
+    pub fn poll(&mut self, now: Ns) -> Option<Outcome<T>> {
+        self.dequeue(now);
+        if let Some(outcome) = self.fallen.pop_front() {
+            return Some(outcome);
+        }
+        let outcome = self.flight.land(now, &mut self.counters)?;
+        self.counters.on_passed(&outcome.passage);
+        Some(outcome)
+    }
+
+    /// When to poll next; nothing while nothing is inside.
+    #[inline]
+    pub fn next_wakeup(&self) -> Option<Ns> {
+        if !self.fallen.is_empty() {
+            return Some(self.latest);
+        }
+        let due = self.flight.next_due();
+        match &self.discipline {
+            Discipline::Codel(_, line) => {
+                let free = line.first().map(|packet| self.transmitter.start(packet.arrived));
+                due.into_iter().chain(free).min()
+            }
+            Discipline::Tail | Discipline::Red(_) => due,
+        }
+    }
+
+    /// Takes out everything that is inside, with the fate [`Fate::Inside`]. What was dropped and not told yet keeps its fate.
+    pub fn close(&mut self) -> Vec<Outcome<T>> {
+        let mut outcomes: Vec<_> = self.fallen.drain(..).collect();
+        let first_inside = outcomes.len();
+        while let Some(outcome) = self.flight.land(Ns::MAX, &mut Counters::new(1)) {
+            outcomes.push(outcome);
+        }
+        if let Discipline::Codel(_, line) = &mut self.discipline {
+            while let Some(packet) = line.pop() {
+                outcomes.push(outcome(packet, Fate::Inside, self.transmitter.per_byte()));
+            }
+        }
+        for outcome in &mut outcomes[first_inside..] {
+            outcome.passage.fate = Fate::Inside;
+            outcome.passage.due = None;
+            self.counters.on_dropped(Fate::Inside);
+        }
+        outcomes
+    }
+
+    /// How many packets are inside, copies included.
+    pub fn len(&self) -> usize {
+        let waiting = match &self.discipline {
+            Discipline::Codel(_, line) => line.len(),
+            Discipline::Tail | Discipline::Red(_) => 0,
+        };
+        waiting + self.flight.len() + self.fallen.len()
+    }
+
+    /// Whether nothing is inside.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The most that was ever in the queue, an accepted packet counted as soon as it comes.
+    pub fn deepest(&self) -> Depth {
+        Depth { units: self.counters.deepest_units, per_byte: self.transmitter.per_byte() }
+    }
+
+    /// What was counted so far.
+    pub(crate) const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Only for queues that decide when the link becomes free: whatever is decided up to `now`.
+    #[inline]
+    fn dequeue(&mut self, now: Ns) {
+        let per_byte = self.transmitter.per_byte();
+        while let Discipline::Codel(codel, line) = &mut self.discipline {
+            let Some(first) = line.first() else { break };
+            let free = self.transmitter.start(first.arrived);
+            if free > now {
+                break;
+            }
+            let (fallen, counters) = (&mut self.fallen, &mut self.counters);
+            let taken = codel.take(free, line, &mut |packet| {
+                counters.on_dropped(Fate::CodelDrop);
+                fallen.push_back(outcome(packet, Fate::CodelDrop, per_byte));
+            });
+            if let Some(packet) = taken {
+                let lost = self.send(packet);
+                self.fallen.extend(lost);
+            }
+        }
+    }
+
+    /// Gives a packet to the transmitter and behind it to the wire.
+    #[inline]
+    fn send(&mut self, packet: Waiting<T>) -> Option<Outcome<T>> {
+        let sent = self.transmitter.send(packet.arrived, packet.length);
+        if !matches!(self.transmitter, Transmitter::Unlimited) {
+            self.standing.push(sent.end, packet.length);
+        }
+        self.counters.on_sent(sent.start - packet.arrived, sent.end, packet.length);
+        let mut outcome = outcome(packet, Fate::Passed, self.transmitter.per_byte());
+        outcome.passage.departed = Some(sent.end);
+        outcome.passage.transmission = sent.time;
+        let Some(crossing) = self.wire.cross(sent.end) else {
+            outcome.passage.fate = Fate::Lost;
+            self.counters.on_dropped(Fate::Lost);
+            return Some(outcome);
+        };
+        let copy = crossing.copy.map(|due| (due, outcome.clone()));
+        outcome.passage.due = Some(crossing.due);
+        self.flight.launch(crossing.due, outcome);
+        if let Some((due, mut copy)) = copy {
+            copy.passage.due = Some(due);
+            copy.passage.copy = true;
+            self.counters.copies += 1;
+            self.flight.launch(due, copy);
+        }
+        None
+    }
+
+    fn dropped(&mut self, packet: Waiting<T>, fate: Fate) -> Outcome<T> {
+        self.counters.on_dropped(fate);
+        outcome(packet, fate, self.transmitter.per_byte())
+    }
+
+    /// What a packet that comes now finds in the queue.
+    #[inline]
+    fn found(&mut self, now: Ns) -> Found {
+        self.standing.expire(now);
+        let per_byte = u128::from(self.transmitter.per_byte());
+        let sending = self.transmitter.unsent(now).unwrap_or_else(|| u128::from(self.standing.bytes()) * per_byte);
+        let (waiting, bytes) = match &self.discipline {
+            Discipline::Codel(_, line) => (line.len(), line.bytes()),
+            Discipline::Tail | Discipline::Red(_) => (0, 0),
+        };
+        let packets = u32::try_from(self.standing.len() + waiting).unwrap_or(u32::MAX);
+        Found { packets, units: sending + u128::from(bytes) * per_byte }
+    }
+}
+
+fn outcome<T>(packet: Waiting<T>, fate: Fate, per_byte: u64) -> Outcome<T> {
+    let passage = Passage {
+        arrived: packet.arrived,
+        departed: None,
+        due: None,
+        transmission: Span::ZERO,
+        length: packet.length,
+        found_packets: packet.found.packets,
+        found_bytes: packet.found.bytes(per_byte),
+        fate,
+        copy: false,
+    };
+    Outcome { content: packet.content, passage }
+}

@@ -1,0 +1,416 @@
+//! Packets on their way through a topology, in virtual time.
+//!
+//! A packet comes to its next pipe at the moment at which the pipe before it asked it to come out, not when somebody looked: being late is no
+//! reason to be later at the next pipe. Only behind the last pipe is it handed over, to be sent at its moment, and what is then late is
+//! lateness.
+//!
+//! Memory is bounded: what is inside counts with its length and [`OVERHEAD`], and what does not fit is refused and counted. Copies that
+//! pipes make count when they come out of the pipe that made them.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::net::IpAddr;
+
+use trustbed_units::{Ns, Span};
+
+use crate::paths::number;
+use crate::summary::Tally;
+use crate::topology::Route;
+use crate::{EmulateError, Fate, Ledger, Link, Outcome, PipeSummary, Record, Summary, Topology};
+
+/// How much may be inside a network at once if its description does not say: 256 MiB.
+pub const LIMIT_INSIDE: u64 = 256 << 20;
+/// What a packet takes besides its length, in bytes.
+pub const OVERHEAD: u64 = 128;
+
+/// A running network; `P` is whatever packets carry, `L` takes the records.
+///
+/// Call [`offer`](Self::offer) for every packet as it comes, in order of time as well as possible; call [`take_due`](Self::take_due) until it
+/// gives nothing, at the latest when [`next_due`](Self::next_due) says; tell [`done`](Self::done) or [`unsent`](Self::unsent) for each.
+/// At the end [`close`](Self::close), then [`summary`](Self::summary). A packet that is dropped is dropped with what it carries.
+///
+/// ```
+/// use trustbed_emulate::{Description, Network, Offered, Topology};
+/// use trustbed_units::Ns;
+/// let text = r#"{"hosts": [{"name": "near", "addresses": ["10.0.0.1"]}, {"name": "far", "addresses": ["10.0.0.2"]}],
+///     "pipes": [{"name": "up", "from": "near", "to": "far", "rate_bits_per_second": 8000000, "delay_ns": 10000000},
+///               {"name": "down", "from": "far", "to": "near", "delay_ns": 10000000}]}"#;
+/// let topology = Topology::new(&serde_json::from_str::<Description>(text)?)?;
+/// let mut network = Network::new(&topology, 1, Vec::new())?;
+/// let (source, destination) = ("10.0.0.1".parse()?, "10.0.0.2".parse()?);
+/// network.offer(Ns(0), Offered { host: 0, source, destination, length: 1000, payload: "hello" })?;
+/// assert_eq!(network.next_due(), Some(Ns(11_000_000)));
+/// assert!(network.take_due(Ns(10_999_999)).is_none());
+/// let departure = network.take_due(Ns(11_000_500)).unwrap();
+/// assert_eq!((departure.payload, departure.host, departure.due), ("hello", 1, Ns(11_000_000)));
+/// network.done(departure.ticket, Ns(11_002_000));
+/// assert_eq!(network.summary().lateness.spread.max_ns, Some(2_000));
+/// assert_eq!(network.into_ledger()[0].done, Some(Ns(11_002_000)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Network<P, L> {
+    topology: Topology,
+    pipes: Vec<Running<P>>,
+    /// When which pipe has something to give. An entry whose moment is not the pipe's own any more means nothing.
+    agenda: BinaryHeap<Reverse<(Ns, u32)>>,
+    ready: VecDeque<Departure<P>>,
+    ledger: L,
+    inside: Inside,
+    /// Handed over and not told of.
+    owed: u64,
+    /// Inside at the end.
+    closed: u64,
+    counts: Counts,
+    tally: Tally,
+}
+
+/// A packet that comes into the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offered<P> {
+    /// The place in [`Topology::hosts`] of the host that sent it.
+    pub host: usize,
+    /// Its source address.
+    pub source: IpAddr,
+    /// Its destination address.
+    pub destination: IpAddr,
+    /// The length that links see, in bytes.
+    pub length: u32,
+    /// What it carries.
+    pub payload: P,
+}
+
+/// A packet that is to be sent on to its host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Departure<P> {
+    /// The place in [`Topology::hosts`] of the host that it goes to.
+    pub host: usize,
+    /// When it was to be there.
+    pub due: Ns,
+    /// What it carries.
+    pub payload: P,
+    /// To be given back with the news.
+    pub ticket: Ticket,
+}
+
+/// Stands for a packet that was handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticket {
+    record: Record,
+    packet_time: Span,
+}
+
+/// Why a packet did not get into the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+pub enum Refusal {
+    /// Its host has access pipes, and the source is not one of the host's addresses; or there is no such host.
+    #[error("the source is no address of the host")]
+    UnknownSource,
+    /// Nobody has the destination.
+    #[error("no host has the destination")]
+    UnknownDestination,
+    /// It goes to where it comes from, and no pipe lies between.
+    #[error("the destination is the sender")]
+    SameHost,
+    /// As much as may be is inside.
+    #[error("the emulator holds as much as it may")]
+    EmulatorFull,
+}
+
+/// How much is in the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Inside {
+    /// Packets, but for copies that are still in the pipe that made them.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// A packet between its pipes.
+#[derive(Debug, Clone)]
+struct Traveller<P> {
+    payload: P,
+    number: u64,
+    packet_time: Span,
+    /// The next step of the path, and how many are left.
+    step: u32,
+    steps: u32,
+    down: Option<u32>,
+    host: u32,
+    copy: bool,
+}
+
+#[derive(Debug)]
+struct Running<P> {
+    link: Link<Traveller<P>>,
+    /// The moment of its valid entry in the agenda.
+    scheduled: Option<Ns>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Counts {
+    offered_packets: u64,
+    offered_bytes: u64,
+    delivered_packets: u64,
+    delivered_bytes: u64,
+    unsent: u64,
+    refused: BTreeMap<Refusal, u64>,
+}
+
+impl Refusal {
+    /// What it is called in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UnknownSource => "unknown_source",
+            Self::UnknownDestination => "unknown_destination",
+            Self::SameHost => "same_host",
+            Self::EmulatorFull => "emulator_full",
+        }
+    }
+}
+
+impl<P: Clone, L: Ledger> Network<P, L> {
+    /// An empty network.
+    ///
+    /// # Errors
+    /// When a pipe's description makes no sense; the error names pipe and key.
+    pub fn new(topology: &Topology, seed: u64, ledger: L) -> Result<Self, EmulateError> {
+        let running = |pipe: &crate::Pipe| {
+            let link = Link::named(&pipe.link, seed, &pipe.name, &format!("pipe {:?}", pipe.name))?;
+            Ok(Running { link, scheduled: None })
+        };
+        Ok(Self {
+            pipes: topology.pipes().iter().map(running).collect::<Result<_, EmulateError>>()?,
+            topology: topology.clone(),
+            agenda: BinaryHeap::new(),
+            ready: VecDeque::new(),
+            ledger,
+            inside: Inside::default(),
+            owed: 0,
+            closed: 0,
+            counts: Counts::default(),
+            tally: Tally::default(),
+        })
+    }
+
+    /// Traces, and delays recorded over time, begin at this moment rather than with the first packet of each pipe.
+    pub fn start(&mut self, at: Ns) {
+        self.pipes.iter_mut().for_each(|pipe| pipe.link.start(at));
+    }
+
+    /// A packet comes. Returns its number.
+    ///
+    /// # Errors
+    /// Why it did not get in; that is counted too.
+    pub fn offer(&mut self, at: Ns, packet: Offered<P>) -> Result<u64, Refusal> {
+        self.advance(at);
+        let room = self.inside.bytes + self.inside.packets * OVERHEAD + u64::from(packet.length) + OVERHEAD <= self.topology.limit_inside();
+        let route = self.topology.route(packet.host, packet.source, packet.destination);
+        let route = route.and_then(|route| if room { Ok(route) } else { Err(Refusal::EmulatorFull) });
+        let route = route.inspect_err(|refusal| *self.counts.refused.entry(*refusal).or_default() += 1)?;
+        let number = self.counts.offered_packets;
+        self.counts.offered_packets += 1;
+        self.counts.offered_bytes += u64::from(packet.length);
+        self.inside.enter(packet.length);
+        let Route { up, stretch, down, host } = route;
+        let traveller = Traveller {
+            payload: packet.payload,
+            number,
+            packet_time: Span::ZERO,
+            step: stretch.first,
+            steps: stretch.count,
+            down,
+            host,
+            copy: false,
+        };
+        self.enter(at, up, packet.length, traveller);
+        Ok(number)
+    }
+
+    /// When to call [`take_due`](Self::take_due) next; nothing while nothing is inside. May be the moment of a step inside, after which nothing is due yet.
+    pub fn next_due(&self) -> Option<Ns> {
+        let ready = self.ready.front().map(|departure| departure.due);
+        let agenda = self.agenda.peek().map(|Reverse((moment, _))| *moment);
+        ready.into_iter().chain(agenda).min()
+    }
+
+    /// The next packet that is to be sent at `now` or was to be sent earlier.
+    pub fn take_due(&mut self, now: Ns) -> Option<Departure<P>> {
+        if self.ready.is_empty() {
+            self.advance(now);
+        }
+        // What a late offer brought through ahead of its time stays until its time.
+        if self.ready.front()?.due > now {
+            return None;
+        }
+        self.owed += 1;
+        self.ready.pop_front()
+    }
+
+    /// A packet was sent at this moment.
+    pub fn done(&mut self, ticket: Ticket, at: Ns) {
+        let due = ticket.record.due.unwrap_or(at);
+        self.owed = self.owed.saturating_sub(1);
+        self.tally.on_done((at - due).0, ticket.packet_time.0);
+        self.counts.delivered_packets += 1;
+        self.counts.delivered_bytes += u64::from(ticket.record.length);
+        self.ledger.on_record(&Record { done: Some(at), ..ticket.record });
+    }
+
+    /// A packet could not be sent.
+    pub fn unsent(&mut self, ticket: Ticket) {
+        self.owed = self.owed.saturating_sub(1);
+        self.counts.unsent += 1;
+        self.ledger.on_record(&Record { fate: Fate::Unsent, ..ticket.record });
+    }
+
+    /// The end: what is still inside is written into the ledger as [`Fate::Inside`], and dropped.
+    pub fn close(&mut self) {
+        self.agenda.clear();
+        for departure in std::mem::take(&mut self.ready) {
+            self.ledger.on_record(&Record { fate: Fate::Inside, ..departure.ticket.record });
+            self.closed += 1;
+        }
+        for pipe in 0..self.pipes.len() {
+            self.pipes[pipe].scheduled = None;
+            for outcome in self.pipes[pipe].link.close() {
+                self.closed += u64::from(outcome.passage.fate == Fate::Inside);
+                self.ledger.on_record(&record(number(pipe), &outcome));
+            }
+        }
+        self.inside = Inside::default();
+    }
+
+    /// What is inside at the moment, and not handed over.
+    pub const fn inside(&self) -> Inside {
+        self.inside
+    }
+
+    /// What happened so far.
+    pub fn summary(&self) -> Summary {
+        let counts = &self.counts;
+        let pipes = self.topology.pipes().iter().zip(&self.pipes);
+        let inside: usize = self.pipes.iter().map(|pipe| pipe.link.len()).sum::<usize>() + self.ready.len();
+        Summary {
+            offered_packets: counts.offered_packets,
+            offered_bytes: counts.offered_bytes,
+            delivered_packets: counts.delivered_packets,
+            delivered_bytes: counts.delivered_bytes,
+            inside_packets: inside as u64 + self.owed + self.closed,
+            unsent_packets: counts.unsent,
+            refused: counts.refused.iter().map(|(refusal, count)| (refusal.name(), *count)).collect(),
+            lateness: self.tally.lateness(),
+            pipes: pipes.map(|(pipe, running)| PipeSummary::new(pipe, running.link.counters())).collect(),
+        }
+    }
+
+    /// Where the records go.
+    pub const fn ledger_mut(&mut self) -> &mut L {
+        &mut self.ledger
+    }
+
+    /// Where the records went.
+    pub fn into_ledger(self) -> L {
+        self.ledger
+    }
+
+    /// Lets everything inside happen that happens up to `now`, in order of time.
+    fn advance(&mut self, now: Ns) {
+        while let Some(&Reverse((moment, pipe))) = self.agenda.peek()
+            && moment <= now
+        {
+            self.agenda.pop();
+            if self.pipes[pipe as usize].scheduled != Some(moment) {
+                continue;
+            }
+            self.pipes[pipe as usize].scheduled = None;
+            loop {
+                // Nothing of this pipe may overtake what another one has to give before.
+                let until = self.agenda.peek().map_or(now, |Reverse((other, _))| now.min(*other));
+                let Some(outcome) = self.pipes[pipe as usize].link.poll(until) else { break };
+                self.leave(pipe, outcome);
+            }
+            self.schedule(pipe);
+        }
+    }
+
+    /// A packet comes to its next pipe; there is one.
+    fn enter(&mut self, at: Ns, up: Option<u32>, length: u32, mut traveller: Traveller<P>) {
+        let pipe = up.or_else(|| {
+            traveller.steps = traveller.steps.checked_sub(1)?;
+            traveller.step += 1;
+            Some(self.topology.paths().step(traveller.step - 1))
+        });
+        let Some(pipe) = pipe.or_else(|| traveller.down.take()) else { return };
+        if let Some(outcome) = self.pipes[pipe as usize].link.offer(at, length, traveller) {
+            self.fell(pipe, &outcome);
+        }
+        self.schedule(pipe);
+    }
+
+    /// A packet has left a pipe.
+    fn leave(&mut self, pipe: u32, outcome: Outcome<Traveller<P>>) {
+        let Some(due) = outcome.passage.due else { return self.fell(pipe, &outcome) };
+        let length = outcome.passage.length;
+        let record = record(pipe, &outcome);
+        if outcome.passage.copy {
+            self.inside.enter(length);
+        }
+        let mut traveller = outcome.content;
+        traveller.copy = record.copy;
+        traveller.packet_time = traveller.packet_time.max(outcome.passage.transmission);
+        if traveller.steps > 0 || traveller.down.is_some() {
+            self.ledger.on_record(&record);
+            return self.enter(due, None, length, traveller);
+        }
+        self.inside.leave(length);
+        let ticket = Ticket { record, packet_time: traveller.packet_time };
+        self.ready.push_back(Departure { host: traveller.host as usize, due, payload: traveller.payload, ticket });
+    }
+
+    /// A packet never comes out of a pipe.
+    fn fell(&mut self, pipe: u32, outcome: &Outcome<Traveller<P>>) {
+        self.inside.leave(outcome.passage.length);
+        self.ledger.on_record(&record(pipe, outcome));
+    }
+
+    fn schedule(&mut self, pipe: u32) {
+        let running = &mut self.pipes[pipe as usize];
+        let Some(next) = running.link.next_wakeup() else { return };
+        if running.scheduled.is_none_or(|scheduled| next < scheduled) {
+            running.scheduled = Some(next);
+            self.agenda.push(Reverse((next, pipe)));
+        }
+    }
+}
+
+impl Inside {
+    #[inline]
+    fn enter(&mut self, length: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(length);
+    }
+
+    #[inline]
+    fn leave(&mut self, length: u32) {
+        self.packets = self.packets.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(length.into());
+    }
+}
+
+fn record<P>(pipe: u32, outcome: &Outcome<Traveller<P>>) -> Record {
+    let passage = &outcome.passage;
+    Record {
+        number: outcome.content.number,
+        pipe,
+        arrived: passage.arrived,
+        departed: passage.departed,
+        due: passage.due,
+        done: None,
+        length: passage.length,
+        found_packets: passage.found_packets,
+        found_bytes: passage.found_bytes,
+        fate: passage.fate,
+        copy: passage.copy || outcome.content.copy,
+    }
+}

@@ -1,0 +1,110 @@
+//! Random early detection (Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM Transactions on
+//! Networking 1(4), 1993), in packets, with the gentle variant (Floyd, "Recommendation on using the gentle variant of RED", 2000).
+//!
+//! Drops; it does not mark. The average moves with arriving packets only, and while the queue is empty as if typical packets had arrived all the
+//! time: with other lengths than the described mean it falls too fast or too slowly. The packet being sent counts in the queue.
+
+use rand_chacha::ChaCha8Rng;
+use trustbed_units::Ns;
+
+use crate::check::{bounded, probability};
+use crate::rate::Transmitter;
+use crate::{EmulateError, QueueDescription, random};
+
+/// The average queue and what is dropped for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Red {
+    minimum: f64,
+    maximum: f64,
+    maximum_probability: f64,
+    weight: f64,
+    gentle: bool,
+    /// Transmission time of a typical packet, ns.
+    typical: f64,
+    average: f64,
+    /// Packets since the last drop while the average is in between; −1 below the minimum.
+    count: f64,
+    random: ChaCha8Rng,
+}
+
+impl Red {
+    /// Nothing when the description is one of another queue.
+    pub(crate) fn new(
+        description: &QueueDescription,
+        transmitter: &Transmitter,
+        random: ChaCha8Rng,
+        place: &str,
+    ) -> Result<Option<Self>, EmulateError> {
+        let &QueueDescription::Red {
+            minimum_packets: minimum,
+            maximum_packets: maximum,
+            maximum_probability,
+            weight,
+            gentle,
+            mean_packet_bytes,
+            ..
+        } = description
+        else {
+            return Ok(None);
+        };
+        let key = |key: &str| format!("{place}: queue.{key}");
+        bounded(minimum, minimum >= 0.0, "a number of packets, 0 or above", || key("minimum_packets"))?;
+        bounded(maximum, maximum > minimum, "a number of packets above minimum_packets", || key("maximum_packets"))?;
+        probability(maximum_probability, || key("maximum_probability"))?;
+        bounded(weight, weight > 0.0 && weight <= 1.0, "a number above 0, at most 1, as 0.002", || key("weight"))?;
+        bounded(mean_packet_bytes.into(), mean_packet_bytes > 0, "a length above 0", || key("mean_packet_bytes"))?;
+        let typical = transmitter.mean_time(mean_packet_bytes);
+        Ok(Some(Self { minimum, maximum, maximum_probability, weight, gentle, typical, average: 0.0, count: -1.0, random }))
+    }
+
+    /// Whether the packet that finds so many in the queue is dropped. The names are those of the paper, figure 2.
+    pub(crate) fn drops(&mut self, now: Ns, found: u32, idle_since: Option<Ns>) -> bool {
+        if found > 0 {
+            self.average += self.weight * (f64::from(found) - self.average);
+        } else {
+            self.average *= self.decay(now, idle_since);
+        }
+        let Some(p_b) = self.base_probability() else {
+            self.count = -1.0;
+            return false;
+        };
+        if p_b >= 1.0 {
+            self.count = 0.0;
+            return true;
+        }
+        self.count += 1.0;
+        // p_a = p_b / (1 − count · p_b): gaps between drops are spread evenly over 1…1/p_b packets (§4 of the paper).
+        let rest = 1.0 - self.count * p_b;
+        let drops = rest <= 0.0 || random::happens(&mut self.random, p_b / rest);
+        if drops {
+            self.count = 0.0;
+        }
+        drops
+    }
+
+    /// The average queue length.
+    #[cfg(test)]
+    pub(crate) const fn average(&self) -> f64 {
+        self.average
+    }
+
+    /// What is left of the average behind an idle time: (1 − w)^m, m the typical packets that could have left.
+    fn decay(&self, now: Ns, idle_since: Option<Ns>) -> f64 {
+        let idle = idle_since.map_or(f64::INFINITY, |since| (now - since).as_f64().max(0.0));
+        if self.typical <= 0.0 { 0.0 } else { (1.0 - self.weight).powf(idle / self.typical) }
+    }
+
+    /// Nothing below the minimum, 1 where everything is dropped.
+    fn base_probability(&self) -> Option<f64> {
+        let Self { minimum, maximum, maximum_probability: most, average, gentle, .. } = *self;
+        if average < minimum {
+            None
+        } else if average < maximum {
+            Some(most * (average - minimum) / (maximum - minimum))
+        } else if gentle && average < 2.0 * maximum {
+            Some(most + (1.0 - most) * (average - maximum) / maximum)
+        } else {
+            Some(1.0)
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What happens to a packet behind its transmission: loss, then duplication, then delay, then holding back.
+
+use trustbed_units::Ns;
+
+use crate::delay::Delay;
+use crate::duplicate::Duplicate;
+use crate::loss::Loss;
+use crate::random::{Part, stream};
+use crate::reorder::Reorder;
+use crate::{EmulateError, LinkDescription};
+
+/// The wire of a link.
+#[derive(Debug, Clone)]
+pub(crate) struct Wire {
+    loss: Loss,
+    duplicate: Option<Box<Duplicate>>,
+    delay: Delay,
+    reorder: Option<Box<Reorder>>,
+}
+
+/// When a packet comes out of the wire, and its copy if there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Crossing {
+    pub(crate) due: Ns,
+    pub(crate) copy: Option<Ns>,
+}
+
+impl Wire {
+    pub(crate) fn new(link: &LinkDescription, seed: u64, name: &str, place: &str) -> Result<Self, EmulateError> {
+        let random = |part| stream(seed, name, part);
+        let duplicate = link.duplicate.map(|description| Duplicate::new(description, random(Part::Duplicate), place).map(Box::new));
+        let reorder = link.reorder.map(|description| Reorder::new(description, random(Part::Reorder), place).map(Box::new));
+        Ok(Self {
+            loss: Loss::new(link.loss.as_ref(), random(Part::Loss), place)?,
+            duplicate: duplicate.transpose()?,
+            delay: Delay::new(link, random(Part::Jitter), place)?,
+            reorder: reorder.transpose()?,
+        })
+    }
+
+    /// A recording over time begins here, unless it has begun.
+    pub(crate) fn begin(&mut self, at: Ns) {
+        self.delay.begin(at);
+    }
+
+    /// Whether no packet overtakes another.
+    pub(crate) const fn keeps_order(&self) -> bool {
+        self.delay.keeps_order() && self.reorder.is_none()
+    }
+
+    /// The next packet, sent at `departed`; nothing if it is lost.
+    #[inline]
+    pub(crate) fn cross(&mut self, departed: Ns) -> Option<Crossing> {
+        if self.loss.next() {
+            return None;
+        }
+        let twice = self.duplicate.as_mut().is_some_and(|duplicate| duplicate.next());
+        let due = self.travel(departed);
+        Some(Crossing { due, copy: twice.then(|| self.travel(departed)) })
+    }
+
+    #[inline]
+    fn travel(&mut self, departed: Ns) -> Ns {
+        let due = self.delay.due(departed);
+        self.reorder.as_mut().map_or(due, |reorder| due + reorder.next())
+    }
+}
