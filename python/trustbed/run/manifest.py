@@ -1,0 +1,56 @@
+"""What a run is: tool, scenario, inputs by their hashes, matrix, order and seeds; and whether an earlier run is the same one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from trustbed.run.directory import RunDirectoryError
+from trustbed.run.matrix import Repetition
+from trustbed.scenario import ScenarioFile, baselines
+
+SCHEMA_VERSION = 1
+
+
+def describe(
+    scenario: ScenarioFile, order: Sequence[Repetition], *, session: Mapping[str, Any], earlier: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The manifest. ``session`` says who runs it now (version, command, started); earlier sessions are kept."""
+    held_against = baselines(scenario.cells)
+    first = scenario.first
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "sessions": [*(earlier or {}).get("sessions", ()), dict(session)],
+        "scenario": {"name": first.name, "about": first.about, "file": scenario.file.name, "sha256": scenario.sha256},
+        "inputs": [_input(file) for file in scenario.inputs],
+        "seed": first.seed,
+        "repetitions": len(order) // len(scenario.cells),
+        "factors": [{"key": factor.key, "levels": list(factor.levels)} for factor in scenario.factors],
+        "cells": [
+            {"number": cell.number, "label": cell.label, "levels": dict(cell.levels), "baseline": held_against.get(cell.number)}
+            for cell in scenario.cells
+        ],
+        "order": [{"number": one.number, "folder": one.folder, "cell": one.cell, "round": one.round, "seed": one.seed} for one in order],
+    }
+
+
+def check_same(earlier: Mapping[str, Any], scenario: ScenarioFile, path: Path) -> None:
+    """Only the same scenario with the same inputs may be continued: anything else would mix two experiments in one folder."""
+    if earlier.get("schema_version") != SCHEMA_VERSION:
+        raise RunDirectoryError(f"made by a version whose runs this one cannot continue, {path}", "give --out another name")
+    if earlier["scenario"]["sha256"] != scenario.sha256:
+        name = earlier["scenario"]["file"]
+        raise RunDirectoryError(f"holds a run of another scenario, or of {name} before it was changed, {path}", "give --out another name")
+    changed = [one["file"] for one, file in zip(earlier["inputs"], scenario.inputs, strict=True) if one != _input(file)]
+    if changed:
+        raise RunDirectoryError(f"{changed[0]} has changed since the run in {path} began", "give --out another name, or restore the file")
+
+
+def _input(file: Path) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    with file.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return {"file": file.name, "bytes": file.stat().st_size, "sha256": digest.hexdigest()}

@@ -1,0 +1,187 @@
+"""A run directory is consistent whatever moment its writer is killed at, and a run that continues ends like one that was not disturbed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trustbed.run.directory import DONE, FINDINGS, MANIFEST, RunDirectory, RunDirectoryError
+
+FOLDERS = ("rep-000", "rep-001")
+
+
+class Killed(BaseException):
+    """The process is gone: nothing that it would still do reaches the disk."""
+
+
+class Bomb:
+    """Ends everything at the n-th change of the file system, and everything that tries to clean up after it."""
+
+    CHANGES = frozenset({"os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"})
+
+    def __init__(self) -> None:
+        self.left: int | None = None
+        self.seen = 0
+        sys.addaudithook(self._hook)
+
+    def _hook(self, event: str, arguments: tuple[object, ...]) -> None:
+        if self.left is None:
+            return
+        writes = event == "open" and isinstance(arguments[2], int) and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR))
+        if event in self.CHANGES or writes:
+            self.seen += 1
+            if self.left <= 0:
+                raise Killed
+            self.left -= 1
+
+    @contextmanager
+    def after(self, changes: int) -> Iterator[None]:
+        self.left, self.seen = changes, 0
+        try:
+            yield
+        finally:
+            self.left = None
+
+
+BOMB = Bomb()
+
+
+def carry_out(directory: RunDirectory) -> None:
+    """A run in small: begins or continues, and does what is missing."""
+    with directory.locked():
+        if not directory.exists:
+            directory.begin({"name": "run"}, "scenario", {"kernel": "x"})
+        for folder in FOLDERS:
+            if not directory.is_complete(folder):
+                path = directory.begin_repetition(folder)
+                assert all(list((path / name).iterdir()) == [] for name in ("captures", "samples", "ledger", "logs"))
+                (path / "logs" / "first").write_text(folder)
+                (path / "captures" / "second").write_text(folder)
+                directory.finish_repetition(folder, {"outcome": "complete", "folder": folder})
+            if not directory.is_judged(folder):
+                with directory.judging(folder) as tables:
+                    (tables / "table").write_text(folder)
+                directory.write_findings(folder, {"findings": [folder]})
+
+
+def content(path: Path) -> dict[str, str]:
+    return {str(file.relative_to(path)): file.read_text() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+def check(directory: RunDirectory) -> None:
+    """What must hold at every moment."""
+    if directory.exists:
+        assert directory.manifest() == {"name": "run"}
+        assert (directory.path / "scenario.toml").read_text() == "scenario"
+        assert json.loads((directory.path / "host.json").read_text()) == {"kernel": "x"}
+    for folder in FOLDERS:
+        if directory.is_complete(folder):
+            assert (directory.path / folder / "captures" / "second").read_text() == folder
+            assert directory.record(folder) == {"outcome": "complete", "folder": folder}
+        if directory.is_judged(folder):
+            assert directory.is_complete(folder)
+            assert directory.findings(folder) == {"findings": [folder]}
+            assert (directory.path / folder / "tables" / "table").read_text() == folder
+
+
+def undisturbed() -> tuple[dict[str, str], int]:
+    with tempfile.TemporaryDirectory() as folder, BOMB.after(10**6):
+        carry_out(RunDirectory(Path(folder) / "run"))
+        changes = BOMB.seen
+        return content(Path(folder) / "run"), changes
+
+
+@settings(max_examples=80)
+@given(st.lists(st.integers(0, 80), max_size=4))
+def test_a_run_killed_at_any_moments_ends_like_one_that_was_not(kills: list[int]) -> None:
+    wanted, _ = undisturbed()
+    with tempfile.TemporaryDirectory() as folder:
+        directory = RunDirectory(Path(folder) / "run")
+        for changes in kills:
+            try:
+                with BOMB.after(changes):
+                    carry_out(directory)
+            except Killed:
+                pass
+            check(directory)
+        carry_out(directory)
+        assert content(directory.path) == wanted
+
+
+def test_the_bomb_reaches_every_change_and_no_single_one_leaves_a_half(tmp_path: Path) -> None:
+    wanted, changes = undisturbed()
+    assert changes > 40
+    for moment in range(changes):
+        directory = RunDirectory(tmp_path / str(moment))
+        with pytest.raises(Killed), BOMB.after(moment):
+            carry_out(directory)
+        check(directory)
+        carry_out(directory)
+        assert content(directory.path) == wanted
+
+
+def test_a_killed_process_can_be_followed_at_once(tmp_path: Path) -> None:
+    code = "import sys, os, signal, pathlib\nfrom trustbed.run.directory import RunDirectory\n" + (
+        "d = RunDirectory(pathlib.Path(sys.argv[1]))\nwith d.locked():\n    d.begin({}, '', {})\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "run")], check=False).returncode == -9
+    with RunDirectory(tmp_path / "run").locked():
+        pass
+
+
+def test_two_runs_do_not_share_a_directory(tmp_path: Path) -> None:
+    with RunDirectory(tmp_path).locked(), pytest.raises(RunDirectoryError, match="another run is at work"), RunDirectory(tmp_path).locked():
+        pass
+
+
+def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(RunDirectoryError, match=r"something else.*thesis\.tex"):
+        RunDirectory(tmp_path).begin({}, "", {})
+    with pytest.raises(RunDirectoryError, match="not a folder"):
+        RunDirectory(tmp_path / "thesis.tex").begin({}, "", {})
+
+
+def test_a_complete_repetition_is_never_written_again(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "run")
+    carry_out(directory)
+    with pytest.raises(AssertionError, match="written once"):
+        directory.begin_repetition(FOLDERS[0])
+
+
+def test_judging_again_replaces_the_tables_and_keeps_the_raw_part(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "run")
+    carry_out(directory)
+    with directory.judging(FOLDERS[0]) as tables:
+        (tables / "other").write_text("new")
+        assert not directory.is_judged(FOLDERS[0])
+    directory.write_findings(FOLDERS[0], {"findings": []})
+    assert [file.name for file in (directory.path / FOLDERS[0] / "tables").iterdir()] == ["other"]
+    assert (directory.path / FOLDERS[0] / "logs" / "first").read_text() == FOLDERS[0]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{"])
+def test_a_manifest_that_is_none_says_so(tmp_path: Path, text: str) -> None:
+    (tmp_path / MANIFEST).write_text(text)
+    with pytest.raises(RunDirectoryError, match="manifest"):
+        RunDirectory(tmp_path).manifest()
+
+
+def test_a_folder_without_a_run_says_so(tmp_path: Path) -> None:
+    assert not RunDirectory(tmp_path).exists
+    with pytest.raises(RunDirectoryError, match="no run directory"):
+        RunDirectory(tmp_path).manifest()
+
+
+def test_markers_have_the_names_that_are_documented() -> None:
+    assert (DONE, FINDINGS, MANIFEST) == ("done", "findings.json", "manifest.json")

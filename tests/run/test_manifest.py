@@ -1,0 +1,92 @@
+"""A manifest says what the run is, and only the same run is continued."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trustbed.run import manifest
+from trustbed.run.directory import RunDirectoryError
+from trustbed.run.matrix import order
+from trustbed.scenario import ScenarioFile, load
+
+TEXT = """
+name = "study"
+seed = 3
+repetitions = 2
+[hosts.client]
+[hosts.server]
+[link]
+rate_trace = "rates.txt"
+[workload.w]
+kind = "bulk"
+host = "client"
+to = "server"
+[background.noise]
+model = "none"
+from = "client"
+to = "server"
+rate = "1Mbit/s"
+[factors]
+"background.noise.model" = ["none", "cbr"]
+"""
+SESSION = {"version": "0.1.0", "command": "trustbed run study.toml", "started": "2026-01-01T00:00:00Z"}
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> ScenarioFile:
+    (tmp_path / "rates.txt").write_text("1\n2\n")
+    (tmp_path / "study.toml").write_text(TEXT)
+    return load(tmp_path / "study.toml")
+
+
+def described(study: ScenarioFile) -> dict[str, object]:
+    return manifest.describe(study, order(study.cells, repetitions=2, seed=3), session=SESSION)
+
+
+def test_it_says_what_was_asked_and_with_which_seeds(study: ScenarioFile) -> None:
+    found = described(study)
+    assert found["scenario"] == {"name": "study", "about": "", "file": "study.toml", "sha256": study.sha256}
+    # printf '1\n2\n' | sha256sum
+    digest = "a6e2b7a040683432de03a18fd8a1939a2fdf82585b364bfc874bdd4095c4cae1"
+    assert found["inputs"] == [{"file": "rates.txt", "bytes": 4, "sha256": digest}]
+    assert found["factors"] == [{"key": "background.noise.model", "levels": ["none", "cbr"]}]
+    assert found["cells"] == [
+        {"number": 0, "label": "none", "levels": {"background.noise.model": "none"}, "baseline": 0},
+        {"number": 1, "label": "cbr", "levels": {"background.noise.model": "cbr"}, "baseline": 0},
+    ]
+    assert found["repetitions"] == 2
+    assert found["sessions"] == [SESSION]
+    listed = found["order"]
+    assert isinstance(listed, list)
+    assert [one["folder"] for one in listed] == ["rep-000", "rep-001", "rep-002", "rep-003"]
+
+
+def test_every_session_is_remembered(study: ScenarioFile) -> None:
+    later = {**SESSION, "started": "2026-01-02T00:00:00Z"}
+    again = manifest.describe(study, order(study.cells, repetitions=2, seed=3), session=later, earlier=described(study))
+    assert again["sessions"] == [SESSION, later]
+
+
+def test_the_same_scenario_is_continued(study: ScenarioFile, tmp_path: Path) -> None:
+    manifest.check_same(described(study), load(study.file), tmp_path)
+
+
+def test_another_scenario_is_not(study: ScenarioFile, tmp_path: Path) -> None:
+    earlier = described(study)
+    study.file.write_text(TEXT.replace("seed = 3", "seed = 4"))
+    with pytest.raises(RunDirectoryError, match="another scenario"):
+        manifest.check_same(earlier, load(study.file), tmp_path)
+
+
+def test_another_input_is_not(study: ScenarioFile, tmp_path: Path) -> None:
+    earlier = described(study)
+    (tmp_path / "rates.txt").write_text("1\n3\n")
+    with pytest.raises(RunDirectoryError, match=r"rates\.txt has changed"):
+        manifest.check_same(earlier, load(study.file), tmp_path)
+
+
+def test_a_run_of_another_schema_is_not(study: ScenarioFile, tmp_path: Path) -> None:
+    with pytest.raises(RunDirectoryError, match="version"):
+        manifest.check_same({**described(study), "schema_version": 99}, study, tmp_path)
