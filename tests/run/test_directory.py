@@ -56,6 +56,14 @@ class Bomb:
 BOMB = Bomb()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """Flushing is for machines that crash; nothing here can see it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 def carry_out(directory: RunDirectory) -> None:
     """A run in small: begins or continues, and does what is missing."""
     with directory.locked():
