@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO
@@ -30,9 +31,9 @@ class Host:
         user = ["--user", "--preserve-credentials"] if self.user else []
         return ["nsenter", "--target", str(self.holder.pid), *user, "--net", "--mount", "--", *command]
 
-    def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Runs a command to its end."""
-        return subprocess.run(self.enter(command), check=check, capture_output=True, text=True, timeout=60)
+    def run(self, *command: str, check: bool = True, given: str = "") -> subprocess.CompletedProcess[str]:
+        """Runs a command to its end, with a text on its standard input."""
+        return subprocess.run(self.enter(command), check=check, input=given, capture_output=True, text=True, timeout=60)
 
     def ip(self, line: str) -> None:
         """Runs ``ip`` with the words of a line."""
@@ -93,3 +94,57 @@ def _host(command: Sequence[str], *, user: bool) -> Iterator[Host]:
         holder.wait()
         if holder.stdout is not None:
             holder.stdout.close()
+
+
+OFFLOADS = """
+import ctypes, fcntl, socket, struct, sys
+COMMANDS = {"transmit checksum": 0x17, "scatter": 0x19, "TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
+door = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for name in sys.argv[1:]:
+    for command in COMMANDS.values():
+        value = bytearray(struct.pack("=II", command, 0))
+        address = (ctypes.c_char * len(value)).from_buffer(value)
+        fcntl.ioctl(door, 0x8946, struct.pack("16sP16x", name.encode(), ctypes.addressof(address)))
+"""
+"""Switches off what makes several packets one, or leaves checksums to a card (``linux/ethtool.h``)."""
+
+
+@contextlib.contextmanager
+def star(names: Sequence[str], addresses: int = 1) -> Iterator[tuple[Host, list[Host]]]:
+    """A namespace in the middle, and hosts each on a cable of its own to it.
+
+    In the middle the interfaces have the hosts' names. Host number n has eth0 with the Ethernet address 02:00:00:00:00:0n and the addresses
+    10.77.n.1, 10.77.n.2 …; it knows its neighbours without asking. Nothing is offloaded. Whoever moves packets in the middle joins them.
+
+    Raises:
+        NoNamespaces: Why there cannot be any.
+    """
+    way = _way()
+    user = "--user" in way
+    with contextlib.ExitStack() as stack:
+        middle = stack.enter_context(_host(["unshare", *way], user=user))
+        hosts = [stack.enter_context(_host(middle.enter(["unshare", "--net", "--mount"]), user=user)) for _ in names]
+        for number, (name, host) in enumerate(zip(names, hosts, strict=True), 1):
+            middle.ip(f"link add {name} type veth peer name eth0 netns {host.holder.pid}")
+            middle.ip(f"link set {name} addrgenmode none")
+            middle.ip(f"link set {name} up")
+            host.ip(f"link set eth0 addrgenmode none address {mac(number)}")
+            host.ip("link set lo up")
+            host.ip("link set eth0 up")
+            own = [f"address add 10.77.{number}.{one}/32 dev eth0" for one in range(1, addresses + 1)]
+            route = [f"route add 10.77.0.0/16 dev eth0 src 10.77.{number}.1"]
+            known = [f"neighbour add {there} lladdr {mac(255)} dev eth0" for there in _elsewhere(number, len(names), addresses)]
+            host.run("ip", "-batch", "-", given="\n".join(own + route + known))
+            host.run(sys.executable, "-c", OFFLOADS, "eth0")
+        middle.run(sys.executable, "-c", OFFLOADS, *names)
+        yield middle, hosts
+
+
+def _elsewhere(number: int, hosts: int, addresses: int) -> Iterator[str]:
+    others = (other for other in range(1, hosts + 1) if other != number)
+    return (f"10.77.{other}.{one}" for other in others for one in range(1, addresses + 1))
+
+
+def mac(number: int) -> str:
+    """The Ethernet address of a host of a star."""
+    return f"02:00:00:00:00:{number:02x}"

@@ -15,7 +15,7 @@ use crate::kernel::{self, ClockId};
 /// How long before a moment sleeping gives way to spinning: a little more than how late a thread wakes up.
 pub(crate) const SPIN: Span = Span::from_micros(100);
 /// The priority that is asked for: above ordinary threads, below those of the kernel that run at 50.
-const FIFO_PRIORITY: i32 = 20;
+pub(crate) const FIFO_PRIORITY: i32 = 20;
 
 /// Now, by the clock that everything is scheduled by.
 #[inline]

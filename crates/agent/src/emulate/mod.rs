@@ -1,10 +1,155 @@
 //! Moves packets between interfaces through a network of pipes.
+//!
+//! Each host of the topology lies behind one interface, usually one end of a veth pair. What comes in is stamped by the kernel, handed to
+//! `trustbed-emulate`, and sent to its destination's interface when the network says so, as exactly as waiting can be; how exactly is part of
+//! the report, and of the ledger for every packet.
+//!
+//! Links see packets as they are in a capture: with their Ethernet header, without a checksum. Hosts know their neighbours: whatever is not
+//! IPv4 or IPv6 to one host is counted under a reason and not moved. Pipes stand for wires, so the time to live is not touched. Frames that
+//! offloading made longer than the MTU are counted (`oversized`) and not moved either: no wire would take them.
+//!
+//! One thread moves, with real-time priority where permitted; one writes the ledger; one talks.
 
-use crate::talk::{Failure, Talk};
+mod configuration;
+mod error;
+mod frame;
+mod kernel;
+mod ledger;
+mod mover;
+mod port;
+mod report;
+mod timeline;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use trustbed_emulate::{Network, Topology};
+use trustbed_units::{Ns, Span};
+
+use crate::clock;
+use crate::kernel::{ClockId, read_clock};
+use crate::talk::{Command, Failure, Stop, Talk};
+use configuration::{Configuration, Detail};
+use error::EmulatorError;
+use ledger::Recorder;
+use mover::{Mover, Published};
+use report::{Own, Progress, Ready, ReadyPort, Report, Started};
+
+/// How often it is said how it goes.
+const PROGRESS: Duration = Duration::from_secs(1);
 
 /// Runs the verb.
 pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
-    let configuration: serde_json::Value = talk.configuration()?;
-    let _ = configuration;
-    Err(Failure::running("nothing is emulated yet", "come back"))
+    let configuration: Configuration = talk.configuration()?;
+    let (published, stop) = (Arc::new(Published::default()), talk.stop());
+    let (tell, told) = sync_channel(1);
+    let (start, started) = sync_channel(1);
+    let shared = Arc::clone(&published);
+    let moving = thread::Builder::new()
+        .name("mover".to_owned())
+        .spawn(move || move_packets(&configuration, shared, &tell, &started, stop))
+        .map_err(|source| EmulatorError::System { step: "start a thread", source })?;
+    let ended = match told.recv() {
+        Ok(ready) => talk.ready(&ready).and_then(|()| converse(talk, &published, &start)),
+        // It ended before it was ready, and its result says why.
+        Err(_) => Ok(()),
+    };
+    stop.ask();
+    drop(start);
+    let report =
+        moving.join().map_err(|_| Failure::running("the moving thread ended", "this is an error of trustbed: please report it"))??;
+    ended?;
+    report.map_or(Ok(()), |report| talk.report(&report))
+}
+
+/// Waits for the start and then for the end, and says how it goes.
+fn converse(talk: &Talk, published: &Published, start: &SyncSender<Option<Ns>>) -> Result<(), Failure> {
+    let Some(asked) = talk.wait_for_start()? else { return Ok(()) };
+    // The thread waits for nothing else, and the channel has room for one.
+    let _ = start.send(asked.at);
+    talk.started(&Started { at_ns: asked.at.unwrap_or_else(clock::realtime).0 })?;
+    let read = |number: &std::sync::atomic::AtomicU64| number.load(Ordering::Relaxed);
+    loop {
+        match talk.next(PROGRESS)? {
+            Some(Command::Stop) => return Ok(()),
+            Some(Command::Start { .. }) => {
+                return Err(Failure::configuration("the emulator has been started already", "send {\"do\":\"start\"} once"));
+            }
+            None => talk.progress(&Progress {
+                received_packets: read(&published.received),
+                sent_packets: read(&published.sent),
+                refused_packets: read(&published.refused),
+                lost_records: read(&published.lost_records),
+            })?,
+        }
+    }
+}
+
+/// Everything that the moving thread does; nothing comes of it when it was never started.
+fn move_packets(
+    configuration: &Configuration,
+    published: Arc<Published>,
+    tell: &SyncSender<Ready>,
+    started: &Receiver<Option<Ns>>,
+    stop: Stop,
+) -> Result<Option<Report>, EmulatorError> {
+    let mut mover = prepare(configuration, published)?;
+    let ready = Ready {
+        verb: "emulate",
+        agent_version: env!("CARGO_PKG_VERSION"),
+        process: std::process::id(),
+        seed: configuration.seed,
+        granted: mover.granted.clone(),
+        ports: mover.ports.iter().map(ready_port).collect(),
+    };
+    // Nobody listens when the other side has ended, and then nobody starts either.
+    let _ = tell.send(ready);
+    let Ok(at) = started.recv() else { return Ok(None) };
+    let (begun, used) = (clock::monotonic(), read_clock(ClockId::Thread));
+    mover.run(at, stop)?;
+    let (duration, processor) = (clock::monotonic() - begun, read_clock(ClockId::Thread) - used);
+    Ok(Some(finish(mover, duration, processor)))
+}
+
+fn prepare(configuration: &Configuration, published: Arc<Published>) -> Result<Mover, EmulatorError> {
+    let topology = Topology::new(&configuration.topology)?;
+    let plans = configuration::plan(&configuration.ports, &topology)?;
+    let opened: Vec<_> = plans.iter().map(port::open).collect::<Result<_, _>>()?;
+    let recorder = match &configuration.ledger {
+        Some(ledger) if ledger.detail == Detail::Packets => Recorder::create(&ledger.path, &topology, configuration.seed)?,
+        _ => Recorder::nowhere(),
+    };
+    let network = Network::new(&topology, configuration.seed, recorder)?;
+    // The threads of the ledger and of the conversation are there already: they do not inherit the priority.
+    let granted = clock::take_priority(configuration.priority);
+    Ok(Mover::new(network, opened.into_iter().unzip(), granted, published))
+}
+
+fn ready_port(port: &port::Port) -> ReadyPort {
+    ReadyPort {
+        host: port.counts.host.clone(),
+        interface: port.counts.interface.clone(),
+        mtu_bytes: port.mtu,
+        receive_buffer_bytes: port.counts.receive_buffer_bytes,
+    }
+}
+
+fn finish(mut mover: Mover, duration: Span, processor: Span) -> Report {
+    // From here on nothing is in a hurry, and others should run.
+    let _ = crate::kernel::schedule_normal();
+    mover.network.close();
+    for (socket, port) in mover.sockets.iter().zip(&mut mover.ports) {
+        match socket.counts() {
+            Ok(counts) => port.counts.add(counts),
+            Err(error) => port.counts.refused_by_kernel("count", &error),
+        }
+    }
+    let own = Own::new(&mover, duration, processor);
+    let summary = mover.network.summary();
+    let ports = mover.ports.into_iter().map(|port| port.counts).collect();
+    let ledger = mover.network.into_ledger().finish();
+    Report { duration_ns: duration.0, summary, ports, ledger, own }
 }

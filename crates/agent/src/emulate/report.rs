@@ -1,0 +1,94 @@
+//! What the emulator says of itself: before, meanwhile, and at the end.
+
+use serde::Serialize;
+use trustbed_emulate::Summary;
+use trustbed_units::Span;
+
+use super::ledger::Written;
+use super::mover::{Fared, Mover};
+use super::port::PortCounts;
+use crate::clock::{Granted, Guard};
+
+/// Everything stands.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Ready {
+    pub(super) verb: &'static str,
+    pub(super) agent_version: &'static str,
+    pub(super) process: u32,
+    pub(super) seed: u64,
+    #[serde(flatten)]
+    pub(super) granted: Granted,
+    pub(super) ports: Vec<ReadyPort>,
+}
+
+/// An interface that is bound.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct ReadyPort {
+    pub(super) host: String,
+    pub(super) interface: String,
+    pub(super) mtu_bytes: usize,
+    pub(super) receive_buffer_bytes: u32,
+}
+
+/// Packets are moved.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Started {
+    /// The moment that was asked for, or the one at which it was asked.
+    pub(super) at_ns: i64,
+}
+
+/// How it goes.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Progress {
+    pub(super) received_packets: u64,
+    pub(super) sent_packets: u64,
+    pub(super) refused_packets: u64,
+    pub(super) lost_records: u64,
+}
+
+/// What came out.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) duration_ns: i64,
+    #[serde(flatten)]
+    pub(super) summary: Summary,
+    pub(super) ports: Vec<PortCounts>,
+    pub(super) ledger: Option<Written>,
+    pub(super) own: Own,
+}
+
+/// How the program itself fared.
+#[derive(Debug, Serialize)]
+pub(super) struct Own {
+    #[serde(flatten)]
+    granted: Granted,
+    /// How often real-time priority was given up for a while, because it left no time for others.
+    stepped_down: u32,
+    /// Of one core, by the moving thread.
+    processor_share: f64,
+    asleep_share: f64,
+    turns: u64,
+    longest_turn_ns: i64,
+    /// How often the real-time clock was set meanwhile.
+    clock_steps: u32,
+    /// Frames whose stamp could not be used.
+    restamped_packets: u64,
+}
+
+impl Own {
+    /// How a mover fared that ran for a time and used that much of a core.
+    pub(super) fn new(mover: &Mover, duration: Span, processor: Span) -> Self {
+        let share = |part: Span| part.as_f64() / duration.as_f64().max(1.0);
+        let Fared { turns, asleep, longest_turn } = mover.fared;
+        Self {
+            granted: mover.granted.clone(),
+            stepped_down: Guard::downs(&mover.guard),
+            processor_share: share(processor),
+            asleep_share: share(asleep),
+            turns,
+            longest_turn_ns: longest_turn.0,
+            clock_steps: mover.time.steps(),
+            restamped_packets: mover.time.restamped(),
+        }
+    }
+}
