@@ -82,7 +82,9 @@ mod tests {
         #[test]
         fn quantiles_are_those_of_the_sorted_values(values in prop::collection::vec((0..40_u32, any::<u32>()).prop_map(|(shift, value)| (u64::from(value) << 8) >> shift), 1..200)) {
             let mut histogram = Histogram::default();
-            values.iter().for_each(|value| histogram.add(*value));
+            for value in &values {
+                histogram.add(*value);
+            }
             let mut sorted = values.clone();
             sorted.sort_unstable();
             for permille in [1, 500, 900, 990, 1000] {

@@ -15,7 +15,7 @@ pub enum Fate {
     Passed,
     /// The queue's limit was reached.
     QueueFull,
-    /// CoDel dropped it at the head of the queue.
+    /// `CoDel` dropped it at the head of the queue.
     CodelDrop,
     /// RED dropped it before it was queued.
     RedDrop,

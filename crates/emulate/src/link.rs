@@ -2,7 +2,7 @@
 //!
 //! A packet is offered when it comes ([`Link::offer`]) and taken when it comes out ([`Link::poll`]), at moments that the link computes; nobody
 //! has to call at these very moments, only not before. A queue that decides as packets come (drop-tail, RED) knows the departure at
-//! once; CoDel decides when the link becomes free, which is done when time gets there, before the next packet is looked at.
+//! once; `CoDel` decides when the link becomes free, which is done when time gets there, before the next packet is looked at.
 //! So what a packet suffers depends on what came before it and never on when the calls were made.
 //!
 //! Packets must come in order of time. One that comes before its predecessor is moved to it and counted: its own wait is then
@@ -140,11 +140,11 @@ impl<T: Clone> Link<T> {
         let found = self.found(now);
         let packet = Waiting { content, arrived: now, length, found };
         let per_byte = self.transmitter.per_byte();
-        if !self.limit.takes(found, length, per_byte) {
-            return Some(self.dropped(packet, Fate::QueueFull));
-        }
         if let Some(fate) = self.discipline.drops(now, found, self.standing.last()) {
             return Some(self.dropped(packet, fate));
+        }
+        if !self.limit.takes(found, length, per_byte) {
+            return Some(self.dropped(packet, Fate::QueueFull));
         }
         self.counters.on_queued(found, length);
         match &mut self.discipline {

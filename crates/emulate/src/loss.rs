@@ -11,7 +11,7 @@ use crate::{EmulateError, LossDescription, random};
 #[derive(Debug, Clone)]
 pub(crate) enum Loss {
     Nothing,
-    Independent { probability: f64, random: ChaCha8Rng },
+    Independent { probability: f64, random: Box<ChaCha8Rng> },
     GilbertElliott(Box<GilbertElliott>),
     Periodic { every: u64, left: u64 },
     Recorded(Recorded),
@@ -42,7 +42,7 @@ impl Loss {
             None => Self::Nothing,
             Some(&LossDescription::Independent { probability: share }) => {
                 probability(share, key("probability"))?;
-                Self::Independent { probability: share, random }
+                Self::Independent { probability: share, random: Box::new(random) }
             }
             Some(&LossDescription::GilbertElliott { good_to_bad, bad_to_good, loss_in_good, loss_in_bad }) => {
                 probability(good_to_bad, key("good_to_bad"))?;

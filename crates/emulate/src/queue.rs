@@ -190,7 +190,7 @@ impl<T> Discipline<T> {
         }
     }
 
-    /// Whether a packet is dropped as it comes, though the limit would take it.
+    /// Whether a packet is dropped as it comes, whatever the limit says.
     #[inline]
     pub(crate) fn drops(&mut self, now: Ns, found: Found, idle_since: Option<Ns>) -> Option<Fate> {
         match self {

@@ -82,12 +82,6 @@ impl Red {
         drops
     }
 
-    /// The average queue length.
-    #[cfg(test)]
-    pub(crate) const fn average(&self) -> f64 {
-        self.average
-    }
-
     /// What is left of the average behind an idle time: (1 − w)^m, m the typical packets that could have left.
     fn decay(&self, now: Ns, idle_since: Option<Ns>) -> f64 {
         let idle = idle_since.map_or(f64::INFINITY, |since| (now - since).as_f64().max(0.0));
@@ -105,6 +99,89 @@ impl Red {
             Some(most + (1.0 - most) * (average - maximum) / maximum)
         } else {
             Some(1.0)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Red;
+    use crate::random::{Part, stream};
+    use crate::rate::Transmitter;
+    use crate::{LinkDescription, QueueDescription};
+    use trustbed_units::Ns;
+
+    fn red(minimum: f64, maximum: f64, weight: f64, gentle: bool) -> Red {
+        // 1000 bytes take a millisecond.
+        let link = LinkDescription { rate_bits_per_second: Some(8_000_000), ..Default::default() };
+        let description = QueueDescription::Red {
+            minimum_packets: minimum,
+            maximum_packets: maximum,
+            maximum_probability: 0.1,
+            weight,
+            gentle,
+            mean_packet_bytes: 1000,
+            limit_packets: None,
+            limit_bytes: None,
+        };
+        Red::new(&description, &Transmitter::new(&link, "").unwrap(), stream(1, "", Part::Red), "").unwrap().unwrap()
+    }
+
+    fn close(one: f64, other: f64) -> bool {
+        (one - other).abs() < 1e-9
+    }
+
+    #[test]
+    fn the_average_follows_the_queue_and_fades_while_it_is_empty() {
+        let mut red = red(100.0, 200.0, 0.25, true);
+        red.drops(Ns(0), 8, None);
+        assert!(close(red.average, 2.0));
+        red.drops(Ns(0), 8, None);
+        assert!(close(red.average, 3.5));
+        // Three typical packets could have left.
+        red.drops(Ns(5_000_000), 0, Some(Ns(2_000_000)));
+        assert!(close(red.average, 3.5 * 0.75_f64.powi(3)));
+        // Nothing was ever sent: as if idle for ever.
+        red.drops(Ns(5_000_000), 0, None);
+        assert!(close(red.average, 0.0));
+    }
+
+    #[test]
+    fn the_probability_is_that_of_the_paper() {
+        let at = |average: f64, gentle| {
+            let mut red = red(10.0, 20.0, 0.5, gentle);
+            red.average = average;
+            red.base_probability()
+        };
+        assert_eq!(at(9.9, true), None);
+        assert!(close(at(10.0, true).unwrap(), 0.0));
+        assert!(close(at(15.0, true).unwrap(), 0.05));
+        assert!(close(at(30.0, true).unwrap(), 0.55), "half way between 0.1 at the maximum and 1 at twice the maximum");
+        assert!(close(at(20.0, false).unwrap(), 1.0));
+        assert!(close(at(40.0, true).unwrap(), 1.0));
+    }
+
+    #[test]
+    fn gaps_between_drops_are_even() {
+        // A standing average of 15 between 10 and 20: p_b = 0.05, gaps evenly 1…20 (§4 of the paper), mean 10.5.
+        let mut red = red(10.0, 20.0, 0.5, true);
+        let mut gaps = [0_u32; 21];
+        let mut since = 0;
+        for _ in 0..200_000 {
+            red.average = 15.0;
+            since += 1;
+            if red.drops(Ns(0), 15, None) {
+                gaps[since] += 1;
+                since = 0;
+            }
+        }
+        let drops: u32 = gaps.iter().sum();
+        assert_eq!(gaps[0], 0);
+        let expected = f64::from(drops) / 20.0;
+        // Five standard deviations of a binomial count.
+        let tolerance = 5.0 * (expected * 0.95).sqrt();
+        for (gap, &count) in gaps.iter().enumerate().skip(1) {
+            assert!((f64::from(count) - expected).abs() < tolerance, "{count} gaps of {gap}, {expected} expected");
         }
     }
 }
