@@ -2,6 +2,8 @@
 //! rows in files.
 
 pub(crate) mod attend;
+pub(crate) mod listening;
+pub(crate) mod open_streams;
 pub(crate) mod readiness;
 pub(crate) mod rows;
 pub(crate) mod seconds;

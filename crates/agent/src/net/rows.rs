@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::talk::Failure;
 
 /// Stands for a value that there is not.
-pub(crate) const ABSENT: i64 = i64::MIN;
+pub(crate) const NONE: i64 = i64::MIN;
 
 /// A column of 64-bit signed numbers.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -58,10 +58,11 @@ impl Rows {
             columns: Vec<Typed<'a>>,
             byte_order: &'static str,
             record_bytes: usize,
-            absent: i64,
+            /// What stands for a value that there is not.
+            none: i64,
         }
         let columns: Vec<Typed<'_>> = columns.iter().map(|column| Typed { column, r#type: "i64" }).collect();
-        let header = Header { record_bytes: 8 * columns.len(), columns, byte_order: "little", absent: ABSENT };
+        let header = Header { record_bytes: 8 * columns.len(), columns, byte_order: "little", none: NONE };
         let failed = |error: std::io::Error| {
             Failure::running(format!("{}: cannot be written: {error}", path.display()), "name a file in a directory that exists and is yours")
         };

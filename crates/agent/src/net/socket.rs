@@ -1,6 +1,6 @@
 //! Sockets with their options set, and what the kernel knows about them.
 //!
-//! Congestion control is always set when it is named and never left to the host's default silently: what was granted is said. Buffer sizes are
+//! Congestion control is set explicitly, and what was granted is said: hosts differ in their default. Buffer sizes are
 //! those that a program asks for; Linux keeps twice as much, for its own bookkeeping (socket(7)).
 
 use std::io;
@@ -21,10 +21,10 @@ const MEMORY_INFO: libc::c_int = 55;
 const DROPS: usize = 8;
 
 /// What may be asked of a TCP socket.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct TcpOptions {
-    /// Name of the congestion control, as `cubic`. The host's default unless given.
+    /// Name of the congestion control. `cubic` unless given, whatever the host's default is; null takes that.
     pub(crate) congestion_control: Option<String>,
     /// `SO_SNDBUF`. The kernel tunes the size itself unless given.
     pub(crate) send_buffer_bytes: Option<u32>,
@@ -60,6 +60,18 @@ fn hint(error: &io::Error) -> &'static str {
         io::ErrorKind::NotFound => "the kernel does not have it: see /proc/sys/net/ipv4/tcp_available_congestion_control",
         _ if error.raw_os_error() == Some(libc::EMFILE) => "raise the limit of open files (ulimit -n)",
         _ => "see the message of the kernel",
+    }
+}
+
+impl Default for TcpOptions {
+    fn default() -> Self {
+        Self {
+            congestion_control: Some("cubic".to_owned()),
+            send_buffer_bytes: None,
+            receive_buffer_bytes: None,
+            maximum_segment_bytes: None,
+            no_delay: None,
+        }
     }
 }
 

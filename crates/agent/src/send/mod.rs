@@ -28,6 +28,7 @@ use crate::talk::{Failure, Stop, Talk};
 use playback::Recordings;
 use report::Report;
 use schedule_loop::Sender;
+pub(crate) use source::Origin;
 use source::{Source, SourceConfiguration};
 
 /// Sources that one process serves: as many as a stamp can name.

@@ -1,0 +1,149 @@
+//! The receiving side of bulk transfers: reads until the sender ends, then ends as well.
+
+use std::io::{self, Read};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+use trustbed_units::Span;
+
+use super::rows::{Outcome, Transfer};
+use super::{MOST_CONNECTIONS, check_piece, piece};
+use crate::kernel::Poll;
+use crate::net::attend::{self, Start};
+use crate::net::listening::Listeners;
+use crate::net::open_streams::OpenStreams;
+use crate::net::socket::{self, TcpOptions};
+use crate::talk::{Failure, Stop, Talk};
+
+/// Transfers that are told of; what is beyond is counted.
+const MOST_TRANSFERS: usize = 100_000;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReceiveConfiguration {
+    listen: Vec<SocketAddr>,
+    /// What is read at once.
+    #[serde(default = "piece")]
+    read_bytes: u32,
+    /// How long it pauses after every read: an application that does not keep up.
+    #[serde(default)]
+    pause_ns: u64,
+    #[serde(default)]
+    tcp: TcpOptions,
+}
+
+#[derive(Debug, Serialize)]
+struct ReadyBody {
+    listening: Vec<SocketAddr>,
+}
+
+#[derive(Debug, Serialize)]
+struct ProgressBody {
+    payload_bytes: u64,
+    open_connections: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    start_ns: Option<i64>,
+    transfers: Vec<Transfer>,
+    connections_left_out: u64,
+    accept_error: Option<String>,
+}
+
+/// What the threads share.
+struct Shared {
+    asked: ReceiveConfiguration,
+    open: OpenStreams,
+    read: AtomicU64,
+    stop: Stop,
+}
+
+/// Runs the receiving side.
+pub(super) fn run(talk: &Talk, asked: ReceiveConfiguration) -> Result<(), Failure> {
+    check_piece("read_bytes", asked.read_bytes)?;
+    socket::allow_many_files();
+    let listeners = Listeners::open(&asked.listen, &asked.tcp)?;
+    let shared = Arc::new(Shared { open: OpenStreams::default(), read: AtomicU64::new(0), stop: talk.stop(), asked });
+    talk.ready(&ReadyBody { listening: listeners.addresses() })?;
+    let Some(start) = attend::wait_for_start(talk)? else {
+        return talk.report(&Report { start_ns: None, transfers: Vec::new(), connections_left_out: 0, accept_error: None });
+    };
+    let for_thread = Arc::clone(&shared);
+    let stop = shared.stop;
+    let thread = attend::spawn("accept", move || {
+        let (mut transfers, mut left_out) = (Vec::new(), 0);
+        let begin = move |connection, stream: TcpStream| {
+            let shared = Arc::clone(&for_thread);
+            attend::spawn("bulk", move || shared.transfer(connection, &stream, &start))
+        };
+        let refused = listeners.serve(stop, MOST_CONNECTIONS, begin, |transfer| {
+            if transfers.len() < MOST_TRANSFERS { transfers.push(transfer) } else { left_out += 1 }
+        });
+        transfers.sort_by_key(|transfer: &Transfer| transfer.connection);
+        Report {
+            start_ns: Some(start.realtime.0),
+            transfers,
+            connections_left_out: left_out + refused.connections,
+            accept_error: refused.error,
+        }
+    })?;
+    let progress = || ProgressBody { payload_bytes: shared.read.load(Ordering::Relaxed), open_connections: shared.open.count() };
+    let outcome = attend::converse(talk, || thread.is_finished(), progress);
+    shared.open.end();
+    let report = attend::join("accept", thread)?;
+    outcome?;
+    talk.report(&report)
+}
+
+impl Shared {
+    /// One connection until its sender ends it.
+    fn transfer(&self, connection: usize, stream: &TcpStream, start: &Start) -> Transfer {
+        let now = Some(start.elapsed().0);
+        let mut transfer = Transfer {
+            connection,
+            local: stream.local_addr().ok(),
+            peer: stream.peer_addr().ok(),
+            begun_ns: now,
+            connected_ns: now,
+            granted: Some(socket::granted(stream)),
+            ..Transfer::default()
+        };
+        let outcome = self.open.add(connection, stream).and_then(|_entry| self.read_all(stream, &mut transfer, start));
+        transfer.tcp = socket::tcp_info(stream);
+        transfer.goodput_bits_per_second = transfer.goodput(transfer.payload_bytes, transfer.last_byte_ns);
+        match outcome {
+            _ if self.stop.is_asked() => transfer.outcome = Outcome::Stopped,
+            Ok(()) => transfer.outcome = Outcome::Complete,
+            Err(error) => {
+                transfer.outcome = Outcome::Failed;
+                transfer.error = Some(error.to_string());
+            }
+        }
+        transfer
+    }
+
+    fn read_all(&self, mut stream: &TcpStream, transfer: &mut Transfer, start: &Start) -> io::Result<()> {
+        let mut piece = vec![0; self.asked.read_bytes as usize];
+        loop {
+            let length = match stream.read(&mut piece) {
+                Ok(0) => return Ok(()),
+                Ok(length) => length as u64,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let now = start.elapsed();
+            transfer.payload_bytes += length;
+            transfer.first_byte_ns.get_or_insert(now.0);
+            transfer.last_byte_ns = Some(now.0);
+            transfer.payload_bytes_per_second.add_after(now, length);
+            self.read.fetch_add(length, Ordering::Relaxed);
+            if self.asked.pause_ns > 0 {
+                let pause = Span(i64::try_from(self.asked.pause_ns).unwrap_or(i64::MAX));
+                Poll::new(&[self.stop.descriptor()]).wait(Some(pause))?;
+            }
+        }
+    }
+}
