@@ -1,0 +1,23 @@
+"""What is said when the output of a program is not what it should be."""
+
+from __future__ import annotations
+
+
+class WorkloadError(Exception):
+    """A program's output that cannot be read, or that says that the program failed.
+
+    Attributes:
+        message: What is wrong, and where.
+        hint: What to do about it.
+    """
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+def first_line(text: str) -> str:
+    """The first line with something on it, for a message; at most a hundred characters."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "nothing at all")
+    return line if len(line) <= 100 else line[:99] + "…"
