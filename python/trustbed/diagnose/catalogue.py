@@ -15,6 +15,7 @@ from types import MappingProxyType
 from trustbed.diagnose.burst_catalogue import BURST_ENTRIES
 from trustbed.diagnose.entry import Entry as Entry
 from trustbed.diagnose.entry import Severity as Severity
+from trustbed.diagnose.run_catalogue import RUN_ENTRIES
 
 _ENTRIES = (
     Entry(
@@ -288,5 +289,5 @@ _ENTRIES = (
     ),
 )
 
-CATALOGUE: Mapping[str, Entry] = MappingProxyType({entry.code: entry for entry in (*_ENTRIES, *BURST_ENTRIES)})
+CATALOGUE: Mapping[str, Entry] = MappingProxyType({entry.code: entry for entry in (*_ENTRIES, *BURST_ENTRIES, *RUN_ENTRIES)})
 """Every finding there can be, in the order of the documentation."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Severity: TypeAlias = Literal["info", "warning", "error"]
-ScopeKind: TypeAlias = Literal["capture", "host", "transfer"]
+ScopeKind: TypeAlias = Literal["capture", "host", "transfer", "run"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

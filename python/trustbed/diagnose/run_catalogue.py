@@ -1,0 +1,90 @@
+"""The part of the catalogue that is about repetitions of a run. The checks are in :mod:`trustbed.diagnose.run_findings`."""
+
+from __future__ import annotations
+
+from trustbed.diagnose.entry import Entry
+
+RUN_ENTRIES = (
+    Entry(
+        "run_emulator_late",
+        "error",
+        "run",
+        "how late the emulator sent its packets",
+        "seconds",
+        "The emulator writes down when every packet should have left and when it did. What it was late by is part of every delay and rate "
+        "that was measured behind it. Above the limit the numbers tell more about this machine than about the link that was described.",
+        "run on a machine with less else to do, as root (real-time priority), with lower rates or fewer captures",
+    ),
+    Entry(
+        "run_emulator_dropped",
+        "error",
+        "run",
+        "the emulator lost packets that the links would have passed",
+        "packets",
+        "Packets found no room on their way into or out of the emulator. The workload saw a loss that nobody described.",
+        "lower the rates, or run on a machine with less else to do; sums over all links count, not only the bottleneck",
+    ),
+    Entry(
+        "run_priority_refused",
+        "info",
+        "run",
+        "the emulator ran without real-time priority",
+        "",
+        "Whatever else runs on this machine can hold the emulator up for milliseconds. How far it did is in its lateness.",
+        "run as root, or give the program CAP_SYS_NICE",
+    ),
+    Entry(
+        "run_ledger_incomplete",
+        "warning",
+        "run",
+        "packets are missing from the ledger",
+        "packets",
+        "Some packets were moved but not written down, so its table is a sample. The summary of the emulator counts them all.",
+        'choose ledger = "summary" below [emulator], or a faster disk',
+    ),
+    Entry(
+        "run_generator_late",
+        "error",
+        "run",
+        "background traffic left late",
+        "share",
+        "More than one packet in a hundred left over a millisecond after its time, so the workload met other traffic than was described.",
+        "lower the rate of the background, spread it over several sources, or run on a machine with less else to do",
+    ),
+    Entry(
+        "run_agent_failed",
+        "error",
+        "run",
+        "a part of the experiment ended before its time",
+        "",
+        "An agent (background, a server, a capture, the emulator) stopped while the workload ran: what followed is another experiment.",
+        "read its log beside the captures of this repetition",
+    ),
+    Entry(
+        "run_workload_failed",
+        "error",
+        "run",
+        "the workload did not end well",
+        "",
+        "The program that was to be measured ended with an error. Its numbers, if it printed any, are those of a failure.",
+        "read its output in logs/, and run the command by hand in trustbed shell",
+    ),
+    Entry(
+        "run_workload_time_limit",
+        "error",
+        "run",
+        "the workload did not end in time",
+        "seconds",
+        "The program was still running at its time limit and was ended. Captures and logs are kept.",
+        "give it a larger time_limit, or find out with them what it waited for",
+    ),
+    Entry(
+        "run_host_busy",
+        "warning",
+        "run",
+        "the machine was taken away from the experiment",
+        "share",
+        "The hypervisor or a quota withheld the processor for part of the time. What the applications did then, they did late.",
+        "run on a machine of its own, or without the quota",
+    ),
+)

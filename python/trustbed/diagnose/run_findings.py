@@ -1,0 +1,159 @@
+"""Findings about a repetition: what of its emulator, its generators, its workload and its machine makes its numbers mean less.
+
+Input is the record that the run wrote (``repetition.json``) and a summary of its samples; captures are judged elsewhere. A repetition with
+an error among its findings is to be discarded, whatever its captures say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from trustbed.diagnose.findings import Finding, finding
+from trustbed.diagnose.units import count_words, percent_words, seconds_words
+
+Record = Mapping[str, Any]
+Use: TypeAlias = Literal["trust", "review", "discard"]
+
+LATE_SECONDS = 1e-3
+"""Lateness of one packet in a hundred from which on an emulator is too late: what a kernel's timer at 1000 Hz would do."""
+LATE_SHARE = 0.05
+LATE_SHARE_SECONDS = 1e-4
+"""Or so many packets later than a packet takes on its link, when that is more than what waiting alone costs."""
+BUSY_SHARE = 0.05
+"""Share of processor time that others took or withheld."""
+
+
+def _lateness(record: Record) -> Iterator[Finding]:
+    lateness = (record.get("emulator") or {}).get("lateness") or {}
+    p50, p99, most = (lateness.get(key) for key in ("p50_ns", "p99_ns", "max_ns"))
+    if p50 is None or p99 is None or most is None:
+        return
+    share = lateness.get("late_by_more_than_a_packet_time")
+    beyond = "" if share is None else f"; {percent_words(share)} later than a packet takes on its link"
+    late = p99 / 1e9 >= LATE_SECONDS or (share is not None and share >= LATE_SHARE and p99 / 1e9 >= LATE_SHARE_SECONDS)
+    times = ", ".join(f"{seconds_words(value / 1e9)} ({name})" for name, value in (("p50", p50), ("p99", p99), ("most", most)))
+    yield finding(
+        "run_emulator_late",
+        f"the emulator's packets left late by {times}{beyond}",
+        value=p99 / 1e9,
+        threshold=LATE_SECONDS,
+        scope="emulator",
+        evidence=f"{lateness.get('packets')} packets",
+        severity=None if late else "info",
+    )
+
+
+def _dropped(record: Record) -> Iterator[Finding]:
+    emulator = record.get("emulator") or {}
+    unsent = emulator.get("unsent") or 0
+    full = sum((pipe.get("dropped") or {}).get("emulator_full") or 0 for pipe in emulator.get("pipes") or ())
+    missed = sum(port.get("socket_drops") or 0 for port in emulator.get("ports") or ())
+    if unsent or full or missed:
+        yield finding(
+            "run_emulator_dropped",
+            f"the emulator lost {count_words(unsent + full + missed, 'packet')}",
+            value=float(unsent + full + missed),
+            threshold=0.0,
+            scope="emulator",
+            evidence=f"{missed} not received in time, {full} without room inside, {unsent} not sent",
+        )
+
+
+def _priority(record: Record) -> Iterator[Finding]:
+    refused = (record.get("emulator_ready") or {}).get("priority_refused")
+    if refused:
+        yield finding("run_priority_refused", f"no real-time priority: {refused}", scope="emulator", evidence=str(refused))
+
+
+def _ledger(record: Record) -> Iterator[Finding]:
+    ledger = (record.get("emulator") or {}).get("ledger") or {}
+    lost = ledger.get("lost") or 0
+    if lost:
+        message = f"{count_words(lost, 'packet')} not in the ledger"
+        yield finding(
+            "run_ledger_incomplete", message, value=float(lost), threshold=0.0, scope="emulator", evidence=str(ledger.get("error") or "")
+        )
+
+
+def _generators(record: Record) -> Iterator[Finding]:
+    for background in record.get("backgrounds") or ():
+        lateness = (background.get("send") or {}).get("lateness") or {}
+        if (background.get("send") or {}).get("generator_late"):
+            share = lateness.get("over_1ms_share")
+            worst = seconds_words((lateness.get("max_ns") or 0) / 1e9)
+            yield finding(
+                "run_generator_late",
+                f"{percent_words(share)} of the packets of {background['name']} left over 1 ms late, at most {worst}",
+                value=share,
+                threshold=0.01,
+                scope=background["name"],
+                evidence=f"{lateness.get('packets')} packets",
+            )
+
+
+def _agents(record: Record) -> Iterator[Finding]:
+    for failure in record.get("failures") or ():
+        yield finding(
+            "run_agent_failed",
+            f"{failure['verb']} on {failure['where']}: {failure['message']}",
+            scope=failure["where"],
+            evidence=failure["verb"],
+        )
+
+
+def _workloads(record: Record) -> Iterator[Finding]:
+    for workload in record.get("workloads") or ():
+        name, seconds = workload["name"], workload.get("seconds")
+        if workload["outcome"] == "time_limit":
+            message = f"{name} was still running after {seconds_words(seconds)} and was ended"
+            yield finding("run_workload_time_limit", message, value=seconds, threshold=workload.get("limit_seconds"), scope=name)
+        elif workload["outcome"] == "failed":
+            reason = workload.get("reason") or f"exit code {workload.get('exit_code')}"
+            yield finding("run_workload_failed", f"{name} failed: {reason}", scope=name, evidence=str(workload.get("log") or ""))
+
+
+def _machine(record: Record) -> Iterator[Finding]:
+    machine = record.get("machine") or {}
+    for key, what in (("steal_share", "stolen by the hypervisor"), ("throttled_share", "withheld by a quota")):
+        share = machine.get(key)
+        if share:
+            yield finding(
+                "run_host_busy",
+                f"{percent_words(share)} of the processor time was {what}",
+                value=share,
+                threshold=BUSY_SHARE,
+                scope="machine",
+                severity=None if share >= BUSY_SHARE else "info",
+            )
+
+
+CHECKS: tuple[Callable[[Record], Iterator[Finding]], ...] = (
+    _workloads,
+    _agents,
+    _lateness,
+    _dropped,
+    _priority,
+    _ledger,
+    _generators,
+    _machine,
+)
+
+
+def run_findings(record: Record) -> list[Finding]:
+    """Every finding about a repetition, in a fixed order."""
+    return [found for check in CHECKS for found in check(record)]
+
+
+def use(findings: Sequence[Finding], verdicts: Mapping[str, int]) -> tuple[Use, str]:
+    """What may be done with a repetition, and why: its own findings first, then the verdicts of the workload's transfers."""
+    grave = next((found for found in findings if found.severity == "error"), None)
+    if grave is not None:
+        return "discard", grave.message
+    for verdict in ("discard", "review"):
+        count = verdicts.get(verdict, 0)
+        if count:
+            what = "to be discarded" if verdict == "discard" else "to be reviewed"
+            return ("discard" if verdict == "discard" else "review"), f"{count_words(count, 'transfer')} of {sum(verdicts.values())} {what}"
+    warning = next((found for found in findings if found.severity == "warning"), None)
+    return ("trust", "") if warning is None else ("review", warning.message)

@@ -1,0 +1,134 @@
+"""Rows of numbers as the agents write them, turned into Parquet.
+
+A file begins with one line of JSON that names every column with type, unit and meaning; records of one length follow, packed.
+The conversion goes through the file in pieces, so that a ledger of many millions of packets needs little memory. A last record that was cut
+(the disk was full, the agent was killed) is left out and counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+_KINDS: Mapping[str, tuple[pa.DataType, int]] = {
+    "i64": (pa.int64(), 8),
+    "u64": (pa.uint64(), 8),
+    "i32": (pa.int32(), 4),
+    "u32": (pa.uint32(), 4),
+    "u16": (pa.uint16(), 2),
+    "u8": (pa.uint8(), 1),
+    "f64": (pa.float64(), 8),
+}
+_NONE = -(2**63)
+"""Stands for a value that there is not, in columns of type i64."""
+_LONGEST_HEADER = 1 << 20
+_PIECE = 65_536
+
+
+class RowsError(Exception):
+    """A file that does not hold what its first line says."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    name: str
+    kind: pa.DataType
+    offset: int
+    width: int
+    unit: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What became of a file: its rows, and bytes of a cut record at its end."""
+
+    rows: int
+    cut_bytes: int
+
+
+def convert(source: Path, target: Path, *, names: Mapping[str, Sequence[str]] | None = None) -> Converted:
+    """Writes the rows of ``source`` as Parquet. ``names`` gives words for the numbers of some columns."""
+    with source.open("rb") as stream:
+        columns, record_bytes = _header(stream, source)
+        rows = cut = 0
+        schema = pa.schema([_field(column, names or {}) for column in columns])
+        with pa.parquet.ParquetWriter(target, schema, compression="zstd", version="2.6") as writer:
+            for block in _blocks(stream, record_bytes * _PIECE):
+                whole = len(block) // record_bytes
+                cut = len(block) - whole * record_bytes
+                rows += whole
+                if whole:
+                    arrays = [_array(block, whole, record_bytes, column, names or {}) for column in columns]
+                    writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    return Converted(rows, cut)
+
+
+def read(source: Path) -> pa.Table:
+    """All rows of a file at once."""
+    with source.open("rb") as stream:
+        columns, record_bytes = _header(stream, source)
+        block = stream.read()
+    whole = len(block) // record_bytes
+    arrays = [_array(block, whole, record_bytes, column, {}) for column in columns]
+    return pa.Table.from_arrays(arrays, schema=pa.schema([_field(column, {}) for column in columns]))
+
+
+def _header(stream: BinaryIO, source: Path) -> tuple[list[_Column], int]:
+    line = stream.readline(_LONGEST_HEADER)
+    try:
+        header = json.loads(line)
+        columns = _columns(header["columns"])
+        record_bytes = int(header["record_bytes"])
+        fits = record_bytes == sum(column.width for column in columns) and header.get("byte_order") == "little"
+    except (ValueError, KeyError, TypeError) as error:
+        raise RowsError(f"first line does not say what the rows are, {source}: {error}", "the file is damaged: do not use it") from None
+    if not fits or not record_bytes:
+        raise RowsError(f"first line contradicts itself, {source}", "the file is damaged: do not use it")
+    return columns, record_bytes
+
+
+def _columns(described: Sequence[Mapping[str, Any]]) -> list[_Column]:
+    columns, offset = [], 0
+    for one in described:
+        kind, width = _KINDS[one["type"]]
+        columns.append(_Column(one["name"], kind, offset, width, one.get("unit", ""), one.get("meaning", "")))
+        offset += width
+    return columns
+
+
+def _blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:
+    while block := stream.read(size):
+        yield block
+
+
+def _field(column: _Column, names: Mapping[str, Sequence[str]]) -> pa.Field:
+    kind = pa.dictionary(pa.uint8(), pa.string()) if column.name in names else column.kind
+    return pa.field(column.name, kind, metadata={"unit": column.unit, "meaning": column.meaning})
+
+
+def _array(block: bytes, rows: int, record_bytes: int, column: _Column, names: Mapping[str, Sequence[str]]) -> pa.Array:
+    """One column: its bytes gathered place by place, which is as fast as copying."""
+    gathered = bytearray(rows * column.width)
+    for place in range(column.width):
+        gathered[place :: column.width] = block[column.offset + place : rows * record_bytes : record_bytes]
+    array = pa.Array.from_buffers(column.kind, rows, [None, pa.py_buffer(bytes(gathered))])
+    if column.kind == pa.int64():
+        array = pc.if_else(pc.equal(array, _NONE), pa.scalar(None, pa.int64()), array)
+    if column.name in names:
+        words = names[column.name]
+        known = pc.if_else(pc.less(array, len(words)), array, pa.scalar(None, array.type))
+        return pa.DictionaryArray.from_arrays(known.cast(pa.uint8()), pa.array(list(words), pa.string()))
+    return array
