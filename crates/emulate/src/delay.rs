@@ -69,10 +69,9 @@ impl Delay {
         self.keep_order
     }
 
-    /// When the next packet, sent at `departed`, comes out.
+    /// When a packet comes out that would at this moment: not before those in front of it, where order is kept.
     #[inline]
-    pub(crate) fn due(&mut self, departed: Ns) -> Ns {
-        let due = departed + self.next(departed);
+    pub(crate) fn in_order(&mut self, due: Ns) -> Ns {
         if !self.keep_order {
             return due;
         }
@@ -80,8 +79,9 @@ impl Delay {
         self.latest
     }
 
+    /// How long the next packet, sent at `departed`, travels.
     #[inline]
-    fn next(&mut self, departed: Ns) -> Span {
+    pub(crate) fn next(&mut self, departed: Ns) -> Span {
         match &mut self.source {
             Source::Constant(delay) => *delay,
             Source::Varying { mean, jitter } => (*mean + jitter.next()).max(Span::ZERO),

@@ -1,4 +1,4 @@
-//! What comes twice. The copy is made behind the transmission and the loss: it takes no rate, and it is not lost by itself.
+//! What comes twice. The copy is made on the wire and comes right behind its original: it takes no rate, and is lost only with it.
 
 use rand_chacha::ChaCha8Rng;
 

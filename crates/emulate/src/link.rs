@@ -266,14 +266,13 @@ impl<T: Clone> Link<T> {
             self.counters.on_dropped(Fate::Lost);
             return Some(outcome);
         };
-        let copy = crossing.copy.map(|due| (due, outcome.clone()));
         outcome.passage.due = Some(crossing.due);
+        let copy = crossing.twice.then(|| outcome.clone());
         self.flight.launch(crossing.due, outcome);
-        if let Some((due, mut copy)) = copy {
-            copy.passage.due = Some(due);
+        if let Some(mut copy) = copy {
             copy.passage.copy = true;
             self.counters.copies += 1;
-            self.flight.launch(due, copy);
+            self.flight.launch(crossing.due, copy);
         }
         None
     }

@@ -73,7 +73,7 @@ impl Red {
             return true;
         }
         self.count += 1.0;
-        // p_a = p_b / (1 − count · p_b): gaps between drops are spread evenly over 1…1/p_b packets (§4 of the paper).
+        // p_a = p_b / (1 − count · p_b): gaps between drops are spread evenly (§4 of the paper).
         let rest = 1.0 - self.count * p_b;
         let drops = rest <= 0.0 || random::happens(&mut self.random, p_b / rest);
         if drops {
@@ -163,7 +163,8 @@ mod tests {
 
     #[test]
     fn gaps_between_drops_are_even() {
-        // A standing average of 15 between 10 and 20: p_b = 0.05, gaps evenly 1…20 (§4 of the paper), mean 10.5.
+        // A standing average of 15 between 10 and 20: p_b = 0.05. The figure's count is 1 for the first packet behind a drop, so the gaps
+        // lie evenly in 1…19, one less than the 1/p_b of the text.
         let mut red = red(10.0, 20.0, 0.5, true);
         let mut gaps = [0_u32; 21];
         let mut since = 0;
@@ -176,11 +177,11 @@ mod tests {
             }
         }
         let drops: u32 = gaps.iter().sum();
-        assert_eq!(gaps[0], 0);
-        let expected = f64::from(drops) / 20.0;
+        assert_eq!((gaps[0], gaps[20]), (0, 0));
+        let expected = f64::from(drops) / 19.0;
         // Five standard deviations of a binomial count.
-        let tolerance = 5.0 * (expected * 0.95).sqrt();
-        for (gap, &count) in gaps.iter().enumerate().skip(1) {
+        let tolerance = 5.0 * (expected * (1.0 - 1.0 / 19.0)).sqrt();
+        for (gap, &count) in gaps.iter().enumerate().take(20).skip(1) {
             assert!((f64::from(count) - expected).abs() < tolerance, "{count} gaps of {gap}, {expected} expected");
         }
     }

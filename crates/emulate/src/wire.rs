@@ -1,6 +1,6 @@
 //! What happens to a packet behind its transmission: loss, then duplication, then delay, then holding back.
 
-use trustbed_units::Ns;
+use trustbed_units::{Ns, Span};
 
 use crate::delay::Delay;
 use crate::duplicate::Duplicate;
@@ -18,11 +18,11 @@ pub(crate) struct Wire {
     reorder: Option<Box<Reorder>>,
 }
 
-/// When a packet comes out of the wire, and its copy if there is one.
+/// When a packet comes out of the wire, and whether a copy comes right behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Crossing {
     pub(crate) due: Ns,
-    pub(crate) copy: Option<Ns>,
+    pub(crate) twice: bool,
 }
 
 impl Wire {
@@ -48,20 +48,14 @@ impl Wire {
         self.delay.keeps_order() && self.reorder.is_none()
     }
 
-    /// The next packet, sent at `departed`; nothing if it is lost.
+    /// The next packet, sent at `departed`; nothing if it is lost. Every part draws for every packet, lost ones too, so that a part that
+    /// is added or taken away leaves what the others do to the n-th packet as it was.
     #[inline]
     pub(crate) fn cross(&mut self, departed: Ns) -> Option<Crossing> {
-        if self.loss.next() {
-            return None;
-        }
+        let lost = self.loss.next();
         let twice = self.duplicate.as_mut().is_some_and(|duplicate| duplicate.next());
-        let due = self.travel(departed);
-        Some(Crossing { due, copy: twice.then(|| self.travel(departed)) })
-    }
-
-    #[inline]
-    fn travel(&mut self, departed: Ns) -> Ns {
-        let due = self.delay.due(departed);
-        self.reorder.as_mut().map_or(due, |reorder| due + reorder.next())
+        let delay = self.delay.next(departed);
+        let held = self.reorder.as_mut().map_or(Span::ZERO, |reorder| reorder.next());
+        (!lost).then(|| Crossing { due: self.delay.in_order(departed + delay) + held, twice })
     }
 }
