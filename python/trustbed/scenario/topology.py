@@ -18,7 +18,9 @@ from trustbed.scenario.table import Table
 NETWORK = ipaddress.ip_network("10.77.0.0/16")
 """Where addresses come from that nobody chose. Each run has its network to itself, so that two runs may use the same."""
 SHAPES = ("graph", "dumbbell", "chain")
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
+_NAME = re.compile(r"[a-z]([a-z0-9_-]{0,30}[a-z0-9])?")
+_RESERVED = "net"
+"""The place in the middle, where the links are."""
 _MOST_HOSTS = 20_000
 
 
@@ -34,7 +36,7 @@ class Network:
 def check_name(table: Table, key: str | None, name: str) -> None:
     """A name must be one that programs can print, and namespaces can carry."""
     if not _NAME.fullmatch(name):
-        raise table.error(key, f"{name!r} is no name", "use letters, digits, - and _, a letter first, at most 32 of them")
+        raise table.error(key, f"{name!r} is no name", "use small letters, digits, - and _ between them, a letter first, at most 32")
 
 
 def read(root: Table) -> Network:
@@ -71,6 +73,8 @@ def _hosts(root: Table, tables: Mapping[str, Table]) -> tuple[Host, ...]:
     counts: dict[str, int] = {}
     for name, table in tables.items():
         check_name(outer, name, name)
+        if name == _RESERVED:
+            raise outer.error(name, f"{name} is the place where the links are", "give the host another name")
         counts[name] = table.whole("count", 1, least=1, most=_MOST_HOSTS)
         given[name] = _given_addresses(table, name, counts[name], taken)
     free = (str(address) for address in NETWORK.hosts() if str(address) not in taken and address.packed[-1] not in (0, 255))

@@ -169,6 +169,8 @@ def _http(table: Table, workload: Workload, around: Around, place: int) -> Workl
     size = table.size("object", None)
     if size == 0:
         raise table.error("object", "an object of 0 bytes takes no time to send", "give it a size, for example 1MB")
+    if workload.kind == "httperf":
+        table.must("requests", "requests = 100 (httperf counts requests, not time)")
     path = table.text("path", None)
     if path is not None and not path.startswith("/"):
         raise table.error("path", f"{path!r} does not begin with a slash", f'write it like "/{path}"')
