@@ -25,6 +25,8 @@ may_install() { [ "$(id -u)" = 0 ] && have apt-get; }
 
 install_packages() {
     say "installing: $*"
+    # Installed programs are for tests to start: in this run level no package starts its service (nginx would take port 80).
+    export RUNLEVEL=1
     # The list on a new machine is empty or old: fetch it only when the first try fails.
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1 && return
     apt-get update -qq >&2
