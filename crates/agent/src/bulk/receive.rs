@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
-use trustbed_units::Span;
 
 use super::rows::{Outcome, Transfer};
 use super::{MOST_CONNECTIONS, check_piece, piece};
 use crate::kernel::Poll;
-use crate::net::attend::{self, Start};
+use crate::net::attend::{self, Start, span};
 use crate::net::listening::Listeners;
 use crate::net::open_streams::OpenStreams;
 use crate::net::socket::{self, TcpOptions};
@@ -141,8 +140,7 @@ impl Shared {
             transfer.payload_bytes_per_second.add_after(now, length);
             self.read.fetch_add(length, Ordering::Relaxed);
             if self.asked.pause_ns > 0 {
-                let pause = Span(i64::try_from(self.asked.pause_ns).unwrap_or(i64::MAX));
-                Poll::new(&[self.stop.descriptor()]).wait(Some(pause))?;
+                Poll::new(&[self.stop.descriptor()]).wait(Some(span(self.asked.pause_ns)))?;
             }
         }
     }

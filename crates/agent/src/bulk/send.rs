@@ -13,7 +13,7 @@ use trustbed_units::Span;
 use super::rows::{Outcome, Samples, SamplesWritten, Transfer};
 use super::{MOST_CONNECTIONS, check_piece, piece};
 use crate::kernel::Poll;
-use crate::net::attend::{self, Start};
+use crate::net::attend::{self, Start, span};
 use crate::net::open_streams::OpenStreams;
 use crate::net::socket::{self, TcpOptions};
 use crate::send::Origin;
@@ -148,8 +148,8 @@ impl Shared {
     fn try_transfer(&self, transfer: &mut Transfer, start: &Start) -> Result<(), (Outcome, String)> {
         let failed = |error: io::Error| (Outcome::Failed, error.to_string());
         let from = self.asked.from.map(|origin| origin.0);
-        let timeout = Duration::from_nanos(self.asked.connect_timeout_ns.max(1));
-        let stream = self.asked.tcp.connect(self.asked.to, from, timeout).map_err(|failure| (Outcome::Failed, failure.message().to_owned()))?;
+        let timeout = span(self.asked.connect_timeout_ns);
+        let stream = self.asked.tcp.connect(self.asked.to, from, timeout, self.stop).map_err(failed)?;
         transfer.connected_ns = Some(start.elapsed().0);
         transfer.local = stream.local_addr().ok();
         transfer.granted = Some(socket::granted(&stream));
@@ -183,7 +183,7 @@ impl Shared {
             transfer.payload_bytes_per_second.add_after(now, written);
             self.written.fetch_add(written, Ordering::Relaxed);
             if self.asked.pause_ns > 0 && left > 0 {
-                self.pause(Span(i64::try_from(self.asked.pause_ns).unwrap_or(i64::MAX)))?;
+                self.pause(span(self.asked.pause_ns))?;
             }
         }
         Ok(())

@@ -46,6 +46,11 @@ impl Start {
     }
 }
 
+/// A time of a configuration.
+pub(crate) fn span(nanoseconds: u64) -> Span {
+    Span(i64::try_from(nanoseconds).unwrap_or(i64::MAX))
+}
+
 /// What is said at the start.
 #[derive(Debug, Serialize)]
 pub(crate) struct StartedBody {

@@ -4,8 +4,10 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 use trustbed_units::Span;
+
+use super::socket::timespec;
 
 /// More that are ready come with the next wait.
 const AT_ONCE: usize = 256;
@@ -50,7 +52,7 @@ impl Readiness {
 
     /// Those that are ready, at most for a time; none of them when it passed or a signal came.
     pub(crate) fn wait(&self, timeout: Option<Span>) -> io::Result<Vec<Ready>> {
-        let timeout = timeout.map(|span| Timespec { tv_sec: span.0.max(0) / 1_000_000_000, tv_nsec: span.0.max(0) % 1_000_000_000 });
+        let timeout = timeout.map(timespec);
         let mut events = [const { MaybeUninit::uninit() }; AT_ONCE];
         match epoll::wait(&self.epoll, &mut events, timeout.as_ref()) {
             Ok((events, _)) => Ok(events.iter().map(|event| Ready { number: event.data.u64() }).collect()),

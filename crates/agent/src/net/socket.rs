@@ -6,13 +6,14 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use trustbed_units::Span;
 
 use super::tcp_info::TcpInfo;
-use crate::talk::Failure;
+use crate::clock;
+use crate::talk::{Failure, Stop};
 
 /// Connections that may wait to be accepted; the kernel's own limit (`net.core.somaxconn`) may be lower.
 const WAITING: i32 = 4096;
@@ -131,12 +132,49 @@ impl TcpOptions {
         Ok(socket)
     }
 
-    /// Connects, waiting at most for a time.
-    pub(crate) fn connect(&self, to: SocketAddr, from: Option<SocketAddr>, timeout: Duration) -> Result<TcpStream, Failure> {
-        let socket = self.socket(to, from)?;
-        socket.connect_timeout(&SockAddr::from(to), timeout).map_err(|error| unusable("cannot connect to", to, &error))?;
+    /// Connects, waiting at most for a time, and not when the end is asked for.
+    ///
+    /// # Errors
+    /// What the network or the other side says; `TimedOut` and `Interrupted` for the two.
+    pub(crate) fn connect(&self, to: SocketAddr, from: Option<SocketAddr>, timeout: Span, stop: Stop) -> io::Result<TcpStream> {
+        let socket = self.socket(to, from).map_err(|failure| io::Error::other(failure.message().to_owned()))?;
+        socket.set_nonblocking(true)?;
+        match socket.connect(&SockAddr::from(to)) {
+            Ok(()) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {
+                wait_connected(&socket, timeout, stop)?;
+                if let Some(error) = socket.take_error()? {
+                    return Err(error);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        socket.set_nonblocking(false)?;
         Ok(TcpStream::from(socket))
     }
+}
+
+fn wait_connected(socket: &Socket, timeout: Span, stop: Stop) -> io::Result<()> {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let end = stop.descriptor();
+    let mut waited = [PollFd::new(socket, PollFlags::OUT), PollFd::new(&end, PollFlags::IN)];
+    let until = clock::monotonic() + timeout;
+    loop {
+        let left = (until - clock::monotonic()).max(Span::ZERO);
+        match poll(&mut waited, Some(&timespec(left))) {
+            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) if stop.is_asked() => return Err(io::ErrorKind::Interrupted.into()),
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// A time as the kernel takes it.
+pub(crate) const fn timespec(span: Span) -> rustix::event::Timespec {
+    let nanoseconds = if span.0 < 0 { 0 } else { span.0 };
+    rustix::event::Timespec { tv_sec: nanoseconds / 1_000_000_000, tv_nsec: nanoseconds % 1_000_000_000 }
 }
 
 /// What a connection got.

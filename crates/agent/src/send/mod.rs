@@ -89,7 +89,7 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     let mut sources = Vec::with_capacity(configuration.sources.len());
     for (number, source) in (configuration.first_source..=u16::MAX).zip(&configuration.sources) {
         let recording = recordings.of(&source.model, stop).map_err(|failure| failure.within(&source.name))?;
-        sources.push(Source::open(source, number, configuration.nonce, recording).map_err(|failure| failure.within(&source.name))?);
+        sources.push(Source::open(source, number, configuration.nonce, recording, stop).map_err(|failure| failure.within(&source.name))?);
         if stop.is_asked() {
             return talk.report(&Report::of(&sources, None, None));
         }

@@ -2,16 +2,16 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trustbed_traffic::{Description, Headers, IpVersion, Lateness, Recording, Release, Schedule, Transport};
 use trustbed_units::Span;
 
 use super::channel::Channel;
+use crate::net::attend::span;
 use crate::net::seconds::Seconds;
-use crate::net::socket::TcpOptions;
-use crate::talk::Failure;
+use crate::net::socket::{TcpOptions, unusable};
+use crate::talk::{Failure, Stop};
 
 /// What a source is asked for.
 #[derive(Debug, Deserialize)]
@@ -103,14 +103,14 @@ pub(super) struct Counts {
 
 impl Source {
     /// Opens the socket, connects, and computes the first packet.
-    pub(super) fn open(asked: &SourceConfiguration, number: u16, nonce: u16, recording: Option<Arc<Recording>>) -> Result<Self, Failure> {
+    pub(super) fn open(asked: &SourceConfiguration, number: u16, nonce: u16, recording: Option<Arc<Recording>>, stop: Stop) -> Result<Self, Failure> {
         let version = if asked.to.is_ipv4() { IpVersion::V4 } else { IpVersion::V6 };
         let source = trustbed_traffic::Source {
             model: asked.model.clone(),
             headers: Headers::of(version, asked.transport),
             release: asked.release,
             seed: asked.seed,
-            duration: asked.duration_ns.map(|span| Span(i64::try_from(span).unwrap_or(i64::MAX))),
+            duration: asked.duration_ns.map(span),
         };
         let described = |error: trustbed_traffic::TrafficError| {
             let text = error.to_string();
@@ -124,8 +124,11 @@ impl Source {
         let channel = match asked.transport {
             Transport::Udp => Channel::datagrams(asked.to, from, asked.send_buffer_bytes, number, nonce)?,
             Transport::Tcp => {
-                let timeout = Duration::from_nanos(asked.connect_timeout_ns.max(1));
-                Channel::stream(asked.tcp.connect(asked.to, from, timeout)?, number, nonce)?
+                // What is wrong with the options or the own address is told apart from what the network says.
+                drop(asked.tcp.socket(asked.to, from)?);
+                let connected = asked.tcp.connect(asked.to, from, span(asked.connect_timeout_ns), stop);
+                let stream = connected.map_err(|error| unusable("cannot connect to", asked.to, &error))?;
+                Channel::stream(stream, number, nonce)?
             }
         };
         Ok(Self {

@@ -1,0 +1,224 @@
+//! One request and its answer.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use trustbed_units::Span;
+
+use super::body::{self, Framing, Head, NotUnderstood};
+use super::object;
+use crate::net::attend::Start;
+
+/// What is read at once.
+const PIECE: usize = 64 << 10;
+/// How long a server may take to close a connection that is not used again.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// What kept a request from being answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fault {
+    Refused,
+    Unreachable,
+    TimedOut,
+    Reset,
+    /// The connection ended before the answer did.
+    ClosedEarly,
+    /// What came is not HTTP.
+    NotUnderstood,
+    /// What came is not the object that was asked for.
+    WrongContent,
+    /// The end was asked for.
+    Stopped,
+    Other,
+}
+
+impl Fault {
+    pub(super) const ALL: [Self; 9] = [
+        Self::Refused,
+        Self::Unreachable,
+        Self::TimedOut,
+        Self::Reset,
+        Self::ClosedEarly,
+        Self::NotUnderstood,
+        Self::WrongContent,
+        Self::Stopped,
+        Self::Other,
+    ];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Unreachable => "unreachable",
+            Self::TimedOut => "timed_out",
+            Self::Reset => "reset",
+            Self::ClosedEarly => "closed_early",
+            Self::NotUnderstood => "not_understood",
+            Self::WrongContent => "wrong_content",
+            Self::Stopped => "stopped",
+            Self::Other => "other",
+        }
+    }
+
+    /// The number that stands for it in rows; 0 is none.
+    pub(super) const fn code(self) -> i64 {
+        self as i64 + 1
+    }
+
+    pub(super) fn of(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => Self::Refused,
+            io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => Self::Unreachable,
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => Self::TimedOut,
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => Self::Reset,
+            io::ErrorKind::UnexpectedEof => Self::ClosedEarly,
+            io::ErrorKind::Interrupted => Self::Stopped,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl From<NotUnderstood> for Fault {
+    fn from(_: NotUnderstood) -> Self {
+        Self::NotUnderstood
+    }
+}
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    /// The request as it is sent.
+    pub(super) request: Vec<u8>,
+    /// How long the object should be.
+    pub(super) bytes: Option<u64>,
+    /// Whether its bytes should be those of the verb `serve`.
+    pub(super) check: bool,
+    /// How long the whole may take.
+    pub(super) timeout: Span,
+}
+
+/// An exchange, as far as it came. Times are counted from the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Exchange {
+    /// When the request was given to the connection.
+    pub(super) sent: Option<Span>,
+    pub(super) first_byte: Option<Span>,
+    pub(super) last_byte: Option<Span>,
+    pub(super) status: Option<u16>,
+    /// Of the content.
+    pub(super) bytes: u64,
+    /// Whether another request may follow on the connection.
+    pub(super) keep: bool,
+    /// Whether the content is not what it should be.
+    wrong: bool,
+}
+
+/// Reads an answer piece by piece.
+struct Reading<'a> {
+    stream: &'a TcpStream,
+    start: &'a Start,
+    until: Span,
+    piece: Vec<u8>,
+}
+
+/// Asks and reads the answer. What is known of it stands in `exchange` also when it fails.
+pub(super) fn ask(stream: &TcpStream, asked: &Asked, start: &Start, exchange: &mut Exchange) -> Result<(), Fault> {
+    let now = start.elapsed();
+    exchange.sent = Some(now);
+    let mut reading = Reading { stream, start, until: now + asked.timeout, piece: vec![0; PIECE] };
+    stream.set_write_timeout(Some(reading.left()?)).map_err(|error| Fault::of(&error))?;
+    let mut out = stream;
+    out.write_all(&asked.request).map_err(|error| Fault::of(&error))?;
+    let mut head = Vec::new();
+    let answer = loop {
+        let (length, at) = reading.next()?;
+        if length == 0 {
+            return Err(Fault::ClosedEarly);
+        }
+        exchange.first_byte.get_or_insert(at);
+        exchange.last_byte = Some(at);
+        head.extend_from_slice(reading.piece.get(..length).unwrap_or_default());
+        match body::read_head(&head)? {
+            // An answer before the answer (RFC 9110, section 15.2).
+            Some(early) if early.status < 200 => drop(head.drain(..early.length)),
+            Some(answer) => break answer,
+            None => {}
+        }
+    };
+    exchange.status = Some(answer.status);
+    exchange.keep = answer.keep;
+    let beginning = head.split_off(answer.length.min(head.len()));
+    content(&mut reading, answer, &beginning, asked, exchange)?;
+    let as_long = asked.bytes.is_none_or(|bytes| bytes == exchange.bytes);
+    if answered(exchange) && (exchange.wrong || !as_long) { Err(Fault::WrongContent) } else { Ok(()) }
+}
+
+/// Whether there was an answer, and it was not an error.
+pub(super) fn answered(exchange: &Exchange) -> bool {
+    exchange.status.is_some_and(|status| (200..300).contains(&status))
+}
+
+/// Reads the content to its end.
+fn content(reading: &mut Reading<'_>, answer: Head, beginning: &[u8], asked: &Asked, exchange: &mut Exchange) -> Result<(), Fault> {
+    let mut framing = answer.framing;
+    let see = |data: &[u8], exchange: &mut Exchange| {
+        exchange.wrong |= asked.check && !object::matches(data, exchange.bytes);
+        exchange.bytes += data.len() as u64;
+    };
+    let mut part = beginning.to_vec();
+    loop {
+        let done = match &mut framing {
+            Framing::Length(length) => {
+                see(&part, exchange);
+                if exchange.bytes > *length {
+                    // More than was announced: what follows is no answer to anything.
+                    return Err(Fault::NotUnderstood);
+                }
+                exchange.bytes == *length
+            }
+            Framing::Chunked(chunks) => chunks.take(&part, |data| see(data, exchange))?,
+            Framing::Close => {
+                see(&part, exchange);
+                false
+            }
+        };
+        if done {
+            return Ok(());
+        }
+        let (length, at) = reading.next()?;
+        if length == 0 {
+            return if framing == Framing::Close { Ok(()) } else { Err(Fault::ClosedEarly) };
+        }
+        exchange.last_byte = Some(at);
+        part.clear();
+        part.extend_from_slice(reading.piece.get(..length).unwrap_or_default());
+    }
+}
+
+impl Reading<'_> {
+    /// What is left of the time.
+    fn left(&self) -> Result<Duration, Fault> {
+        let left = self.until - self.start.elapsed();
+        if left.0 > 0 { Ok(Duration::from_nanos(left.0.unsigned_abs())) } else { Err(Fault::TimedOut) }
+    }
+
+    /// The next bytes, and when they were there; none at the end of the connection.
+    fn next(&mut self) -> Result<(usize, Span), Fault> {
+        loop {
+            self.stream.set_read_timeout(Some(self.left()?)).map_err(|error| Fault::of(&error))?;
+            match self.stream.read(&mut self.piece) {
+                Ok(length) => return Ok((length, self.start.elapsed())),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Fault::of(&error)),
+            }
+        }
+    }
+}
+
+/// Waits for the server to close a connection that is not used again: who closes first keeps the port for a minute.
+pub(super) fn leave(mut stream: &TcpStream) {
+    if stream.set_read_timeout(Some(FAREWELL)).is_ok() {
+        // Whatever comes or does not come: the connection is closed afterwards.
+        let _ = stream.read(&mut [0; 16]);
+    }
+}

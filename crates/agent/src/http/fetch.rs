@@ -1,0 +1,316 @@
+//! The verb `fetch`: clients that ask for an object again and again, the next request behind the last answer.
+//!
+//! A request that fails is a row with its reason and does not end the work. After a connection that did not come about, a client waits, longer
+//! each time up to a second, so that a server that is away is not counted as thousands of failures.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use trustbed_units::Span;
+
+use super::client::{self, Asked, Exchange, Fault};
+use super::fetch_rows::{self, Fetched, Tally, TallyReport};
+use crate::kernel::Poll;
+use crate::net::attend::{self, Start, span};
+use crate::net::open_streams::OpenStreams;
+use crate::net::rows::{Rows, RowsWritten};
+use crate::net::socket::{self, Granted, TcpOptions};
+use crate::send::Origin;
+use crate::talk::{Failure, Stop, Talk};
+
+const MOST_CONNECTIONS: usize = 4096;
+const SHORTEST_WAIT: Span = Span::from_millis(10);
+const LONGEST_WAIT: Span = Span::from_secs(1);
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Configuration {
+    to: SocketAddr,
+    /// Addresses that the clients take in turns. The kernel chooses unless given.
+    #[serde(default)]
+    from: Vec<Origin>,
+    /// `/bytes/N` unless given.
+    path: Option<String>,
+    /// How long the object is; another length is a failure. Any length will do unless given.
+    object_bytes: Option<u64>,
+    /// What the request says the server is called. The address unless given.
+    host: Option<String>,
+    /// Clients at once.
+    #[serde(default = "one")]
+    connections: usize,
+    /// Whether a client keeps its connection. Yes unless given.
+    #[serde(default = "yes")]
+    reuse: bool,
+    /// No request begins later. Without this and `count` it goes on until told to stop.
+    duration_ns: Option<u64>,
+    /// Requests of all clients together.
+    count: Option<u64>,
+    /// Between an answer and the next request.
+    #[serde(default)]
+    pause_ns: u64,
+    /// Of a request, connecting included.
+    #[serde(default = "a_minute")]
+    timeout_ns: u64,
+    /// Whether the content should be that of the verb `serve`, byte for byte.
+    #[serde(default)]
+    check: bool,
+    /// Where every request is written down. Nowhere unless given.
+    rows: Option<PathBuf>,
+    #[serde(default)]
+    tcp: TcpOptions,
+}
+
+const fn one() -> usize {
+    1
+}
+
+const fn yes() -> bool {
+    true
+}
+
+const fn a_minute() -> u64 {
+    60_000_000_000
+}
+
+#[derive(Debug, Serialize)]
+struct ReadyBody<'a> {
+    to: SocketAddr,
+    path: &'a str,
+    connections: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct ProgressBody {
+    requests: u64,
+    open_connections: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    start_ns: Option<i64>,
+    end_ns: Option<i64>,
+    #[serde(flatten)]
+    tally: TallyReport,
+    #[serde(flatten)]
+    granted: Option<Granted>,
+    rows: Option<RowsWritten>,
+}
+
+/// What the clients share.
+struct Clients {
+    configuration: Configuration,
+    asked: Asked,
+    open: OpenStreams,
+    stop: Stop,
+    begun: AtomicU64,
+    running: AtomicUsize,
+    book: Mutex<Book>,
+}
+
+/// Where requests are written down.
+#[derive(Default)]
+struct Book {
+    tally: Tally,
+    rows: Option<Rows>,
+    granted: Option<Granted>,
+}
+
+/// Runs the verb.
+pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
+    let configuration: Configuration = talk.configuration()?;
+    let path = check(&configuration)?;
+    socket::allow_many_files();
+    // What is wrong with the options or the own addresses is said before anything begins.
+    for origin in configuration.from.iter().map(|origin| Some(origin.0)).chain([None]) {
+        drop(configuration.tcp.socket(configuration.to, origin)?);
+    }
+    let rows = configuration.rows.as_deref().map(fetch_rows::create).transpose()?;
+    let clients = Arc::new(Clients {
+        asked: asked(&configuration, &path),
+        open: OpenStreams::default(),
+        stop: talk.stop(),
+        begun: AtomicU64::new(0),
+        running: AtomicUsize::new(configuration.connections),
+        book: Mutex::new(Book { rows, ..Book::default() }),
+        configuration,
+    });
+    talk.ready(&ReadyBody { to: clients.configuration.to, path: &path, connections: clients.configuration.connections })?;
+    let begun = attend::wait_for_start(talk)?;
+    let outcome = match begun {
+        Some(start) => fetch_all(talk, &clients, start),
+        None => Ok(()),
+    };
+    let report = clients.report(begun);
+    outcome?;
+    talk.report(&report)
+}
+
+fn check(configuration: &Configuration) -> Result<String, Failure> {
+    if configuration.connections == 0 || configuration.connections > MOST_CONNECTIONS {
+        let message = format!("connections: {} is out of range", configuration.connections);
+        return Err(Failure::configuration(message, format!("give from 1 to {MOST_CONNECTIONS}")));
+    }
+    let path = match (&configuration.path, configuration.object_bytes) {
+        (Some(path), _) => path.clone(),
+        (None, Some(bytes)) => format!("/bytes/{bytes}"),
+        (None, None) => {
+            return Err(Failure::configuration("there is nothing to fetch", "give object_bytes for the verb `serve`, or path for another server"));
+        }
+    };
+    let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
+    if !path.starts_with('/') || !plain(&path) {
+        return Err(Failure::configuration(format!("path: {path:?} is none"), "a path begins with / and has no spaces; percent-encode what is not ASCII"));
+    }
+    match &configuration.host {
+        Some(host) if !plain(host) => Err(Failure::configuration(format!("host: {host:?} is no name"), "give a name, or a name with a port")),
+        _ => Ok(path),
+    }
+}
+
+fn asked(configuration: &Configuration, path: &str) -> Asked {
+    let host = configuration.host.clone().unwrap_or_else(|| configuration.to.to_string());
+    let connection = if configuration.reuse { "" } else { "Connection: close\r\n" };
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: trustbed\r\nAccept: */*\r\n{connection}\r\n");
+    Asked {
+        request: request.into_bytes(),
+        bytes: configuration.object_bytes,
+        check: configuration.check,
+        timeout: span(configuration.timeout_ns),
+    }
+}
+
+fn fetch_all(talk: &Talk, clients: &Arc<Clients>, start: Start) -> Result<(), Failure> {
+    start.wait(talk);
+    let spawn = |connection: usize| {
+        let clients = Arc::clone(clients);
+        attend::spawn("fetch", move || clients.fetch(connection, &start))
+    };
+    let mut threads = Vec::new();
+    let spawned = (0..clients.configuration.connections).try_for_each(|connection| spawn(connection).map(|thread| threads.push(thread)));
+    let outcome = spawned.and_then(|()| {
+        attend::converse(
+            talk,
+            || clients.running.load(Ordering::Acquire) == 0,
+            || ProgressBody { requests: clients.book().tally.requests(), open_connections: clients.open.count() },
+        )
+    });
+    clients.stop.ask();
+    clients.open.end();
+    let joined = threads.into_iter().map(|thread| attend::join("fetch", thread)).collect();
+    outcome.and(joined)
+}
+
+impl Clients {
+    fn book(&self) -> MutexGuard<'_, Book> {
+        // A thread that panicked leaves the book whole but for the row it was writing.
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One client until there is nothing more to ask for.
+    fn fetch(&self, connection: usize, start: &Start) {
+        let mut kept: Option<TcpStream> = None;
+        let mut wait = SHORTEST_WAIT;
+        while let Some(request) = self.next(start) {
+            let mut fetched = Fetched { connection, request, begun: start.elapsed(), ..Fetched::default() };
+            let outcome = self.fetch_one(&mut kept, &mut fetched, start);
+            fetched.fault = outcome.err().map(|fault| if self.stop.is_asked() { Fault::Stopped } else { fault });
+            self.write_down(&fetched);
+            if fetched.exchange.sent.is_none() {
+                self.pause(wait);
+                wait = Span(2 * wait.0).min(LONGEST_WAIT);
+            } else {
+                wait = SHORTEST_WAIT;
+                self.pause(span(self.configuration.pause_ns));
+            }
+        }
+        self.running.fetch_sub(1, Ordering::Release);
+    }
+
+    /// The number of the next request; none when there is no more.
+    fn next(&self, start: &Start) -> Option<u64> {
+        let over = self.configuration.duration_ns.is_some_and(|duration| start.elapsed() >= span(duration));
+        if over || self.stop.is_asked() {
+            return None;
+        }
+        let request = self.begun.fetch_add(1, Ordering::Relaxed);
+        if self.configuration.count.is_some_and(|count| request >= count) {
+            self.begun.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(request)
+    }
+
+    fn fetch_one(&self, kept: &mut Option<TcpStream>, fetched: &mut Fetched, start: &Start) -> Result<(), Fault> {
+        if let Some(stream) = kept.take() {
+            let outcome = self.ask(&stream, fetched, start);
+            // The server had closed it meanwhile, and never saw the request: asking again is safe (RFC 9112, section 9.3.1).
+            let unseen = fetched.exchange.first_byte.is_none() && matches!(outcome, Err(Fault::Reset | Fault::ClosedEarly));
+            if !unseen || self.stop.is_asked() {
+                return self.keep(stream, kept, fetched, outcome);
+            }
+            fetched.exchange = Exchange::default();
+            self.book().tally.on_retry();
+        }
+        let stream = self.connect(fetched.connection).map_err(|error| Fault::of(&error))?;
+        fetched.connected = Some(start.elapsed());
+        {
+            let mut book = self.book();
+            book.tally.on_connected();
+            book.granted.get_or_insert_with(|| socket::granted(&stream));
+        }
+        let outcome = self.ask(&stream, fetched, start);
+        self.keep(stream, kept, fetched, outcome)
+    }
+
+    fn connect(&self, connection: usize) -> io::Result<TcpStream> {
+        let Configuration { to, from, tcp, timeout_ns, .. } = &self.configuration;
+        let origin = if from.is_empty() { None } else { from.get(connection % from.len()) };
+        tcp.connect(*to, origin.map(|origin| origin.0), span(*timeout_ns), self.stop)
+    }
+
+    fn ask(&self, stream: &TcpStream, fetched: &mut Fetched, start: &Start) -> Result<(), Fault> {
+        let _entry = self.open.add(fetched.connection, stream).map_err(|error| Fault::of(&error))?;
+        client::ask(stream, &self.asked, start, &mut fetched.exchange)
+    }
+
+    /// Keeps a connection that can serve again, and leaves one that cannot.
+    fn keep(&self, stream: TcpStream, kept: &mut Option<TcpStream>, fetched: &Fetched, outcome: Result<(), Fault>) -> Result<(), Fault> {
+        if outcome.is_ok() && self.configuration.reuse && fetched.exchange.keep {
+            *kept = Some(stream);
+        } else if outcome.is_ok() && !self.stop.is_asked() {
+            client::leave(&stream);
+        }
+        outcome
+    }
+
+    fn write_down(&self, fetched: &Fetched) {
+        let mut book = self.book();
+        book.tally.on_fetched(fetched);
+        if let Some(rows) = &mut book.rows {
+            fetched.append(rows);
+        }
+    }
+
+    /// Sleeps; shorter when the end is asked for.
+    fn pause(&self, span: Span) {
+        if span > Span::ZERO {
+            // Where waiting fails the next request comes sooner.
+            let _ = Poll::new(&[self.stop.descriptor()]).wait(Some(span));
+        }
+    }
+
+    fn report(&self, start: Option<Start>) -> Report {
+        let mut book = self.book();
+        Report {
+            start_ns: start.map(|start| start.realtime.0),
+            end_ns: start.map(|start| (start.realtime + start.elapsed()).0),
+            tally: book.tally.report(),
+            granted: book.granted.take(),
+            rows: book.rows.take().map(Rows::finish),
+        }
+    }
+}

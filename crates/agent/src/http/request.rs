@@ -1,0 +1,148 @@
+//! Requests: what is asked for, and what is answered to what cannot be.
+
+use super::{LONGEST_HEAD, MOST_FIELDS, length, lists};
+
+/// A request, as far as it concerns the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) asked: Asked,
+    /// Whether another request may follow on the connection.
+    pub(super) keep: bool,
+    /// Whether the client spoke HTTP/1.0, to which keeping a connection has to be said.
+    pub(super) old: bool,
+    /// Bytes of its head.
+    pub(super) head: usize,
+    /// Bytes of content that follow the head and are thrown away.
+    pub(super) content: u64,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// An object of so many bytes; or only what would be said of it.
+    Object { bytes: u64, head_only: bool },
+    /// Nothing that there is.
+    Refused(Status),
+}
+
+/// Why a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Status {
+    BadRequest,
+    NotFound,
+    MethodNotAllowed,
+    TooLarge,
+    NotImplemented,
+}
+
+impl Status {
+    /// Number and phrase (RFC 9110, section 15).
+    pub(super) const fn line(self) -> &'static str {
+        match self {
+            Self::BadRequest => "400 Bad Request",
+            Self::NotFound => "404 Not Found",
+            Self::MethodNotAllowed => "405 Method Not Allowed",
+            Self::TooLarge => "431 Request Header Fields Too Large",
+            Self::NotImplemented => "501 Not Implemented",
+        }
+    }
+}
+
+/// Reads the head of a request from the beginning of what has come; none when it is not complete. After a refusal that says nothing about the
+/// message's end, the connection cannot go on.
+pub(super) fn read(bytes: &[u8]) -> Option<Request> {
+    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut parsed = httparse::Request::new(&mut fields);
+    let head = match parsed.parse(bytes) {
+        Ok(httparse::Status::Complete(head)) => head,
+        Ok(httparse::Status::Partial) if bytes.len() < LONGEST_HEAD => return None,
+        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => return Some(refuse(Status::TooLarge, bytes.len())),
+        Err(_) => return Some(refuse(Status::BadRequest, bytes.len())),
+    };
+    Some(judge(&parsed, head))
+}
+
+fn refuse(status: Status, head: usize) -> Request {
+    Request { asked: Asked::Refused(status), keep: false, old: false, head, content: 0 }
+}
+
+fn judge(parsed: &httparse::Request<'_, '_>, head: usize) -> Request {
+    let old = parsed.version == Some(0);
+    let named = |name: &'static str| parsed.headers.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
+    let closes = named("connection").any(|field| lists(field.value, "close"));
+    let keeps = named("connection").any(|field| lists(field.value, "keep-alive"));
+    let lengths: Vec<Option<u64>> = named("content-length").map(|field| length(field.value)).collect();
+    let unclear = lengths.iter().any(|one| one.is_none() || Some(one) != lengths.first());
+    if unclear || (!old && named("host").count() != 1) {
+        return refuse(Status::BadRequest, head);
+    }
+    if named("transfer-encoding").next().is_some() {
+        return refuse(Status::NotImplemented, head);
+    }
+    let content = lengths.first().copied().flatten().unwrap_or(0);
+    let asked = match (parsed.method, parsed.path.map(object)) {
+        (Some(method @ ("GET" | "HEAD")), Some(Some(bytes))) => Asked::Object { bytes, head_only: method == "HEAD" },
+        (Some("GET" | "HEAD"), _) => Asked::Refused(Status::NotFound),
+        _ => Asked::Refused(Status::MethodNotAllowed),
+    };
+    Request { asked, keep: !closes && (!old || keeps), old, head, content }
+}
+
+/// The size of the object that a path names: `/bytes/N`, also as an absolute URL, whatever its query.
+fn object(target: &str) -> Option<u64> {
+    let path = target.strip_prefix("http://").map_or(target, |rest| rest.find('/').map_or("/", |at| rest.split_at(at).1));
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    length(path.strip_prefix("/bytes/")?.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(text: &str) -> Request {
+        read(text.as_bytes()).expect("a whole head")
+    }
+
+    #[test]
+    fn objects_are_named_by_their_size() {
+        let request = asked("GET /bytes/4096 HTTP/1.1\r\nHost: far\r\n\r\nGET");
+        assert_eq!(request, Request { asked: Asked::Object { bytes: 4096, head_only: false }, keep: true, old: false, head: 39, content: 0 });
+        assert_eq!(object("http://far:8080/bytes/17?again=1"), Some(17));
+        for wrong in ["/", "/bytes/", "/bytes/-1", "/bytes/1x", "http://far", "*", "/bytes/99999999999999999999"] {
+            assert_eq!(object(wrong), None);
+        }
+        assert_eq!(asked("HEAD /bytes/0 HTTP/1.1\r\nhost:\r\n\r\n").asked, Asked::Object { bytes: 0, head_only: true });
+    }
+
+    #[test]
+    fn connections_are_kept_as_both_versions_say() {
+        let keep = |text: &str| asked(text).keep;
+        assert!(keep("GET /bytes/1 HTTP/1.1\r\nHost: a\r\n\r\n"));
+        assert!(!keep("GET /bytes/1 HTTP/1.1\r\nHost: a\r\nConnection: Close\r\n\r\n"));
+        assert!(!keep("GET /bytes/1 HTTP/1.0\r\n\r\n"));
+        assert!(keep("GET /bytes/1 HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"));
+    }
+
+    #[test]
+    fn what_cannot_be_answered_is_refused() {
+        let refused = |text: &str| match asked(text).asked {
+            Asked::Refused(status) => status,
+            Asked::Object { .. } => panic!("{text} was answered"),
+        };
+        assert_eq!(refused("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), Status::NotFound);
+        assert_eq!(refused("POST /bytes/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"), Status::MethodNotAllowed);
+        assert_eq!(refused("GET /bytes/1 HTTP/1.1\r\n\r\n"), Status::BadRequest);
+        assert_eq!(refused("GET /bytes/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n"), Status::BadRequest);
+        assert_eq!(refused("GET /bytes/1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"), Status::NotImplemented);
+        assert_eq!(refused("hello\r\n\r\n"), Status::BadRequest);
+        let long = format!("GET /bytes/1 HTTP/1.1\r\nHost: a\r\nX: {}", "x".repeat(LONGEST_HEAD));
+        assert_eq!(refused(&long), Status::TooLarge);
+        assert_eq!(read(b"GET /bytes/1 HT"), None);
+    }
+
+    #[test]
+    fn content_is_known_so_that_it_can_be_passed_over() {
+        let request = asked("POST /bytes/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
+        assert_eq!((request.content, request.keep), (3, true));
+    }
+}
