@@ -6,9 +6,15 @@
 //! It decides nothing about packets: when one leaves a link is computed by `trustbed-emulate`, when one is sent by `trustbed-traffic`. Here are
 //! the clocks, the sockets and the waiting.
 
+mod bulk;
 mod clock;
 mod emulate;
+mod exec;
+mod http;
 mod kernel;
+mod net;
+mod send;
+mod sink;
 mod talk;
 
 use std::ffi::OsString;
@@ -17,7 +23,6 @@ use std::process::ExitCode;
 use talk::{Failure, Talk};
 
 /// How a verb is run.
-#[expect(dead_code, reason = "a verb that runs another program has no conversation")]
 enum Way {
     /// It converses: configuration and commands in, events out.
     Talks(fn(&mut Talk) -> Result<(), Failure>),
@@ -26,7 +31,15 @@ enum Way {
 }
 
 /// What the program can do: one line per verb.
-const VERBS: &[(&str, Way)] = &[("emulate", Way::Talks(emulate::run))];
+const VERBS: &[(&str, Way)] = &[
+    ("emulate", Way::Talks(emulate::run)),
+    ("bulk", Way::Talks(bulk::run)),
+    ("exec", Way::Runs(exec::run)),
+    ("fetch", Way::Talks(http::fetch)),
+    ("serve", Way::Talks(http::serve)),
+    ("send", Way::Talks(send::run)),
+    ("sink", Way::Talks(sink::run)),
+];
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);

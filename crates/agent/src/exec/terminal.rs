@@ -1,0 +1,57 @@
+//! The terminal is handed to the command and taken back: what a shell does for its jobs (tcsetpgrp(3)).
+//!
+//! Keys like Ctrl-C go to the group that holds the terminal. While the command holds it, they reach the command alone.
+
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::process::{Pid, getpgrp, getsid};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr, tcsetpgrp};
+
+/// The terminal that controls us, held by our group when we began.
+#[derive(Debug)]
+pub(super) struct Terminal {
+    file: File,
+    own: Pid,
+    modes: Option<Termios>,
+}
+
+impl Terminal {
+    /// None without a terminal, or when it is not ours to give away (started in the background).
+    pub(super) fn open() -> Option<Self> {
+        let file = File::options().read(true).write(true).open("/dev/tty").ok()?;
+        let own = getpgrp();
+        if tcgetpgrp(&file).ok()? != own {
+            return None;
+        }
+        let modes = tcgetattr(&file).ok();
+        Some(Self { file, own, modes })
+    }
+
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Whether somebody waits for us who could wake us again. Nobody does when our group began the session.
+    pub(super) fn somebody_waits(&self) -> bool {
+        getsid(None).is_ok_and(|session| session != self.own)
+    }
+
+    /// We hold the terminal again; with the modes it had, if the command cannot have seen to that itself.
+    ///
+    /// SIGTTOU is blocked in this process, or this would stop it.
+    pub(super) fn take_back(&self, with_modes: bool) {
+        // A terminal that was closed meanwhile needs nothing any more.
+        let _ = tcsetpgrp(&self.file, self.own);
+        if let (true, Some(modes)) = (with_modes, &self.modes) {
+            let _ = tcsetattr(&self.file, OptionalActions::Drain, modes);
+        }
+    }
+
+    /// After a stop: the command gets the terminal if we were woken into the foreground.
+    pub(super) fn hand_over_again(&self, group: Pid) {
+        if tcgetpgrp(&self.file).is_ok_and(|holder| holder == self.own) {
+            let _ = tcsetpgrp(&self.file, group);
+        }
+    }
+}
