@@ -113,8 +113,9 @@ for name in sys.argv[1:]:
 def star(names: Sequence[str], addresses: int = 1) -> Iterator[tuple[Host, list[Host]]]:
     """A namespace in the middle, and hosts each on a cable of its own to it.
 
-    In the middle the interfaces have the hosts' names. Host number n has eth0 with the Ethernet address 02:00:00:00:00:0n and the addresses
-    10.77.n.1, 10.77.n.2 …; it knows its neighbours without asking. Nothing is offloaded. Whoever moves packets in the middle joins them.
+    In the middle the interfaces have the hosts' names, all with one Ethernet address; host number n (from 1) has eth0 with `mac(n)` and the
+    addresses `address(n, 0)`, `address(n, 1)` …; it knows its neighbours without asking. Nothing is offloaded. Whoever moves packets in the
+    middle joins them.
 
     Raises:
         NoNamespaces: Why there cannot be any.
@@ -126,25 +127,26 @@ def star(names: Sequence[str], addresses: int = 1) -> Iterator[tuple[Host, list[
         hosts = [stack.enter_context(_host(middle.enter(["unshare", "--net", "--mount"]), user=user)) for _ in names]
         for number, (name, host) in enumerate(zip(names, hosts, strict=True), 1):
             middle.ip(f"link add {name} type veth peer name eth0 netns {host.holder.pid}")
-            middle.ip(f"link set {name} addrgenmode none")
+            middle.ip(f"link set {name} addrgenmode none address {mac(255)}")
             middle.ip(f"link set {name} up")
-            host.ip(f"link set eth0 addrgenmode none address {mac(number)}")
             host.ip("link set lo up")
+            host.ip(f"link set eth0 addrgenmode none address {mac(number)}")
             host.ip("link set eth0 up")
-            own = [f"address add 10.77.{number}.{one}/32 dev eth0" for one in range(1, addresses + 1)]
-            route = [f"route add 10.77.0.0/16 dev eth0 src 10.77.{number}.1"]
-            known = [f"neighbour add {there} lladdr {mac(255)} dev eth0" for there in _elsewhere(number, len(names), addresses)]
-            host.run("ip", "-batch", "-", given="\n".join(own + route + known))
+            others = [address(other, one) for other in range(1, len(names) + 1) if other != number for one in range(addresses)]
+            lines = [f"address add {address(number, one)}/32 dev eth0" for one in range(addresses)]
+            lines += [f"route add 10.0.0.0/8 dev eth0 src {address(number, 0)}"]
+            lines += [f"neighbour add {other} lladdr {mac(255)} dev eth0 nud permanent" for other in others]
+            host.run("ip", "-batch", "-", given="\n".join(lines))
             host.run(sys.executable, "-c", OFFLOADS, "eth0")
         middle.run(sys.executable, "-c", OFFLOADS, *names)
         yield middle, hosts
 
 
-def _elsewhere(number: int, hosts: int, addresses: int) -> Iterator[str]:
-    others = (other for other in range(1, hosts + 1) if other != number)
-    return (f"10.77.{other}.{one}" for other in others for one in range(1, addresses + 1))
-
-
 def mac(number: int) -> str:
-    """The Ethernet address of a host of a star."""
+    """The Ethernet address of a host of a star; that of the middle is number 255."""
     return f"02:00:00:00:00:{number:02x}"
+
+
+def address(host: int, number: int) -> str:
+    """An address of a host of a star."""
+    return f"10.{host}.{number // 250}.{number % 250 + 1}"

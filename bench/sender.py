@@ -1,7 +1,8 @@
 """Sends the smallest frames as fast as one core can: what a capture has to keep up with.
 
-Run by the bench inside a namespace: ``python -m bench.sender INTERFACE SECONDS``; prints how many frames left, and in how many seconds.
-The frames are for a host that does not exist, so that whoever receives them throws them away at once.
+Run by the bench inside a namespace: ``python -m bench.sender INTERFACE SECONDS [SOURCE DESTINATION]``; prints how many frames left, and in how
+many seconds. Their IPv4 header has no checksum, so that whoever receives them throws them away at once; without addresses they are also for a
+host that does not exist.
 """
 
 from __future__ import annotations
@@ -40,13 +41,18 @@ class _Message(ctypes.Structure):
     _fields_ = (("header", _Header), ("sent", ctypes.c_uint))
 
 
-def flood(interface: str, seconds: float) -> tuple[int, float]:
+def addressed(source: str, destination: str) -> bytes:
+    """A frame of the same length between two IPv4 addresses."""
+    return FRAME[:26] + socket.inet_aton(source) + socket.inet_aton(destination) + FRAME[34:]
+
+
+def flood(interface: str, seconds: float, content: bytes = FRAME) -> tuple[int, float]:
     """Frames that left, and the time that took."""
     out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     out.bind((interface, 0))
     out.setsockopt(_SOL_PACKET, _PACKET_QDISC_BYPASS, 1)
-    frame = ctypes.create_string_buffer(FRAME, len(FRAME))
-    vector = _Vector(ctypes.addressof(frame), len(FRAME))
+    frame = ctypes.create_string_buffer(content, len(content))
+    vector = _Vector(ctypes.addressof(frame), len(content))
     messages = (_Message * BATCH)()
     for message in messages:
         message.header.vectors = ctypes.pointer(vector)
@@ -64,5 +70,5 @@ def flood(interface: str, seconds: float) -> tuple[int, float]:
 
 if __name__ == "__main__":
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    count, lasted = flood(sys.argv[1], float(sys.argv[2]))
+    count, lasted = flood(sys.argv[1], float(sys.argv[2]), addressed(*sys.argv[3:5]) if sys.argv[3:] else FRAME)
     print(count, lasted)

@@ -28,6 +28,11 @@ pub(crate) fn realtime() -> Ns {
     kernel::read_clock(ClockId::Realtime)
 }
 
+/// What the calling thread has used of processors.
+pub(crate) fn thread_time() -> Span {
+    kernel::read_clock(ClockId::Thread) - Ns(0)
+}
+
 /// What all threads of the program have used of processors.
 pub(crate) fn processor_time() -> Span {
     kernel::read_clock(ClockId::Process) - Ns(0)
@@ -154,15 +159,17 @@ pub(crate) enum Step {
     Up,
 }
 
-/// Watches how much a thread sleeps. Inputs: [`Guard::on_sleep`] after every sleep, [`Guard::poll`] every turn of the loop.
+/// Watches how much of a processor a thread takes. Input: [`Guard::poll`], every turn of the loop.
 ///
-/// The kernel gives other threads 50 ms of every second that a real-time one leaves them none of, all at once. So within each 0.8 s a thread
-/// has to sleep 6 %; one that does not steps down, and up again once it would have slept 15 %.
+/// The kernel gives other threads 50 ms of every second that a real-time one leaves them none of, all at once. So a thread that was off the
+/// processor for less than 6 % of 0.8 s steps down, and up again once it is off for 15 %.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
+    /// How long the thread was off the processor, by slot.
     slots: [Span; Self::SLOTS],
     current: usize,
-    until: Ns,
+    /// The slot's beginning, and what the thread had used of processors then.
+    begun: (Ns, Span),
     /// Slots that have to pass before there is a judgement.
     unknown: usize,
     down: bool,
@@ -172,24 +179,30 @@ pub(crate) struct Guard {
 impl Guard {
     const SLOTS: usize = 16;
     const SLOT: Span = Span::from_millis(50);
-    const ENOUGH: Span = Span(Self::SLOT.0 * Self::SLOTS as i64 * 6 / 100);
-    const PLENTY: Span = Span(Self::SLOT.0 * Self::SLOTS as i64 * 15 / 100);
+    const WINDOW: Span = Span::from_millis(800);
+    /// Per cent of the time.
+    const ENOUGH: i64 = 6;
+    const PLENTY: i64 = 15;
 
-    /// A guard that begins now.
+    /// A guard of the calling thread that begins now.
     pub(crate) fn new(now: Ns) -> Self {
-        Self { slots: [Span::ZERO; Self::SLOTS], current: 0, until: now + Self::SLOT, unknown: Self::SLOTS, down: false, downs: 0 }
+        Self::of(now, thread_time())
     }
 
-    /// The thread slept that long.
-    #[inline]
-    pub(crate) fn on_sleep(&mut self, slept: Span) {
-        self.slots[self.current] += slept;
+    /// A guard of a thread that has used that much of processors.
+    fn of(now: Ns, used: Span) -> Self {
+        Self { slots: [Span::ZERO; Self::SLOTS], current: 0, begun: (now, used), unknown: Self::SLOTS, down: false, downs: 0 }
     }
 
-    /// What to do, if anything.
+    /// What the calling thread has to do, if anything.
     #[inline]
     pub(crate) fn poll(&mut self, now: Ns) -> Option<Step> {
-        if now < self.until { None } else { self.turn(now) }
+        self.poll_with(now, thread_time)
+    }
+
+    #[inline]
+    fn poll_with(&mut self, now: Ns, used: impl FnOnce() -> Span) -> Option<Step> {
+        if now - self.begun.0 < Self::SLOT { None } else { self.judge(now, used()) }
     }
 
     /// How often the thread had to step down.
@@ -197,21 +210,21 @@ impl Guard {
         self.downs
     }
 
-    fn turn(&mut self, now: Ns) -> Option<Step> {
-        // A turn that took longer than a slot slept or was not run; either way the slots between hold nothing.
-        while self.until <= now {
-            self.current = (self.current + 1) % Self::SLOTS;
-            self.slots[self.current] = Span::ZERO;
-            self.unknown = self.unknown.saturating_sub(1);
-            self.until = self.until.max(now - Span(Self::SLOT.0 * Self::SLOTS as i64)) + Self::SLOT;
-        }
+    fn judge(&mut self, now: Ns, used: Span) -> Option<Step> {
+        let off = (now - self.begun.0) - (used - self.begun.1);
+        self.begun = (now, used);
+        // Whoever was away for longer than a slot has done enough for this one and no more.
+        self.slots[self.current] = off.min(Self::SLOT);
+        self.current = (self.current + 1) % Self::SLOTS;
+        self.unknown = self.unknown.saturating_sub(1);
         if self.unknown > 0 {
             return None;
         }
-        let slept = self.slots.iter().fold(Span::ZERO, |sum, one| sum + *one);
+        let off = self.slots.iter().fold(Span::ZERO, |sum, one| sum + *one);
+        let percent = off.0 * 100 / Self::WINDOW.0;
         let step = match self.down {
-            false if slept < Self::ENOUGH => Step::Down,
-            true if slept > Self::PLENTY => Step::Up,
+            false if percent < Self::ENOUGH => Step::Down,
+            true if percent > Self::PLENTY => Step::Up,
             _ => return None,
         };
         self.down = step == Step::Down;
@@ -225,39 +238,48 @@ impl Guard {
 mod tests {
     use super::*;
 
-    /// A thread that sleeps a share of every millisecond; how often it stepped down and up within seconds.
-    fn steps(guard: &mut Guard, from: Ns, seconds: i64, asleep_permille: i64) -> Vec<Step> {
-        let mut found = Vec::new();
-        for millisecond in 0..seconds * 1000 {
-            let now = from + Span::from_millis(millisecond);
-            guard.on_sleep(Span(asleep_permille * 1000));
-            found.extend(guard.poll(now));
+    /// A thread that is off the processor for a share of every millisecond: how it steps within seconds.
+    struct Thread {
+        now: Ns,
+        used: Span,
+        guard: Guard,
+    }
+
+    impl Thread {
+        fn new() -> Self {
+            Self { now: Ns(0), used: Span::ZERO, guard: Guard::of(Ns(0), Span::ZERO) }
         }
-        found
+
+        fn run(&mut self, seconds: i64, off_permille: i64) -> Vec<Step> {
+            let mut found = Vec::new();
+            for _ in 0..seconds * 1000 {
+                self.now = self.now + Span::from_millis(1);
+                self.used += Span((1000 - off_permille) * 1000);
+                found.extend(self.guard.poll_with(self.now, || self.used));
+            }
+            found
+        }
     }
 
     #[test]
     fn who_never_sleeps_steps_down_before_a_second_is_over_and_up_when_it_sleeps() {
-        let mut guard = Guard::new(Ns(0));
-        assert_eq!(steps(&mut guard, Ns(0), 1, 0), [Step::Down]);
-        assert_eq!(steps(&mut guard, Ns(0) + Span::from_secs(1), 5, 50), []);
-        assert_eq!(steps(&mut guard, Ns(0) + Span::from_secs(6), 5, 300), [Step::Up]);
-        assert_eq!(guard.downs(), 1);
+        let mut thread = Thread::new();
+        assert_eq!(thread.run(1, 0), [Step::Down]);
+        assert_eq!(thread.run(5, 100), []);
+        assert_eq!(thread.run(5, 300), [Step::Up]);
+        assert_eq!(thread.guard.downs(), 1);
     }
 
     #[test]
     fn who_sleeps_enough_is_left_alone() {
-        let mut guard = Guard::new(Ns(0));
-        assert_eq!(steps(&mut guard, Ns(0), 10, 100), []);
+        assert_eq!(Thread::new().run(10, 100), []);
     }
 
     #[test]
-    fn a_long_pause_is_not_counted_slot_by_slot_for_ever() {
-        let mut guard = Guard::new(Ns(0));
-        let later = Ns(i64::MAX / 2);
-        guard.on_sleep(later - Ns(0));
-        let _ = guard.poll(later);
-        assert!(guard.until > later - Span::from_secs(2));
+    fn one_long_sleep_does_not_pay_for_a_second_without() {
+        let mut thread = Thread::new();
+        thread.now = thread.now + Span::from_secs(100);
+        assert_eq!(thread.run(1, 0), [Step::Down]);
     }
 
     #[test]

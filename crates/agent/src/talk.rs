@@ -44,6 +44,16 @@ impl Failure {
     pub(crate) fn running(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: hint.into(), code: 1 }
     }
+
+    /// What is wrong.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The same, and where it was.
+    pub(crate) fn within(self, place: &str) -> Self {
+        Self { message: format!("{place}: {}", self.message), ..self }
+    }
 }
 
 /// What the other side asks for after the configuration.
@@ -75,6 +85,7 @@ pub(crate) struct Stop {
 impl Stop {
     /// Whether the end was asked for. As cheap as reading a number.
     #[inline]
+    #[expect(clippy::unused_self, reason = "whoever has a `Stop` has a conversation, which listens")]
     pub(crate) fn is_asked(self) -> bool {
         kernel::stop_is_asked()
     }
@@ -85,6 +96,7 @@ impl Stop {
     }
 
     /// Asks for the end: what a thread does that cannot go on.
+    #[expect(clippy::unused_self, reason = "as above")]
     pub(crate) fn ask(self) {
         kernel::ask_to_stop();
     }
@@ -165,7 +177,7 @@ impl Talk {
     /// Waits for the command to start: the moment, if one was named. None when the end came first.
     pub(crate) fn wait_for_start(&self) -> Result<Option<Started>, Failure> {
         loop {
-            match self.next(Duration::from_secs(3600))? {
+            match self.next(Duration::from_hours(1))? {
                 Some(Command::Start { at }) => return Ok(Some(Started { at })),
                 Some(Command::Stop) => return Ok(None),
                 None => {}

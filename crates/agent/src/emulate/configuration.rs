@@ -124,7 +124,7 @@ mod tests {
         assert!(said(format!("[{near}]")).contains("far"));
         assert!(said(format!("[{near},{near}]")).contains("p0"));
         assert!(said(format!(r#"[{near},{{"host":"near","interface":"p1","mac":"02:00:00:00:00:02"}}]"#)).contains("near"));
-        assert!(said(format!(r#"[{near},{{"host":"fra","interface":"p1","mac":"02:00:00:00:00:02"}}]"#)).contains("far"));
+        assert!(said(format!(r#"[{near},{{"host":"farr","interface":"p1","mac":"02:00:00:00:00:02"}}]"#)).contains("far"));
         assert!(said(format!(r#"[{near},{{"host":"far","interface":"p1","mac":"02"}}]"#)).contains("02"));
     }
 }

@@ -192,7 +192,10 @@ pub(super) fn mac(text: &str) -> Option<Mac> {
     let mut found = Mac::default();
     let mut parts = text.split(':');
     for byte in &mut found {
-        *byte = parts.next().filter(|part| part.len() == 2).and_then(|part| u8::from_str_radix(part, 16).ok())?;
+        *byte = parts
+            .next()
+            .filter(|part| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            .and_then(|part| u8::from_str_radix(part, 16).ok())?;
     }
     parts.next().is_none().then_some(found)
 }

@@ -15,6 +15,9 @@ use super::frame::{Arrived, Mac};
 
 /// Frames that are received or sent with one call.
 pub(super) const BATCH: usize = 64;
+/// The same as the kernel takes it.
+const MESSAGES: libc::c_uint = 64;
+const _: () = assert!(MESSAGES as usize == BATCH);
 /// Room for the two messages beside a frame: its time (16 bytes and a header) and what was offloaded (20 and a header).
 const CONTROL: usize = 96;
 /// What is asked for as a buffer of a socket: a second of small frames at 100 000 a second.
@@ -213,13 +216,12 @@ impl Inbox {
             header.msg_hdr.msg_iov = vector;
             header.msg_hdr.msg_iovlen = 1;
             header.msg_hdr.msg_control = control.0.as_mut_ptr().cast::<c_void>();
-            header.msg_hdr.msg_controllen = CONTROL as _;
+            header.msg_hdr.msg_controllen = CONTROL;
         }
         let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
         // SAFETY: as many headers are there as are stated, and each leads to one vector and one control buffer of the stated lengths, none of
         // which is used otherwise while the call lasts. No timeout is passed.
-        let result =
-            unsafe { libc::recvmmsg(socket.0.as_raw_fd(), self.headers.as_mut_ptr(), BATCH as libc::c_uint, flags, std::ptr::null_mut()) };
+        let result = unsafe { libc::recvmmsg(socket.0.as_raw_fd(), self.headers.as_mut_ptr(), MESSAGES, flags, std::ptr::null_mut()) };
         match checked(result) {
             Ok(count) => self.count = usize::try_from(count).unwrap_or(0).min(BATCH),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
@@ -234,7 +236,7 @@ impl Inbox {
         let length = header.msg_len as usize;
         let begin = number * self.slot;
         let bytes = &self.bytes[begin..begin + length.min(self.slot)];
-        let control = &self.controls[number].0[..(header.msg_hdr.msg_controllen as usize).min(CONTROL)];
+        let control = &self.controls[number].0[..header.msg_hdr.msg_controllen.min(CONTROL)];
         let beside = beside(control);
         (Arrived { bytes, length, tagged: beside.tagged, checksum_missing: beside.checksum_missing }, beside.stamp)
     }

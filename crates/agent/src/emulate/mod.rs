@@ -30,7 +30,6 @@ use trustbed_emulate::{Network, Topology};
 use trustbed_units::{Ns, Span};
 
 use crate::clock;
-use crate::kernel::{ClockId, read_clock};
 use crate::talk::{Command, Failure, Stop, Talk};
 use configuration::{Configuration, Detail};
 use error::EmulatorError;
@@ -108,9 +107,9 @@ fn move_packets(
     // Nobody listens when the other side has ended, and then nobody starts either.
     let _ = tell.send(ready);
     let Ok(at) = started.recv() else { return Ok(None) };
-    let (begun, used) = (clock::monotonic(), read_clock(ClockId::Thread));
+    let (begun, used) = (clock::monotonic(), clock::thread_time());
     mover.run(at, stop)?;
-    let (duration, processor) = (clock::monotonic() - begun, read_clock(ClockId::Thread) - used);
+    let (duration, processor) = (clock::monotonic() - begun, clock::thread_time() - used);
     Ok(Some(finish(mover, duration, processor)))
 }
 

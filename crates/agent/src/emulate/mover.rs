@@ -3,8 +3,9 @@
 //! Every turn looks at the clock first and at the sockets second, and sends what was due at the first: so the network never runs ahead of a
 //! packet that has come but was not read. Waiting is sleeping until shortly before the next packet is due, then turning without sleep.
 //!
-//! Bias: a packet counts as sent when the call that sent it came back, its share of the call when it sent several; that is some microseconds
-//! after the packet reached the other end. So lateness can be over-, never under-estimated.
+//! Bias: a packet counts as sent in the middle of the call that sent it, or of its share of the call when it sent several. The kernel brings it to
+//! the other end early in that time and then does much of what the receiving host does about it; so lateness is over-estimated by some
+//! microseconds, and by more when a receiver had to be woken.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -20,12 +21,15 @@ use super::kernel::{BATCH, Inbox, Outbox, PacketSocket};
 use super::ledger::Recorder;
 use super::port::Port;
 use super::timeline::Timeline;
-use crate::clock::{Granted, Guard, Priority, SPIN, Step};
+use crate::clock::{self, Granted, Guard, Priority, SPIN, Step};
 use crate::kernel::{self, Poll};
 use crate::talk::Stop;
 
 /// The longest sleep: counts are published and records written down at least this often.
 const LONGEST_SLEEP: Span = Span::from_millis(200);
+
+/// While frames come at shorter intervals than this, there is no sleep in between: to be woken for each would cost its sender more than the rest.
+const BUSY: Span = Span::from_micros(50);
 
 /// What others may look at while packets are moved.
 #[derive(Debug, Default)]
@@ -72,6 +76,9 @@ pub(super) struct Mover {
     inbox: Inbox,
     outbox: Outbox,
     tend_at: Ns,
+    /// When frames were last read, and whether that was soon after the time before.
+    read_at: Ns,
+    busy: bool,
 }
 
 impl Mover {
@@ -101,6 +108,8 @@ impl Mover {
             inbox: Inbox::new(longest),
             outbox: Outbox::new(),
             tend_at: now,
+            read_at: now,
+            busy: false,
         }
     }
 
@@ -136,13 +145,16 @@ impl Mover {
     /// Sleeps if nothing is due soon; how long it did.
     fn sleep(&mut self, poll: &mut Poll<'_>) -> Result<Span, EmulatorError> {
         let now = self.time.now();
+        if self.busy && now - self.read_at < BUSY {
+            return Ok(Span::ZERO);
+        }
+        self.busy = false;
         let free = self.network.next_due().map_or(LONGEST_SLEEP, |due| due - now - SPIN).min(LONGEST_SLEEP);
         if free <= Span::ZERO {
             return Ok(Span::ZERO);
         }
         poll.wait(Some(free)).map_err(waiting)?;
         let slept = self.time.now() - now;
-        self.guard.on_sleep(slept);
         self.fared.asleep += slept;
         Ok(slept)
     }
@@ -153,6 +165,9 @@ impl Mover {
                 self.receive_from(number);
             }
         }
+        let now = self.time.now();
+        self.busy = now - self.read_at < BUSY;
+        self.read_at = now;
         // Each socket's frames are in order; those of several have to be put in one.
         self.came.sort_by_key(|came| came.at);
         for Came { at, host, source, destination, packet } in self.came.drain(..) {
@@ -218,8 +233,8 @@ impl Mover {
                 Ok(sent) => {
                     let (sent, later) = rest.split_at(sent.min(rest.len()));
                     let lasted = self.time.now() - begun;
-                    for (place, (ticket, packet)) in (1..).zip(sent) {
-                        self.network.done(*ticket, begun + share(lasted, place, sent.len()));
+                    for (place, (ticket, packet)) in (0..).zip(sent) {
+                        self.network.done(*ticket, begun + middle_of(lasted, place, sent.len()));
                         port.counts.sent_packets += 1;
                         port.counts.sent_bytes += u64::from(length(packet));
                     }
@@ -241,7 +256,7 @@ impl Mover {
             // Who may raise a priority may lower it, and the other way round; should it fail, the next turn tries again.
             match self.guard.poll(now) {
                 Some(Step::Down) => drop(kernel::schedule_normal()),
-                Some(Step::Up) => drop(kernel::schedule_fifo(crate::clock::FIFO_PRIORITY)),
+                Some(Step::Up) => drop(kernel::schedule_fifo(clock::FIFO_PRIORITY)),
                 None => {}
             }
         }
@@ -265,9 +280,10 @@ fn length(packet: &Packet) -> u32 {
     (packet.bytes.len() + ETHERNET) as u32
 }
 
-/// When the one at a place of so many was done with.
-fn share(whole: Span, place: i64, of: usize) -> Span {
-    Span(whole.0 * place / i64::try_from(of).unwrap_or(1).max(1))
+/// The middle of one of so many equal shares of a time.
+fn middle_of(whole: Span, place: i64, of: usize) -> Span {
+    let halves = i64::try_from(of).map_or(i64::MAX, |of| of.saturating_mul(2)).max(1);
+    Span(whole.0.saturating_mul(2 * place + 1) / halves)
 }
 
 fn waiting(source: std::io::Error) -> EmulatorError {

@@ -191,13 +191,10 @@ impl Sender {
 
     /// Sleeps for a while, or until connections can take more, or the end is asked for; writes what waits.
     fn serve_connections(&mut self, timeout: Span, start: &Start) {
-        let before = clock::monotonic();
         let mut poll = Poll::new(&[self.stop.descriptor(), self.readiness.descriptor()]);
         // Where waiting fails there is nothing to write either; the loop goes on by the clock.
         let woken = poll.wait(Some(timeout)).unwrap_or(0) > 0 && poll.is_ready(1);
         drop(poll);
-        let now = clock::monotonic();
-        self.guard.on_sleep(now - before);
         if !woken {
             return;
         }

@@ -1,0 +1,283 @@
+"""How exact and how fast the emulator is, beside the kernel's own token bucket, observed from outside.
+
+Two hosts on cables to a middle, where either `trustbed-agent emulate` moves packets or the kernel routes them through tbf, in turns. When packets
+come to the middle and when they reach the other host is captured on both interfaces with the kernel's timestamps; each datagram carries its
+number. The ideal is computed from the capture at the entrance, so nothing that the agent says of itself is used.
+
+Bias: captures, senders and the agent share the cores, so on two of them the error is over-, never under-estimated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.blast import NUMBER_BYTES
+from bench.namespaces import Host, NoNamespaces, address, mac, star
+from bench.process import ROOT, ProgramFailed
+from bench.speed import Target
+
+AGENT = ROOT / "target" / "x86_64-unknown-linux-gnu" / "release" / "trustbed-agent"
+HEADERS = 14 + 20 + 8
+"""Bytes of a datagram's frame in front of its content."""
+FRAME = 1514
+RATE = 20_000_000
+OFFERED = 40_000_000
+QUEUE_PACKETS = 50
+DELAY_NS = 10_000_000
+CROWD = 1000
+CROWD_RATE = 20_000
+_SETTLE_SECONDS = 0.3
+_FLUSH_SECONDS = 1.3
+"""tcpdump has the kernel hand over what it captured after a second at the latest."""
+Stamps = dict[int, int]
+"""Number of a datagram → nanoseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """How far something is from what it should be, in µs; early is negative.
+
+    Attributes:
+        p50: Half of the packets are at most so late.
+        p99: The absolute error that 99 % stay below.
+        worst: The largest absolute error.
+        earliest: The smallest error, sign kept.
+    """
+
+    p50: float
+    p99: float
+    worst: float
+    earliest: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bottleneck:
+    """A 20 Mbit/s link under 40 Mbit/s.
+
+    Attributes:
+        departure: Error of each departure against the ideal link.
+        gap: Error of each gap between departures.
+        rate_error: Relative error of the rate over the run.
+        packets: How many were observed.
+    """
+
+    departure: Spread
+    gap: Spread
+    rate_error: float
+    packets: int
+
+
+@contextlib.contextmanager
+def box(addresses: int = 1) -> Iterator[tuple[Host, Host, Host]]:
+    """The middle, the near and the far host."""
+    for name in ("tcpdump", "iperf3", "tc"):
+        if shutil.which(name) is None:
+            raise ProgramFailed(f"no {name}")
+    if not AGENT.exists():
+        raise ProgramFailed(f"no {AGENT}")
+    try:
+        with star(["near", "far"], addresses) as (middle, (near, far)):
+            yield middle, near, far
+    except NoNamespaces as error:
+        raise ProgramFailed(str(error)) from error
+
+
+@contextlib.contextmanager
+def emulator(middle: Host, topology: dict[str, Any], *, priority: str = "fifo", ledger: str | None = None) -> Iterator[dict[str, Any]]:
+    """Moves packets in the middle; what the agent reports is there afterwards."""
+    ports = [{"host": name, "interface": name, "mac": mac(number)} for number, name in enumerate(("near", "far"), 1)]
+    configuration: dict[str, Any] = {"topology": topology, "ports": ports, "priority": priority}
+    if ledger is not None:
+        configuration["ledger"] = {"path": ledger}
+    child = subprocess.Popen(middle.enter([str(AGENT), "emulate"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    report: dict[str, Any] = {}
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        for line, event in ((json.dumps(configuration), "ready"), ('{"do":"start"}', "started")):
+            child.stdin.write(line + "\n")
+            child.stdin.flush()
+            said = json.loads(child.stdout.readline())
+            if said["event"] != event:
+                raise ProgramFailed(f"trustbed-agent emulate: {said}")
+            report |= said
+        yield report
+    finally:
+        child.stdin.close()
+        for line in child.stdout:
+            report |= json.loads(line)
+        child.stdout.close()
+        child.wait()
+
+
+@contextlib.contextmanager
+def token_bucket(middle: Host) -> Iterator[None]:
+    """The kernel routes, with tbf on the way to the far host."""
+    middle.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
+    for number, name in enumerate(("near", "far"), 1):
+        middle.ip(f"route replace 10.{number}.0.0/16 dev {name}")
+        middle.ip(f"neighbour replace {address(number, 0)} lladdr {mac(number)} dev {name} nud permanent")
+    words = f"qdisc replace dev far root tbf rate {RATE} burst {FRAME + 14} limit {QUEUE_PACKETS * FRAME}"
+    middle.run("tc", *words.split())
+    try:
+        yield
+    finally:
+        middle.run("tc", "qdisc", "delete", "dev", "far", "root")
+        middle.run("sh", "-c", "echo 0 > /proc/sys/net/ipv4/ip_forward")
+
+
+@contextlib.contextmanager
+def captured(middle: Host, far: Host) -> Iterator[tuple[Stamps, Stamps]]:
+    """When each datagram came to the middle, and when it reached the far host."""
+    entered: Stamps = {}
+    left: Stamps = {}
+    with tempfile.TemporaryDirectory() as folder:
+        places = ((middle, "near", Path(folder) / "entered", entered), (far, "eth0", Path(folder) / "left", left))
+        lookers = [_look(host, interface, file) for host, interface, file, _ in places]
+        try:
+            time.sleep(_SETTLE_SECONDS)
+            yield entered, left
+            time.sleep(_FLUSH_SECONDS)
+        finally:
+            for looker in lookers:
+                looker.send_signal(signal.SIGINT)
+                looker.communicate(timeout=30)
+        for _, _, file, stamps in places:
+            stamps |= _read(file)
+
+
+def _look(host: Host, interface: str, file: Path) -> subprocess.Popen[str]:
+    options = ("--time-stamp-precision=nano", "-B", "32768", "-s", "64", "-Q", "in", "-Z", "root", "-w", str(file))
+    looker = host.start("tcpdump", "-i", interface, *options, "udp", "and", "dst", "port", "9")
+    assert looker.stderr is not None
+    if "listening on" not in (said := looker.stderr.readline()):
+        raise ProgramFailed(f"tcpdump: {said.strip()}")
+    return looker
+
+
+def _read(file: Path) -> Stamps:
+    """The datagrams of a pcap file with nanoseconds, by the number that they carry."""
+    found: Stamps = {}
+    content = file.read_bytes()
+    at = 24
+    while at + 16 <= len(content):
+        seconds, nanoseconds, kept, _ = struct.unpack_from("<IIII", content, at)
+        number = content[at + 16 + HEADERS : at + 16 + HEADERS + NUMBER_BYTES]
+        found[int.from_bytes(number, "big")] = seconds * 1_000_000_000 + nanoseconds
+        at += 16 + kept
+    return found
+
+
+def blast(near: Host, rate: float, frame: int, seconds: float, *, sources: Sequence[str] = ()) -> None:
+    """Sends datagrams from the near host to the far one."""
+    words = (address(2, 0), str(rate), str(frame - HEADERS), str(seconds), *sources)
+    near.run("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "bench.blast", *words)
+
+
+def spread(errors: Sequence[float]) -> Spread:
+    """The spread of errors in nanoseconds."""
+    if not errors:
+        raise ProgramFailed("no packet came through")
+    size = sorted(abs(error) for error in errors)
+    p99 = size[min(int(len(size) * 0.99), len(size) - 1)]
+    return Spread(p50=statistics.median(errors) / 1e3, p99=p99 / 1e3, worst=size[-1] / 1e3, earliest=min(errors) / 1e3)
+
+
+def bottleneck_error(entered: Stamps, left: Stamps) -> Bottleneck:
+    """Departures against a link that is exact: each packet leaves when it has come and the one in front of it has left, and its bits are sent."""
+    numbers = sorted(left)
+    # Whole numbers: nanoseconds since 1970 have no room for their units in a float.
+    gap = FRAME * 8 * 1_000_000_000 // RATE
+    ideal, errors, gaps = 0, [], []
+    for before, number in zip([None, *numbers], numbers, strict=False):
+        ideal = max(ideal, entered[number]) + gap
+        errors.append(left[number] - ideal)
+        if before is not None:
+            gaps.append(left[number] - left[before] - gap)
+    lasted = left[numbers[-1]] - left[numbers[0]]
+    return Bottleneck(
+        departure=spread(errors), gap=spread(gaps), rate_error=(len(numbers) - 1) * gap / lasted - 1, packets=len(numbers)
+    )
+
+
+def measure_bottleneck(middle: Host, near: Host, far: Host, seconds: float, *, priority: str | None) -> Bottleneck:
+    """One run through the emulator at a priority, or through tbf."""
+    link = {"rate_bits_per_second": RATE, "queue": {"kind": "drop_tail", "limit_packets": QUEUE_PACKETS}}
+    mover = token_bucket(middle) if priority is None else emulator(middle, chain(link), priority=priority)
+    with mover, captured(middle, far) as (entered, left):
+        blast(near, OFFERED / 8 / FRAME, FRAME, seconds)
+    return bottleneck_error(entered, left)
+
+
+def measure_delay(middle: Host, near: Host, far: Host, seconds: float, *, priority: str) -> Spread:
+    """The error of a delay of 10 ms, 1000 packets a second."""
+    with emulator(middle, chain({"delay_ns": DELAY_NS}), priority=priority), captured(middle, far) as (entered, left):
+        blast(near, 1000, 500, seconds)
+    return spread([left[number] - entered[number] - DELAY_NS for number in left])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forwarded:
+    """What one direction carried.
+
+    Attributes:
+        packets_per_second: What the far host received.
+        offered: What was sent to the emulator, per second.
+        reported: What the agent says of it.
+    """
+
+    packets_per_second: float
+    offered: float
+    reported: dict[str, Any]
+
+
+def measure_forwarding(middle: Host, near: Host, far: Host, seconds: float) -> Forwarded:
+    """The smallest frames from one core, as fast as it can, through a link that has no limits."""
+    with emulator(middle, chain({})) as report:
+        before, begun = _received(far), time.perf_counter()
+        flooding = ("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "bench.sender", "eth0", str(seconds))
+        sent, lasted = near.run(*flooding, address(1, 0), address(2, 0)).stdout.split()
+        received, took = _received(far) - before, time.perf_counter() - begun
+    return Forwarded(packets_per_second=received / took, offered=int(sent) / float(lasted), reported=report)
+
+
+def _received(host: Host) -> int:
+    said = json.loads(host.run("ip", "-json", "-statistics", "link", "show", "dev", "eth0").stdout)
+    packets: int = said[0]["stats64"]["rx"]["packets"]
+    return packets
+
+
+def measure_tcp(middle: Host, near: Host, far: Host, seconds: float) -> tuple[float, dict[str, Any]]:
+    """Bits per second of one TCP connection, frames of 1514 bytes, through a link that has no limits; and what the agent says."""
+    with emulator(middle, chain({})) as report:
+        server = far.start("iperf3", "--server", "--one-off", "--forceflush")
+        assert server.stdout is not None
+        while "listening" not in server.stdout.readline():
+            if server.poll() is not None:
+                raise ProgramFailed("iperf3 --server did not start")
+        said = near.run("iperf3", "--client", address(2, 0), "--time", str(seconds), "--congestion", "cubic", "--json", check=False)
+        server.communicate(timeout=30)
+    found = json.loads(said.stdout)
+    if "error" in found:
+        raise ProgramFailed(f"iperf3: {found['error']}")
+    return found["end"]["sum_received"]["bits_per_second"], report
+
+
+def chain(link: dict[str, Any], back: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Two hosts and one link."""
+    ends = [{"name": name, "addresses": [address(number, 0)]} for number, name in enumerate(("near", "far"), 1)]
+    return {"chain": {"ends": ends, "up": [link], "down": [{} if back is None else back]}}
