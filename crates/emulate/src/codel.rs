@@ -1,6 +1,7 @@
 //! Controlled delay (RFC 8289): drops at the head of the queue when packets have waited longer than the target for an interval.
 //!
-//! The decisions of §5 of the RFC, made at the moment at which the link takes the next packet. It drops; it does not mark.
+//! The decisions of §5 of the RFC, made at the moment at which the link takes the next packet. It drops; it does not mark. Linux counts
+//! every drop, the RFC only those after which the next one is scheduled: behind a pause Linux begins again a little faster.
 
 use trustbed_units::{Ns, Span};
 
@@ -46,9 +47,9 @@ impl Codel {
             self.dropping = may_drop;
             while self.dropping && now >= self.drop_next {
                 packet.into_iter().for_each(&mut *dropped);
-                self.count += 1;
                 (packet, may_drop) = self.next(now, line);
                 if may_drop {
+                    self.count += 1;
                     self.drop_next = self.behind(self.drop_next);
                 } else {
                     self.dropping = false;
