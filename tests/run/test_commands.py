@@ -36,17 +36,20 @@ def scenario(tmp_path: Path) -> Callable[[str], Scenario]:
     ("keys", "wanted"),
     [
         ('kind = "command"\ncommand = "ping -c 3 {server}"', "ping -c 3 10.77.0.2"),
-        ('kind = "ab"\nobject = "1MB"', "ab -q -c 1 -t 30 -n 1000000 http://10.77.0.2:8000/1000000"),
-        ('kind = "ab"\nobject = "4KB"\nrequests = 100\nreuse = true\nconnections = 2', "ab -q -k -c 2 -n 100 http://10.77.0.2:8000/4000"),
-        ('kind = "wrk"\nobject = "4KB"\narguments = "-t 2"', "wrk -t 1 -c 1 -d 30s -t 2 http://10.77.0.2:8000/4000"),
+        ('kind = "ab"\nobject = "1MB"', "ab -q -c 1 -t 30 -n 1000000 http://10.77.0.2:8000/bytes/1000000"),
+        (
+            'kind = "ab"\nobject = "4KB"\nrequests = 100\nreuse = true\nconnections = 2',
+            "ab -q -k -c 2 -n 100 http://10.77.0.2:8000/bytes/4000",
+        ),
+        ('kind = "wrk"\nobject = "4KB"\narguments = "-t 2"', "wrk -t 1 -c 1 -d 30s -t 2 http://10.77.0.2:8000/bytes/4000"),
         (
             'kind = "httperf"\nobject = "1MB"\nrequests = 50',
-            "httperf --hog --server 10.77.0.2 --port 8000 --uri /1000000 --num-conns 50",
+            "httperf --hog --server 10.77.0.2 --port 8000 --uri /bytes/1000000 --num-conns 50",
         ),
-        ('kind = "curl"\nobject = "1MB"\ntime_limit = "40s"', "curl -o /dev/null --max-time 40 http://10.77.0.2:8000/1000000"),
+        ('kind = "curl"\nobject = "1MB"\ntime_limit = "40s"', "curl -o /dev/null --max-time 40 http://10.77.0.2:8000/bytes/1000000"),
         (
             'kind = "curl"\nobject = "1MB"\nrequests = 5\ntime_limit = "40s"',
-            "curl -o /dev/null --max-time 40 http://10.77.0.2:8000/1000000?[1-5]",
+            "curl -o /dev/null --max-time 40 http://10.77.0.2:8000/bytes/1000000?[1-5]",
         ),
         ('kind = "iperf3"', "iperf3 -c 10.77.0.2 -p 5201 -t 30 -P 1 -C cubic"),
         (

@@ -29,7 +29,7 @@ def filled(word: str, scenario: Scenario) -> str:
 
 def path_of(workload: Workload) -> str:
     """What is fetched: the path of a service, or an object of the built-in server, which has one of every size."""
-    return workload.path or f"/{workload.object_bytes}"
+    return workload.path or f"/bytes/{workload.object_bytes}"
 
 
 def command_of(workload: Workload, scenario: Scenario) -> tuple[str, ...]:
