@@ -1,8 +1,8 @@
 //! How long a packet travels behind its transmission: always the same, varying around a mean, or as recorded.
 //!
-//! A delay that would be negative is 0, which makes the mean larger than described where the jitter is of the size of the delay. Where order is
-//! kept, a packet waits for those before it, and the delays are no longer those of the distribution: larger in the mean, and alike
-//! for packets that follow one another closely. netem, which the distributions are named after, does not keep order.
+//! A delay that would be negative is 0, which makes the mean larger than described where the jitter is of the size of the delay. Where
+//! order is kept, a packet waits for those before it, and the delays are no longer those of the distribution: larger in the mean, and
+//! alike for packets that follow one another closely. netem, which the distributions are named after, does not keep order.
 
 use rand_chacha::ChaCha8Rng;
 use trustbed_units::{Ns, Span};

@@ -25,7 +25,8 @@ pub struct Description {
     /// Two hosts and the pipes between them, one after another; nothing else may be given beside it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chain: Option<ChainDescription>,
-    /// How much may be inside the whole network at once, each packet counted with [`crate::OVERHEAD`]; [`crate::LIMIT_INSIDE`] if not given.
+    /// How much may be inside the whole network at once, each packet counted with [`crate::OVERHEAD`]; if not given,
+    /// [`crate::LIMIT_INSIDE`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_bytes_inside: Option<u64>,
 }

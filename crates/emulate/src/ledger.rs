@@ -1,8 +1,8 @@
 //! The ledger: for every packet at every pipe what was asked, what it found, and what became of it.
 //!
 //! A record is written once, when nothing can change any more: at a drop, when a pipe hands a packet on to the next one, and behind the
-//! last pipe when the edge tells when it really sent it. So records are not in order of arrival. What a pipe asked for is exact; when it was done is as good as the
-//! clock of whoever says so.
+//! last pipe when the edge tells when it really sent it. So records are not in order of arrival. What a pipe asked for is exact; when it
+//! was done is as good as the clock of whoever says so.
 
 use serde::{Deserialize, Serialize};
 use trustbed_units::Ns;

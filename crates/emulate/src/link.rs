@@ -1,7 +1,7 @@
 //! A link: queue → rate → wire, in virtual time.
 //!
-//! A packet is offered when it comes ([`Link::offer`]) and taken when it comes out ([`Link::poll`]), at moments that the link computes; nobody
-//! has to call at these very moments, only not before. A queue that decides as packets come (drop-tail, RED) knows the departure at
+//! A packet is offered when it comes ([`Link::offer`]) and taken when it comes out ([`Link::poll`]), at moments that the link computes;
+//! nobody has to call at these very moments, only not before. A queue that decides as packets come (drop-tail, RED) knows the departure at
 //! once; `CoDel` decides when the link becomes free, which is done when time gets there, before the next packet is looked at.
 //! So what a packet suffers depends on what came before it and never on when the calls were made.
 //!

@@ -1,8 +1,8 @@
 //! Packets on their way through a topology, in virtual time.
 //!
-//! A packet comes to its next pipe at the moment at which the pipe before it asked it to come out, not when somebody looked: being late is no
-//! reason to be later at the next pipe. Only behind the last pipe is it handed over, to be sent at its moment, and what is then late is
-//! lateness.
+//! A packet comes to its next pipe at the moment at which the pipe before it asked it to come out, not when somebody looked: being late
+//! is no reason to be later at the next pipe. Only behind the last pipe is it handed over, to be sent at its moment, and what is then
+//! late is lateness.
 //!
 //! Memory is bounded: what is inside counts with its length and [`OVERHEAD`], and what does not fit is refused and counted. Copies that
 //! pipes make count when they come out of the pipe that made them.
@@ -25,9 +25,9 @@ pub const OVERHEAD: u64 = 128;
 
 /// A running network; `P` is whatever packets carry, `L` takes the records.
 ///
-/// Call [`offer`](Self::offer) for every packet as it comes, in order of time as well as possible; call [`take_due`](Self::take_due) until it
-/// gives nothing, at the latest when [`next_due`](Self::next_due) says; tell [`done`](Self::done) or [`unsent`](Self::unsent) for each.
-/// At the end [`close`](Self::close), then [`summary`](Self::summary). A packet that is dropped is dropped with what it carries.
+/// Call [`offer`](Self::offer) for every packet as it comes, in order of time as well as possible; call [`take_due`](Self::take_due)
+/// until it gives nothing, at the latest when [`next_due`](Self::next_due) says; tell [`done`](Self::done) or
+/// [`unsent`](Self::unsent) for each. At the end [`close`](Self::close), then [`summary`](Self::summary). A packet that is dropped is dropped with what it carries.
 ///
 /// ```
 /// use trustbed_emulate::{Description, Network, Offered, Topology};
@@ -227,7 +227,8 @@ impl<P: Clone, L: Ledger> Network<P, L> {
         Ok(number)
     }
 
-    /// When to call [`take_due`](Self::take_due) next; nothing while nothing is inside. May be the moment of a step inside, after which nothing is due yet.
+    /// When to call [`take_due`](Self::take_due) next; nothing while nothing is inside. May be the moment of a step inside, after which
+    /// nothing is due yet.
     pub fn next_due(&self) -> Option<Ns> {
         let ready = self.ready.front().map(|departure| departure.due);
         let agenda = self.agenda.peek().map(|Reverse((moment, _))| *moment);

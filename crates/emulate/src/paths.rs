@@ -44,7 +44,8 @@ struct Reached {
 }
 
 impl Paths {
-    /// Paths between `ends`, which are points of the graph; points from `routers` on pass packets on. The error is a pair of ends without a path.
+    /// Paths between `ends`, which are points of the graph; points from `routers` on pass packets on. The error is a pair of ends
+    /// without a path.
     pub(crate) fn new(points: usize, routers: usize, edges: &[Edge], ends: &[usize]) -> Result<Self, (usize, usize)> {
         let mut paths = Self { ends: ends.len(), stretches: Vec::with_capacity(ends.len() * ends.len()), steps: Vec::new() };
         for (row, &from) in ends.iter().enumerate() {

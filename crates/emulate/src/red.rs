@@ -1,8 +1,8 @@
 //! Random early detection (Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM Transactions on
 //! Networking 1(4), 1993), in packets, with the gentle variant (Floyd, "Recommendation on using the gentle variant of RED", 2000).
 //!
-//! Drops; it does not mark. The average moves with arriving packets only, and while the queue is empty as if typical packets had arrived all the
-//! time: with other lengths than the described mean it falls too fast or too slowly. The packet being sent counts in the queue.
+//! Drops; it does not mark. The average moves with arriving packets only, and while the queue is empty as if typical packets had arrived
+//! all the time: with other lengths than the described mean it falls too fast or too slowly. The packet being sent counts in the queue.
 
 use rand_chacha::ChaCha8Rng;
 use trustbed_units::Ns;

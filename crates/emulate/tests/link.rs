@@ -189,3 +189,25 @@ fn a_part_that_is_added_does_not_move_the_others() {
     }
     assert!(held > 100);
 }
+
+#[test]
+fn red_keeps_the_queue_short_where_drop_tail_fills_it() {
+    // 1.25 times the rate for 20 seconds: one in five must go.
+    let offered = |queue: &str| {
+        let text = format!(r#"{{"rate_bits_per_second": 8000000, "queue": {{{queue}, "limit_packets": 100}}}}"#);
+        by_number(&run(&link(&text), 1, 25_000, 800_000))
+    };
+    let count = |passages: &[trustbed_emulate::Passage], fate| passages.iter().filter(|passage| passage.fate == fate).count();
+    let tail = offered(r#""kind": "drop_tail""#);
+    let gentle = offered(r#""kind": "red", "minimum_packets": 10, "maximum_packets": 30, "maximum_probability": 0.1"#);
+    let harsh = offered(r#""kind": "red", "minimum_packets": 10, "maximum_packets": 30, "maximum_probability": 0.5, "gentle": false"#);
+    assert_eq!((count(&tail, Fate::RedDrop), count(&gentle, Fate::QueueFull), count(&harsh, Fate::QueueFull)), (0, 0, 0));
+    for (passages, fate) in [(&tail, Fate::QueueFull), (&gentle, Fate::RedDrop), (&harsh, Fate::RedDrop)] {
+        assert!(count(passages, fate).abs_diff(5000) < 200, "{}", count(passages, fate));
+    }
+    // Gaps are even in 1…1/p − 1, so one in five is dropped at p = 0.11: in the end the average settles near 30.4 where 0.1 belongs to 30,
+    // and near 14.4 where 0.5 does.
+    let found =
+        [&tail, &gentle, &harsh].map(|passages| passages[15_000..].iter().map(|passage| passage.found_packets).sum::<u32>() / 10_000);
+    assert!(found[0] > 95 && (28..33).contains(&found[1]) && (12..17).contains(&found[2]), "{found:?}");
+}

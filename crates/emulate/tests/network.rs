@@ -1,6 +1,7 @@
 //! Packets through whole networks: virtual time from pipe to pipe, order, conservation, lateness, records.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+#![allow(clippy::needless_pass_by_value, reason = "values of JSON, written where they are used")]
 
 use std::net::IpAddr;
 
