@@ -34,6 +34,8 @@ pub(super) enum Fault {
 }
 
 impl Fault {
+    /// All of them, in the order of their codes.
+    #[cfg(test)]
     pub(super) const ALL: [Self; 9] = [
         Self::Refused,
         Self::Unreachable,

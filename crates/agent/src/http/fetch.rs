@@ -200,7 +200,7 @@ fn fetch_all(talk: &Talk, clients: &Arc<Clients>, start: Start) -> Result<(), Fa
     });
     clients.stop.ask();
     clients.open.end();
-    let joined = threads.into_iter().map(|thread| attend::join("fetch", thread)).collect();
+    let joined = threads.into_iter().try_for_each(|thread| attend::join("fetch", thread));
     outcome.and(joined)
 }
 

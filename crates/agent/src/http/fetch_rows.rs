@@ -168,6 +168,7 @@ struct Quantiles {
     most: Option<i64>,
 }
 
+#[expect(clippy::struct_field_names, reason = "outside, names carry what they are of and their unit")]
 #[derive(Debug, Serialize)]
 struct QuantilesReport {
     least_ns: Option<i64>,

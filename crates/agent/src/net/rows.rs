@@ -39,7 +39,7 @@ pub(crate) struct RowsWritten {
 pub(crate) struct Rows {
     path: PathBuf,
     file: BufWriter<File>,
-    rows: u64,
+    written: u64,
     left_out: u64,
     error: Option<String>,
 }
@@ -70,7 +70,7 @@ impl Rows {
         let mut line = serde_json::to_vec(&header).map_err(|error| failed(error.into()))?;
         line.push(b'\n');
         file.write_all(&line).and_then(|()| file.flush()).map_err(failed)?;
-        Ok(Self { path: path.to_owned(), file, rows: 0, left_out: 0, error: None })
+        Ok(Self { path: path.to_owned(), file, written: 0, left_out: 0, error: None })
     }
 
     /// Appends a row; its length is that of the columns.
@@ -86,7 +86,7 @@ impl Rows {
                 return;
             }
         }
-        self.rows += 1;
+        self.written += 1;
     }
 
     /// Ends the file.
@@ -96,6 +96,6 @@ impl Rows {
         }
         let (file, _) = self.file.into_parts();
         drop(file);
-        RowsWritten { path: self.path, rows: self.rows, rows_left_out: self.left_out, error: self.error }
+        RowsWritten { path: self.path, rows: self.written, rows_left_out: self.left_out, error: self.error }
     }
 }

@@ -25,17 +25,21 @@ pub(super) struct Channel {
 /// The socket itself.
 pub(super) enum Connected {
     Datagrams(UdpSocket),
-    Stream {
-        stream: TcpStream,
-        backlog: Backlog,
-        /// A part of the first write that waits was taken: what follows is its rest, and needs no stamp.
-        begun: bool,
-        /// What ended the connection.
-        broken: Option<String>,
-    },
+    Stream(Box<Connection>),
+}
+
+/// A connection, and what waits for it.
+pub(super) struct Connection {
+    pub(super) stream: TcpStream,
+    pub(super) backlog: Backlog,
+    /// A part of the first write that waits was taken: what follows is its rest, and needs no stamp.
+    begun: bool,
+    /// What ended the connection.
+    pub(super) broken: Option<String>,
 }
 
 /// What became of the packets.
+#[expect(clippy::struct_field_names, reason = "outside, names carry what they are of and their unit")]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub(super) struct Sent {
     /// Datagrams that the socket took; writes that the connection took as a whole.
@@ -71,7 +75,8 @@ impl Channel {
     pub(super) fn stream(stream: TcpStream, source: u16, nonce: u16) -> Result<Self, Failure> {
         let set = stream.set_nonblocking(true);
         set.map_err(|error| Failure::running(format!("the connection cannot be set up: {error}"), "see the message of the kernel"))?;
-        Ok(Self::new(Connected::Stream { stream, backlog: Backlog::default(), begun: false, broken: None }, source, nonce))
+        let stream = Connection { stream, backlog: Backlog::default(), begun: false, broken: None };
+        Ok(Self::new(Connected::Stream(Box::new(stream)), source, nonce))
     }
 
     fn new(socket: Connected, source: u16, nonce: u16) -> Self {
@@ -82,14 +87,14 @@ impl Channel {
     pub(super) fn transport(&self) -> Transport {
         match self.socket {
             Connected::Datagrams(_) => Transport::Udp,
-            Connected::Stream { .. } => Transport::Tcp,
+            Connected::Stream(_) => Transport::Tcp,
         }
     }
 
     pub(super) fn local_address(&self) -> Option<SocketAddr> {
         match &self.socket {
             Connected::Datagrams(socket) => socket.local_addr().ok(),
-            Connected::Stream { stream, .. } => stream.local_addr().ok(),
+            Connected::Stream(connection) => connection.stream.local_addr().ok(),
         }
     }
 
@@ -109,15 +114,15 @@ impl Channel {
                 stamp.sequence = stamp.sequence.wrapping_add(u32::from(fate == Fate::Sent));
                 fate
             }
-            Connected::Stream { broken: Some(_), .. } => {
-                sent.after_end_packets += 1;
-                Fate::Dropped
-            }
-            Connected::Stream { backlog, .. } => {
-                if !backlog.on_due(departure) {
+            Connected::Stream(connection) => {
+                if connection.broken.is_some() {
+                    sent.after_end_packets += 1;
                     return Fate::Dropped;
                 }
-                if backlog.counts().waiting_bytes > u64::from(departure.payload) {
+                if !connection.backlog.on_due(departure) {
+                    return Fate::Dropped;
+                }
+                if connection.backlog.counts().waiting_bytes > u64::from(departure.payload) {
                     return Fate::Waits;
                 }
                 self.write(now, elapsed);
@@ -129,14 +134,15 @@ impl Channel {
     /// Whether the connection has still to take something.
     pub(super) fn is_waiting(&self) -> bool {
         match &self.socket {
-            Connected::Stream { backlog, broken: None, .. } => backlog.next_write().is_some(),
-            _ => false,
+            Connected::Stream(connection) => connection.broken.is_none() && connection.backlog.next_write().is_some(),
+            Connected::Datagrams(_) => false,
         }
     }
 
     /// Writes what waits, a packet at a time, until the connection takes no more.
     pub(super) fn write(&mut self, now: Ns, elapsed: Span) {
-        let Self { socket: Connected::Stream { stream, backlog, begun, broken }, stamp, payload, sent } = self else { return };
+        let Self { socket: Connected::Stream(connection), stamp, payload, sent } = self else { return };
+        let Connection { stream, backlog, begun, broken } = &mut **connection;
         while let Some(left) = backlog.next_write() {
             stamp.sent = Some(now);
             let bytes = prepare(payload, *stamp, left);

@@ -7,6 +7,7 @@ use trustbed_capture::{Input, OpenError, Reader};
 use trustbed_traffic::{Description, Recording};
 use trustbed_wire::{Contents, DecodeOptions, Filter};
 
+use crate::filter;
 use crate::talk::{Failure, Stop};
 
 /// Frames between two looks whether the end was asked for.
@@ -26,16 +27,11 @@ impl Recordings {
         if let Some((.., recording)) = self.0.iter().find(same) {
             return Ok(Some(Arc::clone(recording)));
         }
-        let filter = playback.filter.as_deref().map(parse).transpose()?;
+        let filter = playback.filter.as_deref().map(filter::parse).transpose()?;
         let recording = Arc::new(read(&playback.capture, filter.as_ref(), stop)?);
         self.0.push((playback.capture.clone(), playback.filter.clone(), Arc::clone(&recording)));
         Ok(Some(recording))
     }
-}
-
-/// Reads a filter expression.
-pub(crate) fn parse(text: &str) -> Result<Filter, Failure> {
-    text.parse().map_err(|error| Failure::configuration(format!("filter: {error}"), "the language is that of tcpdump: `src net 10.0.0.0/8 and udp`"))
 }
 
 fn read(capture: &str, filter: Option<&Filter>, stop: Stop) -> Result<Recording, Failure> {

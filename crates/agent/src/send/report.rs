@@ -6,7 +6,7 @@ use serde::Serialize;
 use trustbed_traffic::{BacklogCounts, Departure, Lateness, LatenessSummary, Release, Transport};
 use trustbed_units::Span;
 
-use super::channel::{Connected, Sent};
+use super::channel::{Connected, Connection, Sent};
 use super::source::Source;
 use crate::net::attend::Start;
 use crate::net::rows::RowsWritten;
@@ -117,7 +117,8 @@ impl SourceReport {
 
 impl ConnectionReport {
     fn of(socket: &Connected) -> Option<Self> {
-        let Connected::Stream { stream, backlog, broken, .. } = socket else { return None };
+        let Connected::Stream(connection) = socket else { return None };
+        let Connection { stream, backlog, broken, .. } = &**connection;
         Some(Self {
             backlog: backlog.counts(),
             taken: backlog.delays().summary(),

@@ -151,15 +151,14 @@ impl Sender {
                 continue;
             }
             busy = true;
-            match schedule.next() {
-                Some(departure) => self.depart(source, departure, now, start),
-                None => {
-                    place -= 1;
-                    let (_, ended) = unpaced.swap_remove(place);
-                    if let Some(source) = self.sources.get_mut(source) {
-                        source.schedule = Some(ended);
-                    }
-                }
+            if let Some(departure) = schedule.next() {
+                self.depart(source, departure, now, start);
+                continue;
+            }
+            place -= 1;
+            let (_, ended) = unpaced.swap_remove(place);
+            if let Some(source) = self.sources.get_mut(source) {
+                source.schedule = Some(ended);
             }
         }
         busy
@@ -184,8 +183,8 @@ impl Sender {
     /// From now on the connection is written to when it can take more.
     fn await_connection(&mut self, place: usize) {
         let (Some(source), Some(waiting)) = (self.sources.get(place), self.waiting.get_mut(place)) else { return };
-        if let (false, Connected::Stream { stream, .. }) = (*waiting, &source.channel.socket) {
-            *waiting = self.readiness.add(stream, place as u64, Interest::Write).is_ok();
+        if let (false, Connected::Stream(connection)) = (*waiting, &source.channel.socket) {
+            *waiting = self.readiness.add(&connection.stream, place as u64, Interest::Write).is_ok();
         }
     }
 
@@ -204,9 +203,9 @@ impl Sender {
             let now = clock::monotonic();
             source.channel.write(start.offset.to_realtime(now), now - start.monotonic);
             if !source.channel.is_waiting() {
-                if let Connected::Stream { stream, .. } = &source.channel.socket {
+                if let Connected::Stream(connection) = &source.channel.socket {
                     // A descriptor that cannot be removed would be ready for ever; nothing waits for it, so it only costs time.
-                    let _ = self.readiness.remove(stream);
+                    let _ = self.readiness.remove(&connection.stream);
                 }
                 *waiting = false;
             }

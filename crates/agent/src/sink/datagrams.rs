@@ -15,7 +15,6 @@ use crate::net::attend::Start;
 use crate::net::seconds::Seconds;
 use crate::net::socket;
 use crate::net::stamp::Stamp;
-use crate::talk::Failure;
 
 /// Datagrams that are taken from one socket before another has its turn.
 const TURN: usize = 256;
@@ -97,11 +96,11 @@ impl Datagrams {
     }
 
     pub(super) fn listening(&self) -> impl Iterator<Item = Listening> {
-        self.sockets.iter().map(|receiving| receiving.listening())
+        self.sockets.iter().map(Receiving::listening)
     }
 
     /// Takes what waits in a socket, as much as is its turn.
-    pub(super) fn take(&mut self, number: usize, start: &Start) -> Result<(), Failure> {
+    pub(super) fn take(&mut self, number: usize, start: &Start) {
         for _ in 0..TURN {
             let Some(receiving) = self.sockets.get_mut(number) else { break };
             match receiving.socket.recv_from(&mut self.buffer) {
@@ -116,7 +115,6 @@ impl Datagrams {
                 }
             }
         }
-        Ok(())
     }
 
     fn count(&mut self, socket: usize, peer: SocketAddr, length: usize, start: &Start) {

@@ -187,7 +187,7 @@ impl Sink {
                 continue;
             }
             match place(one.number).checked_sub(self.datagrams.sockets()) {
-                None => self.datagrams.take(place(one.number), start)?,
+                None => self.datagrams.take(place(one.number), start),
                 Some(listener) => self.streams.accept(listener, CONNECTIONS, &self.readiness).map_err(|error| broken(&error))?,
             }
         }
