@@ -7,12 +7,15 @@
 //! the clocks, the sockets and the waiting.
 
 mod bulk;
+mod capture;
 mod clock;
 mod emulate;
 mod exec;
+mod filter;
 mod http;
 mod kernel;
 mod net;
+mod sample;
 mod send;
 mod sink;
 mod talk;
@@ -35,7 +38,9 @@ const VERBS: &[(&str, Way)] = &[
     ("emulate", Way::Talks(emulate::run)),
     ("bulk", Way::Talks(bulk::run)),
     ("exec", Way::Runs(exec::run)),
+    ("capture", Way::Talks(capture::run)),
     ("fetch", Way::Talks(http::fetch)),
+    ("sample", Way::Talks(sample::run)),
     ("serve", Way::Talks(http::serve)),
     ("send", Way::Talks(send::run)),
     ("sink", Way::Talks(sink::run)),
