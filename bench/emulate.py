@@ -40,6 +40,11 @@ QUEUE_PACKETS = 50
 DELAY_NS = 10_000_000
 CROWD = 1000
 CROWD_RATE = 20_000
+"""Packets per second of all together."""
+CROWD_FRAME = 500
+CROWD_ACCESS_NS = 1_000_000
+CROWD_LINK_RATE = 200_000_000
+CROWD_DELAY_NS = 5_000_000
 _SETTLE_SECONDS = 0.3
 _FLUSH_SECONDS = 1.3
 """tcpdump has the kernel hand over what it captured after a second at the latest."""
@@ -97,13 +102,16 @@ def box(addresses: int = 1) -> Iterator[tuple[Host, Host, Host]]:
 
 
 @contextlib.contextmanager
-def emulator(middle: Host, topology: dict[str, Any], *, priority: str = "fifo", ledger: str | None = None) -> Iterator[dict[str, Any]]:
-    """Moves packets in the middle; what the agent reports is there afterwards."""
+def emulator(
+    middle: Host, topology: dict[str, Any], *, priority: str = "fifo", ledger: str | None = None, core: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """Moves packets in the middle, on one core where that is said; what the agent reports is there afterwards."""
     ports = [{"host": name, "interface": name, "mac": mac(number)} for number, name in enumerate(("near", "far"), 1)]
     configuration: dict[str, Any] = {"topology": topology, "ports": ports, "priority": priority}
     if ledger is not None:
         configuration["ledger"] = {"path": ledger}
-    child = subprocess.Popen(middle.enter([str(AGENT), "emulate"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    pinned = [] if core is None else ["taskset", "--cpu-list", str(core)]
+    child = subprocess.Popen(middle.enter([*pinned, str(AGENT), "emulate"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     report: dict[str, Any] = {}
     assert child.stdin is not None
     assert child.stdout is not None
@@ -230,6 +238,28 @@ def measure_delay(middle: Host, near: Host, far: Host, seconds: float, *, priori
     return spread([left[number] - entered[number] - DELAY_NS for number in left])
 
 
+def crowd(hosts: int) -> dict[str, Any]:
+    """Hosts with access links of their own on the left of a dumbbell, one on the right."""
+    access = {"up": {"delay_ns": CROWD_ACCESS_NS}, "down": {"delay_ns": CROWD_ACCESS_NS}}
+    left = {"name": "near", "addresses": [address(1, one) for one in range(hosts)], "access": access}
+    right = {"name": "far", "addresses": [address(2, 0)], "access": {"up": {}, "down": {}}}
+    middle = {"rate_bits_per_second": CROWD_LINK_RATE, "delay_ns": CROWD_DELAY_NS}
+    return {"dumbbell": {"left": [left], "right": [right], "up": middle, "down": middle}}
+
+
+def measure_crowd(middle: Host, near: Host, far: Host, seconds: float) -> tuple[Spread, dict[str, Any]]:
+    """The error of arrivals from a thousand emulated hosts that share a bottleneck."""
+    sources = [address(1, one) for one in range(CROWD)]
+    with emulator(middle, crowd(CROWD)) as report, captured(middle, far) as (entered, left):
+        blast(near, CROWD_RATE, CROWD_FRAME, seconds, sources=sources)
+    gap = CROWD_FRAME * 8 * 1_000_000_000 // CROWD_LINK_RATE
+    free, errors = 0, []
+    for number in sorted(left):
+        free = max(free, entered[number] + CROWD_ACCESS_NS) + gap
+        errors.append(left[number] - free - CROWD_DELAY_NS)
+    return spread(errors), report
+
+
 @dataclass(frozen=True, kw_only=True)
 class Forwarded:
     """What one direction carried.
@@ -247,7 +277,8 @@ class Forwarded:
 
 def measure_forwarding(middle: Host, near: Host, far: Host, seconds: float) -> Forwarded:
     """The smallest frames from one core, as fast as it can, through a link that has no limits."""
-    with emulator(middle, chain({})) as report:
+    # The sender takes the last core for itself.
+    with emulator(middle, chain({}), core=min(os.sched_getaffinity(0))) as report:
         before, begun = _received(far), time.perf_counter()
         flooding = ("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "bench.sender", "eth0", str(seconds))
         sent, lasted = near.run(*flooding, address(1, 0), address(2, 0)).stdout.split()

@@ -119,6 +119,12 @@ pub(crate) fn schedule_normal() -> io::Result<()> {
     schedule(libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0)
 }
 
+/// Has the calling thread preferred to all others, as far as threads without a real-time priority can be.
+pub(crate) fn prefer() -> io::Result<()> {
+    // SAFETY: no pointers are passed; 0 is the calling thread.
+    checked(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) }).map(|_| ())
+}
+
 fn schedule(policy: c_int, priority: c_int) -> io::Result<()> {
     let parameter = libc::sched_param { sched_priority: priority };
     // SAFETY: the pointer leads to a `sched_param`; 0 is the calling thread.

@@ -21,7 +21,7 @@ use super::kernel::{BATCH, Inbox, Outbox, PacketSocket};
 use super::ledger::Recorder;
 use super::port::Port;
 use super::timeline::Timeline;
-use crate::clock::{self, Granted, Guard, Priority, SPIN, Step};
+use crate::clock::{self, Granted, Guard, Oversleep, Priority, Step};
 use crate::kernel::{self, Poll};
 use crate::talk::Stop;
 
@@ -79,6 +79,7 @@ pub(super) struct Mover {
     /// When frames were last read, and whether that was soon after the time before.
     read_at: Ns,
     busy: bool,
+    oversleep: Oversleep,
 }
 
 impl Mover {
@@ -110,6 +111,7 @@ impl Mover {
             tend_at: now,
             read_at: now,
             busy: false,
+            oversleep: Oversleep::new(),
         }
     }
 
@@ -149,12 +151,15 @@ impl Mover {
             return Ok(Span::ZERO);
         }
         self.busy = false;
-        let free = self.network.next_due().map_or(LONGEST_SLEEP, |due| due - now - SPIN).min(LONGEST_SLEEP);
+        let free = self.network.next_due().map_or(LONGEST_SLEEP, |due| due - now - self.oversleep.margin()).min(LONGEST_SLEEP);
         if free <= Span::ZERO {
             return Ok(Span::ZERO);
         }
-        poll.wait(Some(free)).map_err(waiting)?;
+        let woken = poll.wait(Some(free)).map_err(waiting)? > 0;
         let slept = self.time.now() - now;
+        if !woken {
+            self.oversleep.learn(slept - free);
+        }
         self.fared.asleep += slept;
         Ok(slept)
     }
