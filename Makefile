@@ -46,7 +46,11 @@ $(READY)/develop: requirements.txt requirements-dev.txt $(READY)/run
 	tools/setup.sh python $(PYTHON) requirements-dev.txt
 	touch $@
 
-$(READY)/command: $(RUST) $(READY)/run
+$(READY)/agent: $(RUST) tools/build/backend.py $(READY)/run
+	python tools/build/backend.py
+	touch $@
+
+$(READY)/command: $(RUST) $(READY)/run $(READY)/agent
 	maturin develop --release --locked --skip-install
 	test $(BIN)/trustbed -nt pyproject.toml || $(INSTALL)
 	touch $@
@@ -106,4 +110,4 @@ lock: $(READY)/develop ## New exact versions from pyproject.toml and the Cargo.t
 	cargo update
 
 clean: ## Removes what was built (not the captures of the bench)
-	rm -rf .venv target build dist report.html
+	rm -rf .venv target build dist report.html python/trustbed/bin

@@ -1,0 +1,107 @@
+"""Addresses and routes by the thousand: many requests of rtnetlink(7) in one message, of which the kernel answers only what failed.
+
+pyroute2 asks for one thing at a time, a millisecond each. For the few requests that a testbed has one of, it is used; a host with some
+thousand addresses is written here.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+
+from trustbed.testbed.plan import Address, Route
+
+_NEWADDR, _NEWROUTE, _ERROR = 20, 24, 2
+_REQUEST, _ACK, _EXCL, _CREATE = 1, 4, 0x200, 0x400
+_IFA_ADDRESS, _IFA_LOCAL, _IFA_FLAGS = 1, 2, 8
+_NODAD, _NOPREFIXROUTE = 0x02, 0x200
+_RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PREFSRC, _RTA_METRICS, _RTAX_CC_ALGO = 1, 4, 5, 7, 8, 16
+_TABLE_MAIN, _PROTOCOL_STATIC, _SCOPE_UNIVERSE, _UNICAST, _ONLINK = 254, 4, 0, 1, 4
+_HEADER = struct.Struct("=IHHII")
+_AT_ONCE = 200
+_SECONDS = 30.0
+
+
+def add_addresses(interface: int, addresses: Sequence[Address]) -> None:
+    """Gives the interface of that index in the calling thread's namespace all the addresses, each alone on its network.
+
+    Raises:
+        OSError: The kernel refused; ``filename`` is the address.
+    """
+    _send(((_NEWADDR, _address(interface, address)) for address in addresses), [str(address) for address in addresses])
+
+
+def add_routes(interface: int, routes: Sequence[Route], congestion_control: str | None = None) -> None:
+    """Adds the routes through the interface; TCP along them uses the congestion control, if one is named.
+
+    Raises:
+        OSError: The kernel refused; ``filename`` is the network.
+    """
+    _send(((_NEWROUTE, _route(interface, route, congestion_control)) for route in routes), [str(route.to) for route in routes])
+
+
+def _address(interface: int, address: Address) -> bytes:
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    fixed = struct.pack("=BBBBI", family, address.max_prefixlen, 0, 0, interface)
+    flags = _NODAD | _NOPREFIXROUTE if address.version == 6 else 0
+    return fixed + b"".join(
+        (_attribute(_IFA_LOCAL, address.packed), _attribute(_IFA_ADDRESS, address.packed), _attribute(_IFA_FLAGS, struct.pack("=I", flags)))
+    )
+
+
+def _route(interface: int, route: Route, congestion_control: str | None) -> bytes:
+    family = socket.AF_INET if route.source.version == 4 else socket.AF_INET6
+    fixed = struct.pack("=BBBBBBBBI", family, route.to.prefixlen, 0, 0, _TABLE_MAIN, _PROTOCOL_STATIC, _SCOPE_UNIVERSE, _UNICAST, _ONLINK)
+    attributes = [
+        _attribute(_RTA_OIF, struct.pack("=I", interface)),
+        _attribute(_RTA_GATEWAY, socket.inet_pton(family, route.gateway)),
+        _attribute(_RTA_PREFSRC, route.source.packed),
+    ]
+    if route.to.prefixlen:
+        attributes.append(_attribute(_RTA_DST, route.to.network_address.packed))
+    if congestion_control is not None:
+        attributes.append(_attribute(_RTA_METRICS, _attribute(_RTAX_CC_ALGO, congestion_control.encode() + b"\0")))
+    return fixed + b"".join(attributes)
+
+
+def _attribute(kind: int, value: bytes) -> bytes:
+    length = 4 + len(value)
+    return struct.pack("=HH", length, kind) + value + bytes(-length % 4)
+
+
+def _send(requests: Iterable[tuple[int, bytes]], names: Sequence[str]) -> None:
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE) as kernel:
+        kernel.bind((0, 0))
+        kernel.settimeout(_SECONDS)
+        for last, message in _messages(requests, len(names)):
+            kernel.sendall(message)
+            _hear(kernel, last, names)
+
+
+def _messages(requests: Iterable[tuple[int, bytes]], total: int) -> Iterator[tuple[int, bytes]]:
+    """Up to so many requests at once, of which only the last is to be answered in any case."""
+    message = bytearray()
+    for number, (kind, body) in enumerate(requests):
+        is_last = number % _AT_ONCE == _AT_ONCE - 1 or number == total - 1
+        flags = _REQUEST | _CREATE | _EXCL | (_ACK if is_last else 0)
+        message += _HEADER.pack(_HEADER.size + len(body), kind, flags, number, 0) + body
+        if is_last:
+            yield number, bytes(message)
+            message.clear()
+
+
+def _hear(kernel: socket.socket, last: int, names: Sequence[str]) -> None:
+    while True:
+        answer = kernel.recv(1 << 16)
+        at = 0
+        while at + _HEADER.size <= len(answer):
+            length, kind, _, number, _ = _HEADER.unpack_from(answer, at)
+            if kind == _ERROR:
+                (code,) = struct.unpack_from("=i", answer, at + _HEADER.size)
+                if code:
+                    raise OSError(-code, os.strerror(-code), names[number])
+                if number == last:
+                    return
+            at += max(_HEADER.size, length + 3 & ~3)

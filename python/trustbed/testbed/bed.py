@@ -1,0 +1,144 @@
+"""A testbed while it stands: made when the block is entered, removed when it is left, whatever happens in between."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from trustbed.agent import Agent
+from trustbed.testbed import apply, listening, namespaces, outside, registry, rootless
+from trustbed.testbed.error import TestbedError
+from trustbed.testbed.plan import MIDDLE, Plan
+from trustbed.testbed.processes import Process, Stream
+
+
+class Testbed:
+    """Hosts on cables, with what runs on them.
+
+    ``with Testbed(plan) as bed`` makes it, and ends and removes everything at the end of the block. What a killed process has left is
+    removed first, so that nothing heaps up. An ordinary user calls :func:`trustbed.testbed.prepare` before.
+    """
+
+    __test__ = False  # no test, whatever pytest makes of the name
+
+    def __init__(self, plan: Plan, *, purpose: str = "testbed") -> None:
+        self.plan = plan
+        self._purpose = purpose
+        self._entry: registry.Entry | None = None
+        self._running: list[Agent | Process] = []
+
+    def __enter__(self) -> Self:
+        if not rootless.may_make_networks():
+            raise TestbedError("no network can be made here", "run as root, or call trustbed.testbed.prepare() first")
+        registry.clean()
+        hosts = tuple(cable.host.name for cable in self.plan.cables)
+        self._entry = registry.reserve(purpose=self._purpose, hosts=hosts, middle=MIDDLE, rootless=rootless.is_rootless())
+        try:
+            apply.make(self.plan, self._name, MIDDLE)
+            for cable in self.plan.cables:
+                if cable.host.outside:
+                    outside.connect(self.entry, self.plan, cable.host.name, self.namespace(cable.host.name))
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def entry(self) -> registry.Entry:
+        """Its file."""
+        if self._entry is None:
+            raise TestbedError("the testbed does not stand", "use it inside its `with` block")
+        return self._entry
+
+    @property
+    def id(self) -> str:
+        """Its name among others."""
+        return self.entry.record.id
+
+    def _name(self, host: str) -> str:
+        return f"tb-{self.id}-{host}"
+
+    def namespace(self, host: str) -> Path:
+        """The file of a host's namespace, or of the one in the middle."""
+        if host != MIDDLE:
+            self.plan.cable(host)
+        return namespaces.path(self._name(host))
+
+    def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The environment of what runs here: ours, with the mark by which it is found again."""
+        return {**(os.environ if more is None else more), registry.VARIABLE: self.id}
+
+    def start_agent(self, verb: str, config: Mapping[str, Any], *, where: str, **options: Any) -> Agent:  # noqa: ANN401 - as Agent.start
+        """Starts an agent on a host or in the middle, and waits until it says that it stands."""
+        name = f"{verb} on {where}"
+        started = Agent.start(verb, config, namespace=self.namespace(where), name=name, environment=self.environment(), **options)
+        self._running.append(started)
+        return started
+
+    def start(
+        self,
+        host: str,
+        command: Sequence[str],
+        *,
+        stdin: Stream = subprocess.DEVNULL,
+        stdout: Stream = None,
+        stderr: Stream = None,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        foreground: bool = False,
+    ) -> Process:
+        """Starts a command on a host: see :meth:`Process.start`."""
+        started = Process.start(
+            command,
+            namespace=self.namespace(host),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            environment=self.environment(environment),
+            folder=folder,
+            foreground=foreground,
+        )
+        self._running.append(started)
+        return started
+
+    def run(self, host: str, command: Sequence[str], *, seconds: float) -> subprocess.CompletedProcess[str]:
+        """Runs a command on a host to its end, and reads what it writes.
+
+        Raises:
+            TestbedError: It did not end within the time; it is ended then.
+        """
+        with self.start(host, command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            try:
+                out, err = process.output(seconds)
+            except subprocess.TimeoutExpired:
+                raise TestbedError(f"{command[0]} on {host} did not end within {seconds:g} s", "it was ended; give it longer") from None
+            code = process.poll()
+            assert code is not None, "its output has ended"
+            return subprocess.CompletedProcess(command, code, out.decode(errors="replace"), err.decode(errors="replace"))
+
+    def listens(self, host: str, port: int) -> bool:
+        """Whether somebody waits for TCP connections on a port of a host."""
+        return ("tcp", port) in listening.ports(self.namespace(host))
+
+    def close(self) -> None:
+        """Ends what runs and removes the testbed. Nothing happens if it does not stand."""
+        if self._entry is None:
+            return
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._remove)
+            while self._running:
+                one = self._running.pop(0)
+                stack.callback(one.close if isinstance(one, Agent) else one.end)
+
+    def _remove(self) -> None:
+        assert self._entry is not None
+        registry.remove(self._entry.record)
+        self._entry.drop()
+        self._entry = None

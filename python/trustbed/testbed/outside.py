@@ -1,0 +1,179 @@
+"""The way from a testbed into the network of the host, by address translation; undone with the testbed. IPv4 only.
+
+The host that leads outside gets a second cable, whose other end lies in the host's own network. Addresses are translated twice (RFC
+3022): where the testbed ends, so that the outer network need not know its addresses, and where this machine's network begins, so that
+nobody beyond need know those of the cable. What is changed outside (a table of nftables, the switch for forwarding, two rules where
+iptables drops what is forwarded) is written into the testbed's file before it is done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trustbed.testbed import namespaces
+from trustbed.testbed.error import TestbedError
+
+if TYPE_CHECKING:
+    from trustbed.testbed.plan import Plan
+    from trustbed.testbed.registry import Entry
+
+_UPLINK = "out0"
+_OWN = "/proc/thread-self/ns/net"
+_POOL = ipaddress.ip_network("198.18.0.0/15")
+"""Addresses for tests of networks (RFC 2544, RFC 6890): nobody's own, seldom in use."""
+_TABLE = "trustbed"
+
+
+def connect(entry: Entry, plan: Plan, host: str, place: Path) -> None:
+    """Joins the host in that namespace, through which the others reach everything, with the network of this process.
+
+    Raises:
+        TestbedError: The kernel lacks what is needed, or no addresses are free.
+    """
+    from trustbed.testbed import registry
+
+    identity = entry.record.id
+    network = _free_network(identity)
+    outer, inner = (str(address) for address in network.hosts())
+    interface = f"tb-{identity}"
+    others = [record.outside for record in registry.records() if record.outside and record.id != identity]
+    was = others[0]["forwarding_was"] if others else namespaces.system_value("net.ipv4.ip_forward")
+    changed = {"network_namespace": namespaces.inode(_OWN), "interface": interface, "table": interface, "forwarding_was": was}
+    entry.update(outside={**changed, "iptables": _drops_what_is_forwarded()})
+    try:
+        _lay(interface, outer, inner, network.prefixlen, place)
+        namespaces.set_system_value("net.ipv4.ip_forward", "1")
+        _masquerade(interface, [inner])
+        if entry.record.outside["iptables"]:
+            _iptables("-I", interface)
+        sources = [str(a) for cable in plan.cables if cable.host.name != host for a in cable.addresses if a.version == 4]
+        with namespaces.inside(place):
+            namespaces.set_system_value("net.ipv4.ip_forward", "1")
+            _masquerade(_TABLE, sources)
+    except (OSError, RuntimeError) as error:
+        raise TestbedError(f"the network of this host cannot be reached: {error}", _HINT) from error
+    except Exception as error:
+        code = getattr(error, "code", None)
+        if code is None:
+            raise
+        raise TestbedError(f"the network of this host cannot be reached: {os.strerror(code).lower()}", _HINT) from error
+
+
+_HINT = "the kernel must have veth and nftables with masquerading (modprobe nf_tables nft_masq nft_chain_nat)"
+
+
+def undo(changed: Mapping[str, Any]) -> None:
+    """Takes back what a testbed changed in this network; nothing happens in another one, or if it was taken back already."""
+    from trustbed.testbed import registry
+
+    if not changed or changed["network_namespace"] != namespaces.inode(_OWN):
+        return
+    from pyroute2 import IPRoute
+
+    if changed["iptables"]:
+        _iptables("-D", changed["interface"], check=False)
+    with _absent_is_fine():
+        _forget(changed["table"])
+    with IPRoute() as kernel:
+        for index in kernel.link_lookup(ifname=changed["interface"]):
+            with _absent_is_fine():
+                kernel.link("del", index=index)
+    others = [record for record in registry.records() if record.outside and record.outside["interface"] != changed["interface"]]
+    if not others:
+        namespaces.set_system_value("net.ipv4.ip_forward", changed["forwarding_was"])
+
+
+def _free_network(identity: str) -> ipaddress.IPv4Network:
+    """Four addresses to which no route leads yet, beginning the search at a place that depends on the testbed."""
+    from pyroute2 import IPRoute
+
+    taken = []
+    with IPRoute() as kernel:
+        for route in kernel.get_routes(family=2):
+            to = route.get("dst")
+            if to and route["dst_len"] > 0:
+                taken.append(ipaddress.IPv4Network((to, route["dst_len"]), strict=False))
+    count = _POOL.num_addresses // 4
+    first = int.from_bytes(identity.encode(), "big") % count
+    for step in range(count):
+        found = ipaddress.IPv4Network((int(_POOL.network_address) + (first + step) % count * 4, 30))
+        if not any(found.overlaps(other) for other in taken):
+            return found
+    raise TestbedError(f"no four addresses of {_POOL} are free here", "every one of them is routed somewhere; do without --outside")
+
+
+def _lay(interface: str, outer: str, inner: str, prefix: int, place: Path) -> None:
+    from pyroute2 import IPRoute
+
+    number = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with IPRoute() as kernel:
+            kernel.link("add", ifname=interface, kind="veth", peer={"ifname": _UPLINK, "net_ns_fd": number})
+            index = kernel.link_lookup(ifname=interface)[0]
+            kernel.addr("add", index=index, address=outer, prefixlen=prefix)
+            kernel.link("set", index=index, state="up")
+    finally:
+        os.close(number)
+    with namespaces.inside(place), IPRoute() as kernel:
+        index = kernel.link_lookup(ifname=_UPLINK)[0]
+        kernel.addr("add", index=index, address=inner, prefixlen=prefix)
+        kernel.link("set", index=index, state="up")
+        kernel.route("add", dst="default", gateway=outer)
+
+
+def _masquerade(table: str, sources: Sequence[str]) -> None:
+    """Whatever comes from these addresses leaves with that of the interface it leaves by."""
+    from pyroute2.nftables.expressions import ipv4addr, masq
+    from pyroute2.nftables.main import NFTables
+
+    tables = NFTables(nfgen_family=2)
+    try:
+        tables.table("add", name=table)
+        # 4 is NF_INET_POST_ROUTING, 100 the priority of address translation of sources.
+        tables.chain("add", table=table, name="leaving", hook="postrouting", type="nat", policy=1, priority=100)
+        for source in sources:
+            tables.rule("add", table=table, chain="leaving", expressions=(ipv4addr(src=source), masq()))
+    finally:
+        tables.close()
+
+
+def _forget(table: str) -> None:
+    from pyroute2.nftables.main import NFTables
+
+    tables = NFTables(nfgen_family=2)
+    try:
+        tables.table("del", name=table)
+    finally:
+        tables.close()
+
+
+def _drops_what_is_forwarded() -> bool:
+    """Whether iptables forwards only what it is told to, as it does where Docker runs: then it has to be told."""
+    if shutil.which("iptables") is None:
+        return False
+    listed = subprocess.run(["iptables", "-w", "-S", "FORWARD"], capture_output=True, text=True, check=False).stdout
+    return "-P FORWARD DROP" in listed
+
+
+def _iptables(what: str, interface: str, *, check: bool = True) -> None:
+    for direction in ("-i", "-o"):
+        command = ["iptables", "-w", what, "FORWARD", direction, interface, "-j", "ACCEPT"]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        if check and ended.returncode:
+            raise RuntimeError(f"{' '.join(command)}: {ended.stderr.strip()}")
+
+
+@contextlib.contextmanager
+def _absent_is_fine() -> Any:  # noqa: ANN401 - a context
+    try:
+        yield
+    except Exception as error:
+        if getattr(error, "code", None) not in (2, 19):  # ENOENT, ENODEV
+            raise

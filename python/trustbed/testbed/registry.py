@@ -1,0 +1,265 @@
+"""What testbeds exist, and who made them: a file each, written before anything is made, so that what a killed owner left can be found.
+
+An owner is a process: its number and when it began, since numbers are used again. Its testbed may be removed when no such process lives,
+and not before. A testbed made as root leaves namespaces with a name; those of an ordinary user vanish with their last process, so there
+only processes are left. Whatever runs in a testbed has its id in the environment variable ``TRUSTBED_TESTBED``.
+
+Bias: a process that has cleared its environment and left its namespace is not found. None does so by accident.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+import secrets
+import signal
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+from trustbed.testbed import namespaces
+from trustbed.testbed.error import TestbedError
+
+VARIABLE = "TRUSTBED_TESTBED"
+_FOLDER_VARIABLE = "TRUSTBED_RUNTIME"
+_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
+_KILL_SECONDS = 5.0
+
+
+def folder() -> Path:
+    """Where the files are: ``/run/trustbed`` for whoever may write there, else in the user's runtime folder, else in the temporary one."""
+    named = os.environ.get(_FOLDER_VARIABLE)
+    if named:
+        return Path(named)
+    if os.geteuid() == 0 and os.access("/run", os.W_OK):
+        return Path("/run/trustbed")
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime and os.access(runtime, os.W_OK):
+        return Path(runtime) / "trustbed"
+    return Path(tempfile.gettempdir()) / f"trustbed-{os.getuid()}"
+
+
+def settle() -> Path:
+    """Holds the folder fixed for this process and those it starts, whatever user they take themselves for afterwards."""
+    found = folder()
+    os.environ[_FOLDER_VARIABLE] = str(found)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The process that made a testbed."""
+
+    pid: int
+    started_ticks: int
+    command: str
+
+    @classmethod
+    def this_process(cls) -> Self:
+        """The one that asks."""
+        began = _began(os.getpid())
+        assert began is not None, "this process lives"
+        return cls(pid=os.getpid(), started_ticks=began, command=" ".join(sys.argv)[:200])
+
+    def lives(self) -> bool:
+        """Whether it has not ended."""
+        return _began(self.pid) == self.started_ticks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A testbed as its file describes it."""
+
+    id: str
+    purpose: str
+    created: str
+    owner: Owner
+    rootless: bool
+    hosts: tuple[str, ...]
+    namespaces: tuple[str, ...]
+    cgroups: tuple[str, ...] = ()
+    # Only with a way outside: what was made and changed in the host's own network.
+    outside: dict[str, Any] = field(default_factory=dict)
+
+    def processes(self) -> list[int]:
+        """The processes that belong to it, its owner excepted."""
+        inodes = {namespaces.inode(namespaces.path(name)) for name in self.namespaces} - {None} if not self.rootless else set()
+        found = [pid for pid, inode in namespaces.processes() if inode in inodes or _marked(pid, self.id)]
+        return [pid for pid in found if pid not in (os.getpid(), self.owner.pid)]
+
+
+class Entry:
+    """The file of a testbed of this process."""
+
+    def __init__(self, path: Path, record: Record) -> None:
+        self.path = path
+        self.record = record
+
+    def update(self, **changes: Any) -> None:  # noqa: ANN401 - the fields of a record
+        """Rewrites it: before what it says is done."""
+        self.record = replace(self.record, **changes)
+        _write(self.path, self.record)
+
+    def drop(self) -> None:
+        """The testbed is gone."""
+        self.path.unlink(missing_ok=True)
+
+
+def reserve(*, purpose: str, hosts: tuple[str, ...], middle: str, rootless: bool) -> Entry:
+    """A new testbed's file, with an id that no other has.
+
+    Raises:
+        TestbedError: The folder cannot be written.
+    """
+    place = _own_folder()
+    created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    while True:
+        name = "".join(secrets.choice(_LETTERS) for _ in range(6))
+        path = place / f"{name}.json"
+        if path.exists() or namespaces.path(f"tb-{name}-{middle}").exists():
+            continue
+        record = Record(
+            id=name,
+            purpose=purpose,
+            created=created,
+            owner=Owner.this_process(),
+            rootless=rootless,
+            hosts=hosts,
+            namespaces=tuple(f"tb-{name}-{host}" for host in (middle, *hosts)),
+        )
+        with contextlib.suppress(FileExistsError):
+            _write(path, record, new=True)
+            return Entry(path, record)
+
+
+def _own_folder() -> Path:
+    place = settle()
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        owner = place.stat()
+    except OSError as error:
+        raise TestbedError(
+            f"{place} cannot be made: {(error.strerror or str(error)).lower()}", "set XDG_RUNTIME_DIR to a folder of your own"
+        ) from error
+    if owner.st_uid != os.geteuid() or not stat.S_ISDIR(owner.st_mode):
+        raise TestbedError(f"{place} belongs to somebody else", "set XDG_RUNTIME_DIR to a folder of your own")
+    return place
+
+
+def _write(path: Path, record: Record, *, new: bool = False) -> None:
+    """In one step: a reader sees the old file or the new one, and a kill leaves no half of either."""
+    draft = path.with_suffix(f".{os.getpid()}.new")
+    try:
+        draft.write_text(json.dumps(asdict(record), indent=2) + "\n", encoding="utf-8")
+        if new:
+            os.link(draft, path)
+        else:
+            draft.rename(path)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise TestbedError(
+            f"{path} cannot be written: {(error.strerror or str(error)).lower()}", "nothing was made; free some space there"
+        ) from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def records() -> list[Record]:
+    """All testbeds that are written down, the oldest first."""
+    return sorted((record for _, record in _entries()), key=lambda record: (record.created, record.id))
+
+
+def _entries() -> Iterator[tuple[Path, Record]]:
+    for path in sorted(folder().glob("*.json")):
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            values["owner"] = Owner(**values["owner"])
+            for name in ("hosts", "namespaces", "cgroups"):
+                values[name] = tuple(values[name])
+            yield path, Record(**values)
+        except FileNotFoundError:  # removed by its owner just now
+            continue
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise TestbedError(f"{path} is no record of a testbed: {error}", "remove it if nothing of trustbed is running") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removed:
+    """What was left of a testbed and is gone now."""
+
+    record: Record
+    processes: int
+    namespaces: int
+
+
+def clean() -> list[Removed]:
+    """Removes what owners that do not live any more have left. Two that clean at once do not hinder each other."""
+    removed = []
+    for path, record in list(_entries()):
+        if not record.owner.lives():
+            removed.append(remove(record))
+            path.unlink(missing_ok=True)
+    for draft in folder().glob("*.new"):
+        pid = draft.name.split(".")[-2]
+        if pid.isdecimal() and not Path("/proc", pid).exists():
+            draft.unlink(missing_ok=True)
+    return removed
+
+
+def remove(record: Record) -> Removed:
+    """Removes everything of a testbed: processes first, since a namespace lives as long as they do."""
+    from trustbed.testbed import outside
+
+    ended = end_processes(record)
+    gone = 0 if record.rootless else sum(namespaces.remove(namespaces.path(name)) for name in record.namespaces)
+    outside.undo(record.outside)
+    for name in reversed(record.cgroups):
+        with contextlib.suppress(FileNotFoundError):
+            Path(name).rmdir()
+    return Removed(record=record, processes=ended, namespaces=gone)
+
+
+def end_processes(record: Record) -> int:
+    """Kills what still runs in a testbed; how many there were.
+
+    Raises:
+        TestbedError: One does not end.
+    """
+    ended: set[int] = set()
+    deadline = time.monotonic() + _KILL_SECONDS
+    while found := record.processes():
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        ended.update(found)
+        if time.monotonic() > deadline:
+            numbers = ", ".join(map(str, found))
+            raise TestbedError(f"processes of the testbed {record.id} do not end: {numbers}", "they wait for the kernel; try again later")
+        time.sleep(0.01)
+    return len(ended)
+
+
+def _marked(pid: int, name: str) -> bool:
+    try:
+        variables = Path("/proc", str(pid), "environ").read_bytes()
+    except OSError:
+        return False
+    return f"{VARIABLE}={name}".encode() in variables.split(b"\0")
+
+
+def _began(pid: int) -> int | None:
+    """When a process began, in clock ticks since the machine did (proc(5)); None if it has ended."""
+    try:
+        text = Path("/proc", str(pid), "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = text[text.rindex(")") + 2 :].split()
+    return None if fields[0] in "ZX" else int(fields[19])
