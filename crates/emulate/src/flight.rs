@@ -1,6 +1,6 @@
 //! Packets on the wire, until they come out.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use trustbed_units::Ns;
@@ -12,30 +12,33 @@ use crate::counters::Counters;
 #[derive(Debug, Clone)]
 pub(crate) enum Flight<T> {
     Ordered(VecDeque<(Ns, Outcome<T>)>),
-    Unordered { heap: BinaryHeap<Flying<T>>, launched: u64, latest: u64 },
+    Unordered(Box<Overtaking<T>>),
 }
 
-/// The larger one comes out earlier.
+/// Packets that overtake one another. The heap holds moments, numbers and places only: it is what is moved about most.
 #[derive(Debug, Clone)]
-pub(crate) struct Flying<T> {
-    due: Ns,
-    number: u64,
-    outcome: Outcome<T>,
+pub(crate) struct Overtaking<T> {
+    heap: BinaryHeap<Reverse<(Ns, u64, usize)>>,
+    places: Vec<Option<Outcome<T>>>,
+    free: Vec<usize>,
+    launched: u64,
+    /// The number of the latest launched of those that have come out.
+    latest: u64,
 }
 
 impl<T> Flight<T> {
-    pub(crate) const fn new(keeps_order: bool) -> Self {
-        if keeps_order { Self::Ordered(VecDeque::new()) } else { Self::Unordered { heap: BinaryHeap::new(), launched: 0, latest: 0 } }
+    pub(crate) fn new(keeps_order: bool) -> Self {
+        if keeps_order {
+            return Self::Ordered(VecDeque::new());
+        }
+        Self::Unordered(Box::new(Overtaking { heap: BinaryHeap::new(), places: Vec::new(), free: Vec::new(), launched: 0, latest: 0 }))
     }
 
     #[inline]
     pub(crate) fn launch(&mut self, due: Ns, outcome: Outcome<T>) {
         match self {
             Self::Ordered(row) => row.push_back((due, outcome)),
-            Self::Unordered { heap, launched, .. } => {
-                *launched += 1;
-                heap.push(Flying { due, number: *launched, outcome });
-            }
+            Self::Unordered(overtaking) => overtaking.launch(due, outcome),
         }
     }
 
@@ -47,12 +50,7 @@ impl<T> Flight<T> {
         }
         match self {
             Self::Ordered(row) => row.pop_front().map(|(_, outcome)| outcome),
-            Self::Unordered { heap, latest, .. } => {
-                let flying = heap.pop()?;
-                counters.reordered += u64::from(flying.number < *latest);
-                *latest = flying.number.max(*latest);
-                Some(flying.outcome)
-            }
+            Self::Unordered(overtaking) => overtaking.land(counters),
         }
     }
 
@@ -60,34 +58,34 @@ impl<T> Flight<T> {
     pub(crate) fn next_due(&self) -> Option<Ns> {
         match self {
             Self::Ordered(row) => row.front().map(|(due, _)| *due),
-            Self::Unordered { heap, .. } => heap.peek().map(|flying| flying.due),
+            Self::Unordered(overtaking) => overtaking.heap.peek().map(|Reverse((due, ..))| *due),
         }
     }
 
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Ordered(row) => row.len(),
-            Self::Unordered { heap, .. } => heap.len(),
+            Self::Unordered(overtaking) => overtaking.heap.len(),
         }
     }
 }
 
-impl<T> Ord for Flying<T> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.due, other.number).cmp(&(self.due, self.number))
+impl<T> Overtaking<T> {
+    fn launch(&mut self, due: Ns, outcome: Outcome<T>) {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            self.places.len() - 1
+        });
+        self.places[place] = Some(outcome);
+        self.launched += 1;
+        self.heap.push(Reverse((due, self.launched, place)));
+    }
+
+    fn land(&mut self, counters: &mut Counters) -> Option<Outcome<T>> {
+        let Reverse((_, number, place)) = self.heap.pop()?;
+        counters.reordered += u64::from(number < self.latest);
+        self.latest = number.max(self.latest);
+        self.free.push(place);
+        self.places[place].take()
     }
 }
-
-impl<T> PartialOrd for Flying<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> PartialEq for Flying<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl<T> Eq for Flying<T> {}

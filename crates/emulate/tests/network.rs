@@ -279,3 +279,39 @@ fn packets_of_one_pipe_come_to_the_next_in_order_of_time() {
     let arrivals: Vec<_> = network.into_ledger().iter().filter(|record| record.pipe == 0).map(|record| record.arrived).collect();
     assert!(arrivals.is_sorted() && arrivals.len() == 500);
 }
+
+#[test]
+fn a_packet_that_is_offered_late_waits_for_nobody_but_its_own_pipes() {
+    let mut network = network(dumbbell(json!({"delay_ns": 1000}), json!({}), json!({"up": {"delay_ns": 100}})), 1);
+    network.offer(Ns(5_000), packet(0, 0, (1, 0), 1000, "first")).unwrap();
+    assert!(network.take_due(Ns(5_200)).is_none());
+    // Read from another socket behind the first one, though it came before; the first is on the bottleneck by now.
+    network.offer(Ns(4_950), packet(0, 1, (1, 0), 1000, "late")).unwrap();
+    // One whose clock is ahead of what is asked for: what it lets through is not given away early.
+    network.offer(Ns(7_000), packet(1, 0, (0, 0), 1000, "back")).unwrap();
+    assert!(network.take_due(Ns(6_099)).is_none());
+    let taken: Vec<_> = std::iter::from_fn(|| network.take_due(Ns(6_100))).map(|departure| (departure.payload, departure.due.0)).collect();
+    assert_eq!(taken, [("first", 6_100), ("late", 6_100)], "at the bottleneck it is moved behind the first");
+    assert_eq!(network.summary().pipes.iter().map(|pipe| pipe.moved_forward).sum::<u64>(), 1);
+    assert_eq!(network.take_due(Ns(7_000)).map(|departure| departure.payload), Some("back"));
+}
+
+#[test]
+fn a_payload_lives_as_long_as_its_packet() {
+    let mut network = network(
+        dumbbell(json!({"loss": {"kind": "recorded", "lost": [0]}, "duplicate": {"probability": 1}, "delay_ns": 10}), json!({}), json!({})),
+        1,
+    );
+    let payload = std::rc::Rc::new(());
+    network.offer(Ns(0), packet(0, 0, (1, 0), 1000, payload.clone())).unwrap();
+    assert!(network.take_due(Ns(5)).is_none());
+    assert_eq!(std::rc::Rc::strong_count(&payload), 1, "lost, and dropped at once");
+    network.offer(Ns(20), packet(0, 0, (1, 0), 1000, payload.clone())).unwrap();
+    let taken: Vec<_> = std::iter::from_fn(|| network.take_due(Ns(40))).collect();
+    assert_eq!((taken.len(), std::rc::Rc::strong_count(&payload)), (2, 3), "it came twice");
+    assert_eq!(taken.iter().map(|departure| departure.due).collect::<Vec<_>>(), [Ns(30), Ns(30)]);
+    network.offer(Ns(50), packet(0, 0, (1, 0), 1000, payload.clone())).unwrap();
+    drop(taken);
+    network.close();
+    assert_eq!(std::rc::Rc::strong_count(&payload), 1);
+}

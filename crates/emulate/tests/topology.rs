@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use trustbed_emulate::{Description, EmulateError, Link, LinkDescription, Network, Refusal, Topology};
 
@@ -324,4 +325,48 @@ fn what_is_written_is_read_again() {
          "loss": {"kind": "recorded", "lost": [1]}}, pipe("down", "server", "client", 1)]})).unwrap();
     let written = serde_json::to_string(&description).unwrap();
     assert_eq!(serde_json::from_str::<Description>(&written).unwrap(), description);
+}
+
+/// All ways from one point to another over routers (points from 2 on), as (pipes, delay), with the pipes taken.
+fn ways(pipes: &[(usize, usize, u64)], from: usize, to: usize, taken: &mut Vec<usize>, found: &mut Vec<(usize, u64, Vec<usize>)>) {
+    if from == to {
+        found.push((taken.len(), taken.iter().map(|&pipe| pipes[pipe].2).sum(), taken.clone()));
+        return;
+    }
+    for (number, pipe) in pipes.iter().enumerate() {
+        let seen = taken.iter().any(|&before| pipes[before].0 == pipe.1);
+        let passes = pipe.1 == to || pipe.1 >= 2;
+        if pipe.0 == from && passes && !seen {
+            taken.push(number);
+            ways(pipes, pipe.1, to, taken, found);
+            taken.pop();
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_way_is_the_best_of_all(drawn in prop::collection::vec((0..6_usize, 1..6_usize, 0..4_u64), 1..14)) {
+        let pipes: Vec<_> = drawn.into_iter().map(|(from, step, delay)| (from, (from + step) % 6, delay)).collect();
+        let name = |point: usize| ["client", "server", "w", "x", "y", "z"][point];
+        let described: Vec<_> = pipes.iter().enumerate().map(|(number, &(from, to, delay))| pipe(&number.to_string(), name(from), name(to), delay)).collect();
+        let made = topology(json!({"hosts": hosts(), "routers": ["w", "x", "y", "z"], "pipes": described}));
+        let best = [(0, 1), (1, 0)].map(|(from, to)| {
+            let mut found = vec![];
+            ways(&pipes, from, to, &mut vec![], &mut found);
+            found.into_iter().min()
+        });
+        let ([Some(up), Some(down)], Ok(made)) = (&best, &made) else {
+            let unreachable = best.iter().any(Option::is_none) && matches!(made, Err(EmulateError::NoPath { .. }));
+            prop_assert!(unreachable, "{:?}", made.err());
+            return Ok(());
+        };
+        for (host, source, destination, best) in [(0, "10.0.0.1", "10.0.0.2", up), (1, "10.0.0.2", "10.0.0.1", down)] {
+            let path = made.path(host, source.parse()?, destination.parse()?)?;
+            let delay: u64 = path.iter().map(|&pipe| pipes[pipe].2).sum();
+            prop_assert_eq!((path.len(), delay), (best.0, best.1));
+            let joined = path.windows(2).all(|pair| pipes[pair[0]].1 == pipes[pair[1]].0);
+            prop_assert!(joined && pipes[path[0]].0 == host && pipes[path[path.len() - 1]].1 == 1 - host);
+        }
+    }
 }
