@@ -4,6 +4,8 @@
 //! means: the emulator's clock, a capture's, or a test's. The same packets at the same moments with the same seed have the same fate,
 //! whenever the questions are asked.
 
+mod agenda;
+mod ahead;
 mod check;
 mod codel;
 mod counters;

@@ -7,16 +7,16 @@
 //! Memory is bounded: what is inside counts with its length and [`OVERHEAD`], and what does not fit is refused and counted. Copies that
 //! pipes make count when they come out of the pipe that made them.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 use trustbed_units::{Ns, Span};
 
+use crate::agenda::Agenda;
 use crate::paths::number;
 use crate::summary::Tally;
 use crate::topology::Route;
-use crate::{EmulateError, Fate, Ledger, Link, Outcome, PipeSummary, Record, Summary, Topology};
+use crate::{EmulateError, Fate, Ledger, Link, Outcome, Pipe, PipeSummary, Record, Summary, Topology};
 
 /// How much may be inside a network at once if its description does not say: 256 MiB.
 pub const LIMIT_INSIDE: u64 = 256 << 20;
@@ -51,9 +51,8 @@ pub const OVERHEAD: u64 = 128;
 #[derive(Debug)]
 pub struct Network<P, L> {
     topology: Topology,
-    pipes: Vec<Running<P>>,
-    /// When which pipe has something to give. An entry whose moment is not the pipe's own any more means nothing.
-    agenda: BinaryHeap<Reverse<(Ns, u32)>>,
+    pipes: Vec<Link<Traveller<P>>>,
+    agenda: Agenda,
     ready: VecDeque<Departure<P>>,
     ledger: L,
     inside: Inside,
@@ -140,13 +139,6 @@ struct Traveller<P> {
     copy: bool,
 }
 
-#[derive(Debug)]
-struct Running<P> {
-    link: Link<Traveller<P>>,
-    /// The moment of its valid entry in the agenda.
-    scheduled: Option<Ns>,
-}
-
 #[derive(Debug, Clone, Default)]
 struct Counts {
     offered_packets: u64,
@@ -175,14 +167,11 @@ impl<P: Clone, L: Ledger> Network<P, L> {
     /// # Errors
     /// When a pipe's description makes no sense; the error names pipe and key.
     pub fn new(topology: &Topology, seed: u64, ledger: L) -> Result<Self, EmulateError> {
-        let running = |pipe: &crate::Pipe| {
-            let link = Link::named(&pipe.link, seed, &pipe.name, &format!("pipe {:?}", pipe.name))?;
-            Ok(Running { link, scheduled: None })
-        };
+        let link = |pipe: &Pipe| Link::named(&pipe.link, seed, &pipe.name, &format!("pipe {:?}", pipe.name));
         Ok(Self {
-            pipes: topology.pipes().iter().map(running).collect::<Result<_, EmulateError>>()?,
+            pipes: topology.pipes().iter().map(link).collect::<Result<_, EmulateError>>()?,
             topology: topology.clone(),
-            agenda: BinaryHeap::new(),
+            agenda: Agenda::new(&topology.ahead()),
             ready: VecDeque::new(),
             ledger,
             inside: Inside::default(),
@@ -195,7 +184,7 @@ impl<P: Clone, L: Ledger> Network<P, L> {
 
     /// Traces, and delays recorded over time, begin at this moment rather than with the first packet of each pipe.
     pub fn start(&mut self, at: Ns) {
-        self.pipes.iter_mut().for_each(|pipe| pipe.link.start(at));
+        self.pipes.iter_mut().for_each(|link| link.start(at));
     }
 
     /// A packet comes. Returns its number.
@@ -227,12 +216,11 @@ impl<P: Clone, L: Ledger> Network<P, L> {
         Ok(number)
     }
 
-    /// When to call [`take_due`](Self::take_due) next; nothing while nothing is inside. May be the moment of a step inside, after which
-    /// nothing is due yet.
+    /// When to call [`take_due`](Self::take_due) next; nothing while nothing is inside. Nothing is due earlier; it can turn out that nothing is
+    /// due then.
     pub fn next_due(&self) -> Option<Ns> {
         let ready = self.ready.front().map(|departure| departure.due);
-        let agenda = self.agenda.peek().map(|Reverse((moment, _))| *moment);
-        ready.into_iter().chain(agenda).min()
+        ready.into_iter().chain(self.agenda.next_due()).min()
     }
 
     /// The next packet that is to be sent at `now` or was to be sent earlier.
@@ -273,8 +261,7 @@ impl<P: Clone, L: Ledger> Network<P, L> {
             self.closed += 1;
         }
         for pipe in 0..self.pipes.len() {
-            self.pipes[pipe].scheduled = None;
-            for outcome in self.pipes[pipe].link.close() {
+            for outcome in self.pipes[pipe].close() {
                 self.closed += u64::from(outcome.passage.fate == Fate::Inside);
                 self.ledger.on_record(&record(number(pipe), &outcome));
             }
@@ -291,7 +278,7 @@ impl<P: Clone, L: Ledger> Network<P, L> {
     pub fn summary(&self) -> Summary {
         let counts = &self.counts;
         let pipes = self.topology.pipes().iter().zip(&self.pipes);
-        let inside: usize = self.pipes.iter().map(|pipe| pipe.link.len()).sum::<usize>() + self.ready.len();
+        let inside: usize = self.pipes.iter().map(Link::len).sum::<usize>() + self.ready.len();
         Summary {
             offered_packets: counts.offered_packets,
             offered_bytes: counts.offered_bytes,
@@ -301,7 +288,7 @@ impl<P: Clone, L: Ledger> Network<P, L> {
             unsent_packets: counts.unsent,
             refused: counts.refused.iter().map(|(refusal, count)| (refusal.name(), *count)).collect(),
             lateness: self.tally.lateness(),
-            pipes: pipes.map(|(pipe, running)| PipeSummary::new(pipe, running.link.counters())).collect(),
+            pipes: pipes.map(|(pipe, link)| PipeSummary::new(pipe, link.counters())).collect(),
         }
     }
 
@@ -317,18 +304,11 @@ impl<P: Clone, L: Ledger> Network<P, L> {
 
     /// Lets everything inside happen that happens up to `now`, in order of time.
     fn advance(&mut self, now: Ns) {
-        while let Some(&Reverse((moment, pipe))) = self.agenda.peek()
-            && moment <= now
-        {
-            self.agenda.pop();
-            if self.pipes[pipe as usize].scheduled != Some(moment) {
-                continue;
-            }
-            self.pipes[pipe as usize].scheduled = None;
+        while let Some(pipe) = self.agenda.take(now) {
             loop {
                 // Nothing of this pipe may overtake what another one has to give before.
-                let until = self.agenda.peek().map_or(now, |Reverse((other, _))| now.min(*other));
-                let Some(outcome) = self.pipes[pipe as usize].link.poll(until) else { break };
+                let until = self.agenda.next().map_or(now, |other| now.min(other));
+                let Some(outcome) = self.pipes[pipe as usize].poll(until) else { break };
                 self.leave(pipe, outcome);
             }
             self.schedule(pipe);
@@ -343,7 +323,7 @@ impl<P: Clone, L: Ledger> Network<P, L> {
             Some(self.topology.paths().step(traveller.step - 1))
         });
         let Some(pipe) = pipe.or_else(|| traveller.down.take()) else { return };
-        if let Some(outcome) = self.pipes[pipe as usize].link.offer(at, length, traveller) {
+        if let Some(outcome) = self.pipes[pipe as usize].offer(at, length, traveller) {
             self.fell(pipe, &outcome);
         }
         self.schedule(pipe);
@@ -376,11 +356,8 @@ impl<P: Clone, L: Ledger> Network<P, L> {
     }
 
     fn schedule(&mut self, pipe: u32) {
-        let running = &mut self.pipes[pipe as usize];
-        let Some(next) = running.link.next_wakeup() else { return };
-        if running.scheduled.is_none_or(|scheduled| next < scheduled) {
-            running.scheduled = Some(next);
-            self.agenda.push(Reverse((next, pipe)));
+        if let Some(next) = self.pipes[pipe as usize].next_wakeup() {
+            self.agenda.schedule(pipe, next);
         }
     }
 }

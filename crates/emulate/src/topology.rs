@@ -8,6 +8,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use trustbed_units::Span;
+
+use crate::ahead::{Ahead, least};
 use crate::error::nearest;
 use crate::paths::{Edge, MOST_ENDS, Paths, Stretch, delay, number, reached};
 use crate::{AccessDescription, Description, EmulateError, HostDescription, LIMIT_INSIDE, LinkDescription, Refusal};
@@ -136,6 +139,35 @@ impl Topology {
     /// How much may be inside at once, in bytes.
     pub const fn limit_inside(&self) -> u64 {
         self.limit_inside
+    }
+
+    /// By pipe: how much delay follows at least behind it.
+    pub(crate) fn ahead(&self) -> Vec<Span> {
+        let mut ahead = Ahead::new(self.pipes.iter().map(|pipe| least(&pipe.link)).collect());
+        // The access pipes of a host are alike, so those of its first address stand for all.
+        let access: Vec<_> =
+            self.hosts.iter().map(|host| self.addresses.get(&key(host.addresses[0])).and_then(|owner| owner.access)).collect();
+        let tails: Vec<_> = access.iter().map(|access| access.map_or(Span::ZERO, |[_, down]| ahead.own(down))).collect();
+        let ends = self.ends.iter().max().map_or(0, |last| last + 1);
+        let hosts_at = |end| self.ends.iter().enumerate().filter(move |&(_, &at)| at == end).map(|(host, _)| host);
+        let nearest: Vec<_> = (0..ends).map(|end| hosts_at(end).map(|host| tails[host]).min().unwrap_or(Span::ZERO)).collect();
+        let mut heads = vec![Span::MAX; ends];
+        for (from, head) in heads.iter_mut().enumerate() {
+            for (to, tail) in nearest.iter().enumerate() {
+                *head = (*head).min(ahead.on_path(&self.paths, self.paths.between(from, to), *tail));
+            }
+        }
+        for (&(from, to), &stretch) in &self.overrides {
+            let head = ahead.on_path(&self.paths, stretch, tails[to]);
+            heads[self.ends[from]] = heads[self.ends[from]].min(head);
+        }
+        for owner in self.hosts.iter().flat_map(|host| &host.addresses).filter_map(|address| self.addresses.get(&key(*address))) {
+            if let Some([up, down]) = owner.access {
+                ahead.on_pipe(up, heads[self.ends[owner.host]]);
+                ahead.on_pipe(down, Span::ZERO);
+            }
+        }
+        ahead.finish()
     }
 
     pub(crate) const fn paths(&self) -> &Paths {

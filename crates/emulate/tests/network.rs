@@ -315,3 +315,20 @@ fn a_payload_lives_as_long_as_its_packet() {
     network.close();
     assert_eq!(std::rc::Rc::strong_count(&payload), 1);
 }
+
+#[test]
+fn nobody_is_woken_for_what_cannot_be_due() {
+    let access = json!({"up": {"delay_ns": 1_000_000}, "down": {"delay_ns": 4_000_000}});
+    let up = json!({"delay_ns": 20_000_000, "jitter": {"kind": "uniform", "spread_ns": 5_000_000}});
+    let mut network = network(dumbbell(up, json!({"delay_ns": 7_000_000}), access), 1);
+    network.offer(Ns(0), packet(0, 0, (1, 0), 1000, ())).unwrap();
+    // From the left side something can be due at the other address of the host, behind its access pipe, or at the right side.
+    assert_eq!(network.next_due(), Some(Ns(5_000_000)));
+    assert!(network.take_due(Ns(5_000_000)).is_none());
+    let due = network.next_due().unwrap();
+    assert!(due >= Ns(16_000_000) && due <= Ns(26_000_000));
+    assert_eq!(network.take_due(due).map(|departure| departure.due), Some(due));
+    network.offer(Ns(100_000_000), packet(1, 0, (0, 0), 1000, ())).unwrap();
+    assert_eq!(network.next_due(), Some(Ns(111_000_000)));
+    assert_eq!(network.take_due(Ns(111_000_000)).map(|departure| departure.due), Some(Ns(111_000_000)));
+}
