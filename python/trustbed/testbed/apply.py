@@ -21,6 +21,9 @@ from trustbed.testbed.error import TestbedError
 from trustbed.testbed.plan import GATEWAY_MAC, GATEWAYS, INTERFACE, OFFLOADS_OFF, Cable, Plan
 
 _PERMANENT = 0x80
+# Of the ends in the middle. The two ends of a cable must differ in their index: the kernel takes an interface whose peer has the same
+# one for one without a peer, and may leave it without carrier for a second (linkwatch_urgent_event).
+_FIRST_INDEX = 1001
 _NO_ADDRESS_OF_ITS_OWN = 1  # addrgenmode none: no link-local IPv6 address
 
 
@@ -95,7 +98,8 @@ def _lay(plan: Plan, cable: Cable, centre: Path, place: Path) -> None:
         with namespaces.inside(centre), IPRoute() as kernel:
             both = {"mtu": plan.mtu, "txqlen": plan.queue_packets}
             peer = {"ifname": INTERFACE, "address": cable.mac, "net_ns_fd": host, **both}
-            kernel.link("add", ifname=cable.port, kind="veth", address=cable.port_mac, peer=peer, **both)
+            index = _FIRST_INDEX + plan.cables.index(cable)
+            kernel.link("add", ifname=cable.port, index=index, kind="veth", address=cable.port_mac, peer=peer, **both)
             _offloads_off(cable.port)
             _up(kernel, cable.port)
     finally:
