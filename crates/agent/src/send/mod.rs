@@ -135,8 +135,9 @@ fn finish(
     stop.ask();
     let sender = attend::join("send", thread)?;
     outcome?;
+    let downs = sender.downs();
     let (sources, departures) = sender.into_parts();
-    talk.report(&Report::of(&sources, begun, departures))
+    talk.report(&Report::of(&sources, begun, departures).with_priority_given_up(downs))
 }
 
 fn check(configuration: &Configuration) -> Result<(), Failure> {

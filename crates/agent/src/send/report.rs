@@ -26,6 +26,8 @@ pub(super) struct Report {
     lateness: LatenessSummary,
     /// Whether any source was late: then what was sent is not what was asked for.
     generator_late: bool,
+    /// How often the sender had to give up real-time priority, because it left no time to others.
+    priority_given_up_times: u32,
     sources: Vec<SourceReport>,
     departures: Option<RowsWritten>,
 }
@@ -82,9 +84,17 @@ impl Report {
             offered_ip_bytes_per_second: seconds,
             lateness: lateness.summary(),
             generator_late: sources.iter().any(|source| source.lateness.summary().generator_late),
+            priority_given_up_times: 0,
             sources: sources.iter().map(SourceReport::of).collect(),
             departures,
         }
+    }
+}
+
+impl Report {
+    /// The same, of a sender that gave up its priority so often.
+    pub(super) fn with_priority_given_up(self, times: u32) -> Self {
+        Self { priority_given_up_times: times, ..self }
     }
 }
 

@@ -11,7 +11,7 @@ use super::Offered;
 use super::channel::{Connected, Fate};
 use super::departures;
 use super::source::Source;
-use crate::clock::{self, Guard, Priority, SPIN, Step};
+use crate::clock::{self, Guard, Oversleep, Priority, Step};
 use crate::kernel::{self, Poll};
 use crate::net::attend::Start;
 use crate::net::readiness::{Interest, Readiness};
@@ -33,6 +33,7 @@ pub(super) struct Sender {
     offered: Arc<Offered>,
     stop: Stop,
     guard: Guard,
+    oversleep: Oversleep,
     real_time: bool,
 }
 
@@ -45,12 +46,18 @@ impl Sender {
             Failure::running(format!("the connections cannot be waited for: {error}"), "raise the limit of open files (ulimit -n)")
         })?;
         let waiting = vec![false; sources.len()];
-        Ok(Self { sources, waiting, readiness, departures, offered, stop, guard: Guard::new(clock::monotonic()), real_time: false })
+        let (guard, oversleep) = (Guard::new(clock::monotonic()), Oversleep::new());
+        Ok(Self { sources, waiting, readiness, departures, offered, stop, guard, oversleep, real_time: false })
     }
 
     /// What was granted to the thread that sends.
     pub(super) fn on_priority(&mut self, granted: Priority) {
         self.real_time = granted == Priority::Fifo;
+    }
+
+    /// How often it had to give up real-time priority for a while.
+    pub(super) fn downs(&self) -> u32 {
+        self.guard.downs()
     }
 
     /// The sources, and what became of the file of departures.
@@ -117,11 +124,11 @@ impl Sender {
                 self.serve_connections(Span::ZERO, start);
                 continue;
             }
-            let left = due - now;
-            if left <= SPIN {
-                return clock::wait_until(due);
+            let (left, margin) = (due - now, self.oversleep.margin());
+            if left <= margin {
+                return spin_until(due);
             }
-            self.serve_connections((left - SPIN).min(LONGEST_WAIT), start);
+            self.serve_connections((left - margin).min(LONGEST_WAIT), start);
             if left > LONGEST_WAIT {
                 start.offset.refresh();
             }
@@ -190,11 +197,15 @@ impl Sender {
 
     /// Sleeps for a while, or until connections can take more, or the end is asked for; writes what waits.
     fn serve_connections(&mut self, timeout: Span, start: &Start) {
+        let before = clock::monotonic();
         let mut poll = Poll::new(&[self.stop.descriptor(), self.readiness.descriptor()]);
         // Where waiting fails there is nothing to write either; the loop goes on by the clock.
         let woken = poll.wait(Some(timeout)).unwrap_or(0) > 0 && poll.is_ready(1);
         drop(poll);
         if !woken {
+            if timeout > Span::ZERO {
+                self.oversleep.learn(clock::monotonic() - before - timeout);
+            }
             return;
         }
         for ready in self.readiness.wait(Some(Span::ZERO)).unwrap_or_default() {
@@ -222,5 +233,16 @@ impl Sender {
             }
             self.serve_connections(left, start);
         }
+    }
+}
+
+/// The first moment seen that is not before `due`.
+fn spin_until(due: Ns) -> Ns {
+    loop {
+        let now = clock::monotonic();
+        if now >= due {
+            return now;
+        }
+        std::hint::spin_loop();
     }
 }
