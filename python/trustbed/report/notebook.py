@@ -59,3 +59,24 @@ def burstiness(model: Mapping[str, Any]) -> str:
     said = html.escape(" ".join((burst_words.headline(model), burst_words.bottleneck(model))))
     facts = html.escape(burst.facts(model))
     return f"<p><strong>{name}</strong>: {facts}</p><p>{said}</p><table><tr><th></th>{head}</tr>{body}</table><p>1 KB = 1024 bytes.</p>"
+
+
+def run(model: Mapping[str, Any]) -> str:
+    """A run in one sentence, its cells with their results, and which repetitions must not be used."""
+    from trustbed.report import run_words
+
+    head = "".join(f"<th style='text-align:left'>{word}</th>" for word in ("cell", "workload", "result", "slowdown", "repetitions"))
+    rows = []
+    for cell in model["cells"]:
+        for one in cell["workloads"]:
+            place = run_words.central(one)
+            cells = (
+                html.escape(cell["label"]),
+                html.escape(one["name"]),
+                run_words.middle(one)[1] if one["measure"] else words.UNKNOWN,
+                "" if place is None else run_words.times(place["ratio"]),
+                f"{cell['counted']} of {cell['planned']}",
+            )
+            rows.append("<tr>" + "".join(f"<td style='text-align:left'>{text}</td>" for text in cells) + "</tr>")
+    said = html.escape(f"{run_words.headline(model)} {run_words.standing(model)}")
+    return f"<p><strong>{said}</strong></p><table><tr>{head}</tr>{''.join(rows)}</table>"

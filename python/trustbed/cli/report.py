@@ -1,0 +1,59 @@
+"""``trustbed report``: a run directory in; its results, and which repetitions may be used, out."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from trustbed.cli import DISCARD, FINE, REVIEW, arguments
+from trustbed.cli.analyze import describe
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``trustbed report``."""
+    parser = arguments.Parser(prog="trustbed report", add_help=False, allow_abbrev=False)
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("runs", nargs="*", metavar="RUN")
+    parser.add_argument("-o", "--out", type=Path)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--fail-on", choices=arguments.LEVELS)
+    parser.add_argument("-q", "--quiet", action="store_true")
+    parser.add_argument("--no-color", action="store_true")
+    return parser
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the verb."""
+    options = arguments.parse(parser(), words)
+    if len(options.runs) != 1:
+        message = "no run given" if not options.runs else f"one run at a time, not {len(options.runs)}"
+        raise arguments.UsageError(message, "for example: trustbed report study --out report.html")
+    if options.out is not None:
+        from trustbed.report import placing
+
+        placing.check_file(options.out)
+    return _show(options, words)
+
+
+def _show(options: argparse.Namespace, words: Sequence[str]) -> int:
+    from trustbed.report import paint, run_text
+    from trustbed.run_report import open_run
+
+    found, about = open_run(options.runs[0]), describe(words, "report")
+    if options.out is not None:
+        found.report(options.out, about=about)
+    if options.json:
+        found.write_json(sys.stdout, about=about)
+    elif not options.quiet:
+        columns = shutil.get_terminal_size((run_text.WIDEST, 24)).columns if sys.stdout.isatty() else run_text.WIDEST
+        painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
+        sys.stdout.write(run_text.render(found.model, options.runs[0], columns=columns, paint=painter))
+        if options.out is not None:
+            sys.stdout.write(f"wrote {options.out}\n")
+    uses = found.model["run"]["uses"]
+    if options.fail_on is not None and uses.get("discard"):
+        return DISCARD
+    return REVIEW if options.fail_on == "review" and uses.get("review") else FINE

@@ -1,0 +1,301 @@
+"""A run on a page: what its workloads experienced, the queue beside them, the background, which repetitions may be used.
+
+Takes the model of :mod:`trustbed.report.run_model`. Decides what is shown and in which order; measures nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from trustbed.report import run_words, words
+from trustbed.report.charts.run import QUANTILES
+from trustbed.report.html import run_figures
+from trustbed.report.html.figures import Figure
+from trustbed.report.html.payload import Payload
+from trustbed.report.html.run_figures import Pair
+from trustbed.report.run_factors import groups, shared, short
+from trustbed.report.run_words import Model, Row, bits, span, times
+
+LISTED = 15
+"""At most so many repetitions are listed with their findings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A place in a table: what it says, the number that it is sorted by, and what stands below in small."""
+
+    text: str
+    value: float | None = None
+    beside: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line of a table; ``use`` marks one that must not be used."""
+
+    name: str
+    cells: Sequence[Cell]
+    use: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table whose first column names its lines; of each other column its title and the anchor of its definition."""
+
+    first: str
+    columns: Sequence[tuple[str, str]]
+    lines: Sequence[Line]
+
+    @property
+    def terms(self) -> list[str]:
+        """The anchors of its definitions, each once."""
+        return list(dict.fromkeys(definition for _, definition in self.columns if definition))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A workload within a group of cells that share a baseline."""
+
+    anchor: str
+    title: str
+    tables: Sequence[Table]
+    notes: Sequence[str]
+    figures: Sequence[Figure]
+
+
+def sections(model: Model, payload: Payload) -> list[Section]:
+    """A section per group of cells and workload. Adds their charts to the payload."""
+    found: list[Section] = []
+    every = groups(model["cells"])
+    for group in every:
+        names = list(dict.fromkeys(one["name"] for cell in group for one in cell["workloads"] if one["measure"]))
+        for name in names:
+            pairs = [(cell, one) for cell in group for one in cell["workloads"] if one["name"] == name and one["measure"]]
+            where = shared(group) if len(every) > 1 else ""
+            found.append(
+                Section(
+                    anchor=f"result-{len(found) + 1}",
+                    title=f"What {name} experienced" + (f": {where}" if where else ""),
+                    tables=results(pairs, group),
+                    notes=run_words.notes(group, name),
+                    figures=run_figures.of_workload(model, pairs, group, payload),
+                )
+            )
+    return found
+
+
+def results(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row]) -> list[Table]:
+    """The numbers of a workload, a line per cell, and their comparison with the baseline where there is one."""
+    if pairs[0][1]["measure"] == "response_time":
+        columns = [("Repetitions", "cell"), ("Requests", ""), ("Failed", ""), ("Median", "response-time"), ("Mean", "interval")]
+        columns += [("5 %", ""), ("90 %", ""), ("95 %", "")]
+        shape = _timed
+    else:
+        columns, shape = [("Repetitions", "cell"), ("Mean", "interval")], _plain
+    found = [Table(first="Cell", columns=columns, lines=[_line(cell, group, shape(cell, one)) for cell, one in pairs])]
+    if any(one["slowdown"] for _, one in pairs):
+        found.append(_compared(pairs, group))
+    return found
+
+
+def _line(cell: Row, group: Sequence[Row], cells: Sequence[Cell]) -> Line:
+    return Line(name=_name(cell, group), cells=cells, use="discard" if cell["only_discarded"] else "")
+
+
+def _compared(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row]) -> Table:
+    """How much slower than without background."""
+    shares = [share for share in QUANTILES if any(place["share"] == share for _, one in pairs for place in one["slowdown"])]
+    grown = any(one.get("increase_mean_percent") is not None for _, one in pairs)
+    columns = [(f"Slowdown, {QUANTILES[share]}", "slowdown") for share in shares] + ([("Increase", "increase")] if grown else [])
+    lines = []
+    for cell, one in pairs:
+        held = {place["share"]: place for place in one["slowdown"]}
+        cells = [_factor(held[share]) if share in held else Cell(words.UNKNOWN) for share in shares]
+        lines.append(_line(cell, group, [*cells, *([_increase(one)] if grown else [])]))
+    return Table(first="Against the baseline", columns=columns, lines=lines)
+
+
+def _name(cell: Row, group: Sequence[Row]) -> str:
+    return short(cell, group) + (" (baseline)" if cell["number"] == cell["baseline"] and len(group) > 1 else "")
+
+
+def _used(cell: Row) -> Cell:
+    left = "" if cell["counted"] == cell["planned"] and not cell["only_discarded"] else f"of {cell['planned']}"
+    return Cell(str(cell["counted"]), cell["counted"], "all to be discarded" if cell["only_discarded"] else left)
+
+
+def _with_interval(one: Row, name: str, shape: Callable[[float | None], str]) -> Cell:
+    """A value with its interval; ``{}`` in the name is where the keys of its ends have ``_low`` and ``_high``."""
+    value, low, high = (one.get(name.format(end)) for end in ("", "_low", "_high"))
+    within = " within" if one.get(f"{name.split('{')[0]}_basis") == "requests" else ""
+    return Cell(shape(value), value, span(low, high, shape) + within)
+
+
+def _plain(cell: Row, one: Row) -> list[Cell]:
+    unit, shape = ("bits_per_second", bits) if one["measure"] == "throughput" else ("seconds", words.duration)
+    return [_used(cell), _with_interval(one, f"mean{{}}_{unit}", shape)]
+
+
+def _factor(place: Row) -> Cell:
+    within = " within" if place["basis"] == "requests" else ""
+    return Cell(times(place["ratio"]), place["ratio"], span(place["low"], place["high"], run_words.factor) + within)
+
+
+def _timed(cell: Row, one: Row) -> list[Cell]:
+    requests, failed = one.get("requests"), one.get("failed")
+    cells = [_used(cell), Cell(words.count(requests), requests), Cell(words.count(failed), failed)]
+    cells += [_with_interval(one, f"{name}{{}}_seconds", words.duration) for name in ("median", "mean")]
+    return cells + [Cell(words.duration(one.get(key)), one.get(key)) for key in ("p5_seconds", "p90_seconds", "p95_seconds")]
+
+
+def _increase(one: Row) -> Cell:
+    mean, deviation = one.get("increase_mean_percent"), one.get("increase_sd_percent")
+    if mean is None:
+        return Cell(words.UNKNOWN)
+    return Cell(f"{mean:.0f} %" if abs(mean) >= 9.5 else f"{mean:.1f} %", mean, "" if deviation is None else f"± {deviation:.0f} %")
+
+
+def backgrounds(model: Model) -> Table | None:
+    """What was sent beside the workload and what of it arrived, a line per cell and source."""
+    rows = [(cell, one) for cell in model["cells"] for one in cell["backgrounds"] if one["offered_packets"]]
+    if not rows:
+        return None
+    bursts = any(cell["burstiness"] for cell, _ in rows)
+    columns = [("Offered", "background"), ("Packets", ""), ("Lost", "background"), ("Left late, p99", "lateness"), ("Left late, most", "")]
+    columns += [("Burstiness mean", ""), ("Burstiness max", "")] if bursts else []
+    lines = []
+    for cell, one in rows:
+        cells = [
+            Cell(bits(one["offered_bits_per_second"]), one["offered_bits_per_second"], f"{one['from']} → {one['to']}"),
+            Cell(words.count(one["offered_packets"]), one["offered_packets"]),
+            Cell(words.percent(one["loss_share"]), one["loss_share"], span(one["loss_low"], one["loss_high"], words.percent)),
+            Cell(words.duration(one["late_p99_seconds"]), one["late_p99_seconds"]),
+            Cell(words.duration(one["late_max_seconds"]), one["late_max_seconds"]),
+        ]
+        if bursts:
+            seen = next((row for row in cell["burstiness"] if row["capture"].split(".")[0] == one["from"]), None)
+            keys = ("max_q_mean_bytes", "max_q_max_bytes")
+            cells += [Cell(words.buffer(seen[key]), seen[key]) if seen else Cell(words.UNKNOWN) for key in keys]
+        lines.append(Line(name=f"{cell['label']}: {one['name']}", cells=cells))
+    return Table(first="Cell and source", columns=columns, lines=lines)
+
+
+def pipes(model: Model) -> Table | None:
+    """What the emulated links did, a line per cell and pipe."""
+    columns = [
+        ("Carried", ""),
+        ("Packets", ""),
+        ("Queue, half", ""),
+        ("Queue, p99", ""),
+        ("Queue, most", ""),
+        ("Deepest", ""),
+        ("Dropped", ""),
+    ]
+    lines = [
+        Line(
+            name=f"{cell['label']}: {pipe['name']}",
+            cells=[
+                Cell(bits(pipe["carried_bits_per_second"]), pipe["carried_bits_per_second"], f"{pipe['from']} → {pipe['to']}"),
+                Cell(words.count(pipe["packets"]), pipe["packets"]),
+                *(Cell(words.duration(pipe[key]), pipe[key]) for key in ("queue_p50_seconds", "queue_p99_seconds", "queue_max_seconds")),
+                Cell(words.counted(pipe["deepest_queue_packets"] or 0, "packet"), pipe["deepest_queue_packets"]),
+                Cell(words.percent(pipe["dropped_share"]), pipe["dropped_share"], _causes(pipe["dropped"])),
+            ],
+        )
+        for cell in model["cells"]
+        for pipe in cell["pipes"]
+        if pipe["packets"]
+    ]
+    return Table(first="Cell and pipe", columns=columns, lines=lines) if lines else None
+
+
+def _causes(dropped: Row) -> str:
+    return ", ".join(f"{words.count(count)} {cause.replace('_', ' ')}" for cause, count in dropped.items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unusable:
+    """A repetition that must not be used, or not before somebody has looked at it."""
+
+    folder: str
+    label: str
+    use: str
+    use_words: str
+    why: str
+    findings: Sequence[Row]
+
+
+def unusable(model: Model) -> list[Unusable]:
+    """At most so many of those that were carried out, the worst first; all of them are in the table."""
+    found = [
+        Unusable(
+            folder=one["folder"],
+            label=one["label"],
+            use="not_judged" if one["use"] == "missing" else one["use"],
+            use_words=run_words.USE_WORDS[one["use"]],
+            why="" if one["why"] and one["why"] in {found["message"] for found in one["findings"]} else one["why"] or _unsaid(one),
+            findings=[finding for finding in one["findings"] if finding["severity"] != "info"],
+        )
+        for one in run_words.unusable(model)
+        if one["use"] != "missing"
+    ]
+    return found[:LISTED]
+
+
+def _unsaid(one: Row) -> str:
+    return "It was carried out and not judged." if one["use"] == "not_judged" else "No reason was given."
+
+
+def repetitions(model: Model) -> Table:
+    """Every repetition in the order in which it was carried out."""
+    columns = [
+        ("Cell", "cell"),
+        ("Use", "use"),
+        ("Why", ""),
+        ("Emulator late, p99", "lateness"),
+        ("most", ""),
+        ("Began", ""),
+        ("Lasted", ""),
+    ]
+    lines = []
+    for one in model["repetitions"]:
+        late, most = one["emulator"]["p99_seconds"], one["emulator"]["max_seconds"]
+        lines.append(
+            Line(
+                name=one["folder"],
+                cells=[
+                    Cell(one["label"]),
+                    Cell(run_words.USE_WORDS[one["use"]], float(run_words.USES.index(one["use"]))),
+                    Cell(one["why"] or "–"),
+                    Cell(words.duration(late), late),
+                    Cell(words.duration(most), most),
+                    Cell((one["started"] or "–").replace("T", " ").removesuffix("Z")[:19]),
+                    Cell(words.duration(one["seconds"]), one["seconds"]),
+                ],
+                use=one["use"] if one["use"] in ("discard", "review") else "",
+            )
+        )
+    return Table(first="Repetition", columns=columns, lines=lines)
+
+
+def queues(model: Model, payload: Payload) -> list[Pair]:
+    """One repetition of each cell over time."""
+    return [run_figures.over_time(shown, payload) for shown in model["queues"]]
+
+
+def vitals(model: Model) -> list[tuple[str, str, str]]:
+    """The numbers at the head of the page: what, how much, and what it means."""
+    about, uses = model["run"], model["run"]["uses"]
+    late = run_words.lateness(model)
+    found = [
+        (
+            "Repetitions",
+            f"{about['complete']} of {about['planned']}",
+            f"{words.counted(len(model['cells']), 'cell')}, {words.counted(about['rounds'] or 0, 'round')}",
+        ),
+        ("To be discarded", str(uses.get("discard", 0)), f"{uses.get('review', 0)} to be looked at"),
+    ]
+    if late is not None:
+        found.append(("Emulator late, p99", words.duration(late), "the worst repetition that counts"))
+    return found

@@ -1,0 +1,169 @@
+"""What went on in one repetition over time: the queue of each pipe from the ledger, and the application's own numbers beside it.
+
+Time is cut into slices; of each slice the deepest queue that a packet found, the mean of what all found, and the packets that were lost
+there. A slice in which no packet came has no row: how deep the queue was then nobody saw. Reads the ledger in pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+from trustbed.report.run_reading import SECOND, Repetition, Row
+
+SLICES = 300
+"""The time of a repetition is cut into so many."""
+PIPES = 3
+"""At most so many pipes are kept of a repetition: those with the deepest queues."""
+POINTS = 900
+"""At most so many requests are kept over time."""
+LEDGER = "packets.parquet"
+PASSED = frozenset({"passed", "inside"})
+_COLUMNS = ("arrived_ns", "pipe", "found_packets", "fate")
+
+
+def over_time(repetition: Repetition) -> dict[str, Any] | None:
+    """The queues and the workloads' numbers of a repetition, in seconds since its beginning; ``None`` if neither is known."""
+    path = repetition.path / "ledger" / LEDGER
+    extent = _extent(path) if path.is_file() else None
+    begin = repetition.record.get("epoch_ns") or (extent[0] if extent else None)
+    applications = [found for one in repetition.workloads if (found := _application(repetition, one, begin)) is not None]
+    ends = [found["t"][-1] for found in applications if found["t"]]
+    if begin is not None and extent is not None:
+        ends.append((extent[1] - begin) / SECOND)
+    duration = max(ends, default=0.0)
+    pipes = _pipes(path, begin, duration) if begin is not None and extent is not None and duration > 0 else []
+    if not pipes and not applications:
+        return None
+    return {"folder": repetition.folder, "duration_seconds": duration, "pipes": pipes, "applications": applications}
+
+
+# The ledger.
+
+
+def _batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    with pyarrow.parquet.ParquetFile(path) as file:
+        known = [name for name in columns if name in file.schema_arrow.names]
+        if len(known) == len(columns):
+            yield from file.iter_batches(columns=known)
+
+
+def _extent(path: Path) -> tuple[int, int] | None:
+    """When the first and the last packet came."""
+    ends: list[tuple[int, int]] = []
+    for batch in _batches(path, ("arrived_ns",)):
+        found = pc.min_max(batch.column(0)).as_py()
+        if found["min"] is not None:
+            ends.append((found["min"], found["max"]))
+    return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
+
+
+def _pipes(path: Path, begin: int, duration: float) -> list[dict[str, Any]]:
+    width = max(1, int(duration * SECOND / SLICES))
+    held: dict[str, dict[int, list[int]]] = {}
+    for batch in _batches(path, _COLUMNS):
+        for row in _sliced(batch, begin, width):
+            kept = held.setdefault(str(row["pipe"]), {}).setdefault(row["slice"], [0, 0, 0, 0])
+            kept[0] = max(kept[0], row["found_packets_max"])
+            kept[1] += row["found_packets_sum"]
+            kept[2] += row["found_packets_count"]
+            kept[3] += row["lost_sum"] or 0
+    found = [_pipe(name, slices, width) for name, slices in sorted(held.items())]
+    waited = [pipe for pipe in found if max(pipe["packets_max"]) > 1 or any(pipe["lost"])]
+    return sorted(waited, key=lambda pipe: (-max(pipe["packets_max"]), pipe["name"]))[:PIPES]
+
+
+def _sliced(batch: pa.RecordBatch, begin: int, width: int) -> list[dict[str, Any]]:
+    fate = batch.column("fate")
+    words = fate.cast(pa.string()) if pa.types.is_dictionary(fate.type) else fate
+    passed = pc.is_in(words, value_set=pa.array(sorted(PASSED))) if pa.types.is_string(words.type) else pc.equal(words, 0)
+    pipe = batch.column("pipe")
+    table = pa.table(
+        {
+            "pipe": pipe.cast(pa.string()),
+            "slice": pc.cast(pc.divide(pc.subtract(batch.column("arrived_ns"), begin), width), pa.int64()),
+            "found_packets": batch.column("found_packets").cast(pa.int64()),
+            "lost": pc.cast(pc.invert(passed), pa.int64()),
+        }
+    )
+    held = [("found_packets", "max"), ("found_packets", "sum"), ("found_packets", "count"), ("lost", "sum")]
+    rows: list[dict[str, Any]] = table.group_by(["pipe", "slice"]).aggregate(held).to_pylist()
+    return rows
+
+
+def _pipe(name: str, slices: Mapping[int, Sequence[int]], width: int) -> dict[str, Any]:
+    places = sorted(slices)
+    return {
+        "name": name,
+        "slice_seconds": width / SECOND,
+        "t": [place * width / SECOND for place in places],
+        "packets_max": [slices[place][0] for place in places],
+        "packets_mean": [slices[place][1] / slices[place][2] for place in places],
+        "lost": [slices[place][3] for place in places],
+    }
+
+
+# The application.
+
+
+def _application(repetition: Repetition, workload: Row, begin: int | None) -> dict[str, Any] | None:
+    name = workload["name"]
+    requests = repetition.table(f"{name}.requests")
+    if requests is not None and requests.num_rows and requests["started"].null_count < requests.num_rows and begin is not None:
+        return _thinned_requests(name, requests, begin)
+    intervals = repetition.table(f"{name}.intervals")
+    if intervals is not None and intervals.num_rows and "bits_per_second" in intervals.column_names:
+        started = workload.get("started_ns") or repetition.record.get("workload_start_ns")
+        return _rates(name, intervals, ((started - begin) / SECOND) if started is not None and begin is not None else 0.0)
+    return None
+
+
+def _thinned_requests(name: str, requests: pa.Table, begin: int) -> dict[str, Any]:
+    """Every request at the moment when it began; of many the shortest and the longest of each slice. Failed ones are apart."""
+    starts = requests["started"].cast(pa.int64()).to_pylist()
+    rows = sorted(
+        ((start - begin) / SECOND, took)
+        for start, took in zip(starts, requests["response_ns"].to_pylist(), strict=True)
+        if start is not None
+    )
+    done = [(moment, took / SECOND) for moment, took in rows if took is not None]
+    kept = _extremes(done) if len(done) > POINTS else done
+    return {
+        "name": name,
+        "measure": "response_time",
+        "t": [moment for moment, _ in kept],
+        "seconds": [took for _, took in kept],
+        "failed_t": [moment for moment, took in rows if took is None][:POINTS],
+        "requests": len(done),
+    }
+
+
+def _extremes(rows: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    width = -(-2 * len(rows) // POINTS)
+    kept: set[int] = set()
+    for first in range(0, len(rows), width):
+        places = range(first, min(first + width, len(rows)))
+        kept |= {min(places, key=lambda place: rows[place][1]), max(places, key=lambda place: rows[place][1])}
+    return [rows[place] for place in sorted(kept)]
+
+
+def _rates(name: str, intervals: pa.Table, offset: float) -> dict[str, Any]:
+    """The rate of each interval, streams of the same interval summed."""
+    held: dict[tuple[int, int], float] = {}
+    for row in intervals.to_pylist():
+        if row.get("omitted") or row["bits_per_second"] is None:
+            continue
+        span = (round(row["start_ns"] / 1e8), round(row["end_ns"] / 1e8))
+        held[span] = held.get(span, 0.0) + row["bits_per_second"]
+    spans = sorted(held)
+    return {
+        "name": name,
+        "measure": "throughput",
+        "t": [offset + start / 10 for start, _ in spans],
+        "bits_per_second": [held[span] for span in spans],
+    }

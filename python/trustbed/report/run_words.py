@@ -1,0 +1,191 @@
+"""What is said of a run in words, on the page and in the terminal alike: its headline, its results, which repetitions may not be used.
+
+Takes the model of :mod:`trustbed.report.run_model`. An unknown number leaves its sentence out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from trustbed.report import words
+from trustbed.report.run_factors import short
+
+Model = Mapping[str, Any]
+Row = Mapping[str, Any]
+
+FLAGS = {
+    "noisy_baseline": "noisy baseline: without background the response times vary by more than 5 % already",
+    "short_baseline": "short baseline: fewer than 100 requests without background",
+}
+USES = ("discard", "review", "not_judged", "missing", "trust")
+"""The worst first."""
+USE_WORDS = {
+    "discard": "discard",
+    "review": "review",
+    "not_judged": "not judged",
+    "missing": "not carried out",
+    "trust": "trust",
+}
+_SMALL = 1.05
+_TRANSFER = re.compile(r"\d+\.[01]")
+
+
+def times(ratio: float | None) -> str:
+    """A ratio as a factor: 2.94 ×."""
+    return words.UNKNOWN if ratio is None else f"{factor(ratio)} ×"
+
+
+def factor(ratio: float | None) -> str:
+    """A ratio alone: 2.94."""
+    return words.UNKNOWN if ratio is None else f"{ratio:.2f}" if ratio < 99.5 else f"{ratio:.0f}"
+
+
+def span(low: float | None, high: float | None, shape: Callable[[float | None], str]) -> str:
+    """An interval: from, to; empty where there is none."""
+    return "" if low is None or high is None else f"{shape(low)} to {shape(high)}"
+
+
+def bits(bits_per_second: float | None) -> str:
+    """A rate in bit/s."""
+    return words.rate(None if bits_per_second is None else bits_per_second / 8)
+
+
+def middle(workload: Row) -> tuple[float | None, str]:
+    """The one number that stands for a workload's result, and as it reads."""
+    if workload["measure"] == "throughput":
+        value = workload.get("mean_bits_per_second")
+        return value, bits(value)
+    value = workload.get("median_seconds" if workload["measure"] == "response_time" else "mean_seconds")
+    return value, words.duration(value)
+
+
+def central(workload: Row) -> Row | None:
+    """The slowdown that stands for a workload: at the median, or of the mean where only that is known."""
+    return next((place for place in workload.get("slowdown") or () if place["share"] in (0.5, None)), None)
+
+
+def headline(model: Model) -> str:
+    """The run in one sentence."""
+    about, cells = model["run"], model["cells"]
+    if not about["complete"]:
+        return "No repetition is complete yet."
+    if all(cell["only_discarded"] or not cell["counted"] for cell in cells):
+        return "No repetition may be used: the testbed was measured, not the network."
+    held = [cell for cell in cells if cell["counted"] and not cell["only_discarded"]]
+    found = [(cell, workload) for cell in held for workload in cell["workloads"][:1] if workload["measure"]]
+    return _slowed(found) or _ranged(found) or _lost(held) or "No workload left a result that can be read."
+
+
+def _slowed(found: Sequence[tuple[Row, Row]]) -> str:
+    compared = [
+        (place["ratio"], cell, workload, place)
+        for cell, workload in found
+        if cell["number"] != cell["baseline"] and (place := central(workload)) and place["ratio"]
+    ]
+    if not compared:
+        return ""
+    ratio, cell, workload, place = max(compared, key=lambda one: one[0])
+    if ratio < _SMALL:
+        return f"Background traffic slows {workload['name']} down by less than {words.percent(_SMALL - 1)}."
+    sure = f"; 95 % interval {span(place['low'], place['high'], factor)}" if place["low"] is not None else ""
+    return f"Background traffic makes {workload['name']} up to {factor(ratio)} times slower ({cell['label']}{sure})."
+
+
+def _ranged(found: Sequence[tuple[Row, Row]]) -> str:
+    known = [(value, text, cell, workload) for cell, workload in found for value, text in (middle(workload),) if value is not None]
+    if not known:
+        return ""
+    least, most = min(known, key=lambda one: one[0]), max(known, key=lambda one: one[0])
+    name, rate = least[3]["name"], least[3]["measure"] == "throughput"
+    what = f"{name} reaches" if rate else f"{name} takes"
+    if len(known) == 1:
+        return f"{what} {least[1]}{'' if rate else ' by the median'}."
+    return f"{what} between {least[1]} ({least[2]['label']}) and {most[1]} ({most[2]['label']})."
+
+
+def _lost(cells: Sequence[Row]) -> str:
+    known = [(one["loss_share"], cell, one) for cell in cells for one in cell["backgrounds"] if one["loss_share"] is not None]
+    if not known:
+        return ""
+    least, most = min(known, key=lambda one: one[0]), max(known, key=lambda one: one[0])
+    if len(known) == 1:
+        return f"{words.percent(most[0])} of the packets of {most[2]['name']} are lost."
+    return (
+        f"Of the packets of {most[2]['name']} between {words.percent(least[0])} ({least[1]['label']}) and {words.percent(most[0])} "
+        f"({most[1]['label']}) are lost."
+    )
+
+
+def standing(model: Model) -> str:
+    """How far the run is, and how many of its repetitions may be used."""
+    about = model["run"]
+    uses, planned, complete = about["uses"], about["planned"], about["complete"]
+    done = (
+        f"{words.counted(planned, 'repetition')}"
+        if complete == planned
+        else f"{complete} of {words.counted(planned, 'repetition')} carried out"
+    )
+    parts = [done]
+    if uses.get("discard"):
+        parts.append(f"{uses['discard']} to be discarded, which {'does' if uses['discard'] == 1 else 'do'} not count below")
+    if uses.get("review"):
+        parts.append(f"{uses['review']} to be looked at before use")
+    if uses.get("not_judged"):
+        parts.append(f"{uses['not_judged']} not judged")
+    if len(parts) == 1 and complete:
+        parts.append("all of them may be used")
+    return "; ".join(parts) + "."
+
+
+def notes(cells: Sequence[Row], workload: str) -> list[str]:
+    """What weakens the results of a group of cells, each said once."""
+    own = [(cell, one) for cell in cells for one in cell["workloads"] if one["name"] == workload]
+    said = [FLAGS[flag] for flag in FLAGS if any(flag in one["flags"] for _, one in own)]
+    single = [short(cell, cells) for cell, one in own if one["measure"] and one["repetitions"] == 1]
+    if single:
+        which = "every cell has" if len(single) == len(own) else f"{', '.join(single)} {'has' if len(single) == 1 else 'have'}"
+        said.append(f"{which} a single repetition: its intervals say nothing about what a second one would give")
+    bad = [short(cell, cells) for cell, _ in own if cell["only_discarded"]]
+    if bad:
+        said.append(f"every repetition of {', '.join(bad)} is to be discarded; its numbers are shown, and must not be used")
+    return said
+
+
+def gathered(repetitions: Sequence[Row]) -> list[dict[str, Any]]:
+    """Findings of all repetitions, one row per kind: the one with the largest value, and in how many repetitions it was found."""
+    held: dict[str, list[tuple[Row, Row]]] = {}
+    for one in repetitions:
+        for finding in one["findings"]:
+            if not _TRANSFER.fullmatch(str(finding.get("scope") or "")):  # those are too many to tell here
+                held.setdefault(finding["code"], []).append((one, finding))
+    rows = []
+    for pairs in held.values():
+        worst_of, worst = max(pairs, key=lambda pair: (_GRAVITY[pair[1]["severity"]], pair[1].get("value") or 0.0))
+        count, judged = (
+            len({one["folder"] for one, _ in pairs}),
+            sum(bool(one["use"] in ("trust", "review", "discard")) for one in repetitions),
+        )
+        rows.append({**worst, "message": f"{worst['message']} ({worst_of['folder']})", "found_in": f"{count} of {judged}", "count": count})
+    told = [row for row in rows if row["severity"] != "error" or row["count"] > 1]  # a single error stands with its repetition
+    return sorted(told, key=lambda row: (-_GRAVITY[row["severity"]], row["code"]))
+
+
+_GRAVITY = {"info": 0, "warning": 1, "error": 2}
+
+
+def unusable(model: Model) -> Iterator[Row]:
+    """Repetitions that must not be used or need a look, the worst first."""
+    for use in USES[:-1]:
+        yield from (one for one in model["repetitions"] if one["use"] == use)
+
+
+def lateness(model: Model) -> float | None:
+    """How late the emulator was at most of all repetitions that count, at the 99th percentile."""
+    known = [
+        one["emulator"]["p99_seconds"]
+        for one in model["repetitions"]
+        if one["emulator"]["p99_seconds"] is not None and one["use"] != "discard"
+    ]
+    return max(known, default=None)
