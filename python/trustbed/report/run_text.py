@@ -59,7 +59,8 @@ def _head(model: Model, width: int, paint: Paint) -> Iterator[str]:
     yield from _wrapped(" · ".join(facts), width)
     for line in _wrapped(run_words.headline(model), width):
         yield paint("strong", line)
-    yield from _wrapped(run_words.standing(model), width)
+    said = (run_words.assurance(model), run_words.standing(model))
+    yield from _wrapped(" ".join(part for part in said if part), width)
 
 
 def _results(model: Model, width: int, paint: Paint) -> Iterator[Iterator[str]]:

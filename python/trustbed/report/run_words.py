@@ -73,24 +73,47 @@ def headline(model: Model) -> str:
         return "No repetition is complete yet."
     if all(cell["only_discarded"] or not cell["counted"] for cell in cells):
         return "No repetition may be used: the testbed was measured, not the network."
-    held = [cell for cell in cells if cell["counted"] and not cell["only_discarded"]]
+    held = _usable(model)
     found = [(cell, workload) for cell in held for workload in cell["workloads"][:1] if workload["measure"]]
     return _slowed(found) or _ranged(found) or _lost(held) or "No workload left a result that can be read."
 
 
-def _slowed(found: Sequence[tuple[Row, Row]]) -> str:
+def _usable(model: Model) -> list[Row]:
+    return [cell for cell in model["cells"] if cell["counted"] and not cell["only_discarded"]]
+
+
+def _worst(found: Sequence[tuple[Row, Row]]) -> tuple[Row, Row, Row] | None:
+    """Cell, workload and place of the largest slowdown."""
     compared = [
-        (place["ratio"], cell, workload, place)
+        (cell, workload, place)
         for cell, workload in found
         if cell["number"] != cell["baseline"] and (place := central(workload)) and place["ratio"]
     ]
-    if not compared:
+    return max(compared, key=lambda one: one[2]["ratio"], default=None)
+
+
+def _slowed(found: Sequence[tuple[Row, Row]]) -> str:
+    worst = _worst(found)
+    if worst is None:
         return ""
-    ratio, cell, workload, place = max(compared, key=lambda one: one[0])
-    if ratio < _SMALL:
+    cell, workload, place = worst
+    if place["ratio"] < _SMALL:
         return f"Background traffic slows {workload['name']} down by less than {words.percent(_SMALL - 1)}."
-    sure = f"; 95 % interval {span(place['low'], place['high'], factor)}" if place["low"] is not None else ""
-    return f"Background traffic makes {workload['name']} up to {factor(ratio)} times slower ({cell['label']}{sure})."
+    return f"Background traffic makes {workload['name']} up to {factor(place['ratio'])} times slower ({cell['label']})."
+
+
+def assurance(model: Model) -> str:
+    """How far to trust the number of the headline, where it is a slowdown."""
+    held = [(cell, workload) for cell in _usable(model) for workload in cell["workloads"][:1] if workload["measure"]]
+    worst = _worst(held)
+    if worst is None or worst[2]["ratio"] < _SMALL or worst[2]["low"] is None:
+        return ""
+    cell, workload, place = worst
+    between = f"with 95 % confidence between {factor(place['low'])} and {factor(place['high'])} times"
+    if place["basis"] == "requests":
+        return f"Within its only repetition {between}; what a second repetition would give is not known."
+    quiet = "the median" if place["share"] == 0.5 else "the mean"
+    return f"That is {quiet} over {words.counted(workload['repetitions'], 'repetition')}, {between}."
 
 
 def _ranged(found: Sequence[tuple[Row, Row]]) -> str:
