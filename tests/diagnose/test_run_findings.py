@@ -13,14 +13,14 @@ PUNCTUAL = {"packets": 1000, "p50_ns": 3000, "p99_ns": 14_000, "max_ns": 300_000
 CLEAN: dict[str, Any] = {
     "emulator": {
         "lateness": PUNCTUAL,
-        "unsent": 0,
+        "unsent_packets": 0,
         "pipes": [{"name": "up", "dropped": {"queue_full": 700}}],
         "ports": [{"host": "client", "socket_drops": 0}],
         "ledger": {"records": 1000, "lost": 0, "error": None},
     },
     "emulator_ready": {"priority": "fifo", "priority_refused": None},
     "backgrounds": [{"name": "noise", "send": {"generator_late": False, "lateness": {"packets": 10, "over_1ms_share": 0.001}}}],
-    "workloads": [{"name": "pages", "outcome": "ended", "seconds": 10.0, "exit_code": 0}],
+    "workloads": [{"name": "pages", "outcome": "complete", "seconds": 10.0, "exit_code": 0}],
     "failures": [],
     "machine": {"steal_share": 0.0, "throttled_share": None},
 }
@@ -49,7 +49,7 @@ FOUND = [
         "50 % later than a packet takes",
     ),
     ("run_emulator_late", "info", emulator(lateness={**PUNCTUAL, "late_by_more_than_a_packet_time": None}), "emulator", "300 µs (most)"),
-    ("run_emulator_dropped", "error", emulator(unsent=2), "emulator", "lost 2 packets"),
+    ("run_emulator_dropped", "error", emulator(unsent_packets=2), "emulator", "lost 2 packets"),
     ("run_emulator_dropped", "error", emulator(ports=[{"socket_drops": 3}, {"socket_drops": 4}]), "emulator", "lost 7 packets"),
     ("run_emulator_dropped", "error", emulator(pipes=[{"dropped": {"emulator_full": 1, "lost": 9}}]), "emulator", "lost 1 packet"),
     ("run_priority_refused", "info", {"emulator_ready": {"priority_refused": "not permitted"}}, "emulator", "not permitted"),

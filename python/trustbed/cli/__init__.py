@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-COMMANDS = ("analyze", "explain", "burst", "watch")
+COMMANDS = ("analyze", "explain", "burst", "watch", "run", "report")
 
 FINE, ERROR, USAGE, REVIEW, DISCARD, INTERRUPTED, READER_GONE = 0, 1, 2, 3, 4, 130, 141
 
@@ -72,6 +72,10 @@ def _verb(verb: str, rest: list[str]) -> int:
             from trustbed.cli.burst import run
         elif verb == "watch":
             from trustbed.cli.watch import run
+        elif verb == "run":
+            from trustbed.cli.run import run
+        elif verb == "report":
+            from trustbed.cli.report import run
         else:
             raise arguments.unknown_command(verb, COMMANDS)
         code = run(rest)

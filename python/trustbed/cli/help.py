@@ -22,6 +22,11 @@ Commands:
                               of which size would lose
   watch INTERFACE             Rates and bursts on an interface while traffic
                               passes
+  run SCENARIO                An experiment in a network of this machine's own:
+                              emulated, repeated, judged; continues when it was
+                              interrupted
+  report RUN                  What a run came to: results with confidence
+                              intervals, slowdown, which repetitions to discard
 
 Options:
   -h, --help                  This page, or the page of a command
@@ -229,4 +234,56 @@ How to end:
 
 Exit codes: 0 fine (Ctrl-C too), 1 error, interface gone or file not complete,
 2 wrong usage
+"""
+
+RUN = """\
+Carries out a scenario: makes its network, starts its traffic, repeats every
+cell of its matrix in random order, judges every repetition. What is complete
+is kept: after an interruption the same command continues.
+
+Usage: trustbed run [OPTIONS] SCENARIO
+
+  SCENARIO    a file that says which hosts, links, workloads and background
+              there are, and what is varied (docs/scenario.md)
+
+What to do:
+  --repetitions N         So many of every cell, instead of the scenario's; more
+                          than before are added to a run that is complete
+  --resume                Only continue a run that has begun
+  --dry-run               Say what would be done and how long it takes
+
+What to write:
+  -o, --out DIR           The run directory (default: SCENARIO.run, here)
+  --json                  The summary, or the plan, as JSON on standard output
+  -q, --quiet             No summary and no progress
+  --no-color              No colour (so does the variable NO_COLOR)
+
+How to end:
+  --fail-on-discard       Exit 4 when a repetition must be discarded
+  -h, --help              This page
+
+Exit codes: 0 fine, 1 error, 2 wrong usage, 4 discard, 130 interrupted
+"""
+
+REPORT = """\
+Says what a run came to: the results of its workloads with 95 % confidence
+intervals, how much slower background traffic made them, what the links and the
+background did, and which repetitions must not be used, and why.
+
+Usage: trustbed report [OPTIONS] RUN
+
+  RUN         the folder that trustbed run made; the run need not be complete
+
+Options:
+  -o, --out FILE          A page with charts, for the browser
+  --json                  Everything as JSON on standard output
+  -q, --quiet             No summary
+  --no-color              No colour (so does the variable NO_COLOR)
+
+How to end:
+  --fail-on LEVEL         review: exit 3 when a repetition needs review or 4
+                          when one must be discarded; discard: only the 4
+  -h, --help              This page
+
+Exit codes: 0 fine, 1 error, 2 wrong usage, 3 review, 4 discard
 """

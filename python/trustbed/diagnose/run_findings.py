@@ -46,7 +46,7 @@ def _lateness(record: Record) -> Iterator[Finding]:
 
 def _dropped(record: Record) -> Iterator[Finding]:
     emulator = record.get("emulator") or {}
-    unsent = emulator.get("unsent") or 0
+    unsent = emulator.get("unsent_packets") or 0
     full = sum((pipe.get("dropped") or {}).get("emulator_full") or 0 for pipe in emulator.get("pipes") or ())
     missed = sum(port.get("socket_drops") or 0 for port in emulator.get("ports") or ())
     if unsent or full or missed:

@@ -76,6 +76,17 @@ def convert(source: Path, target: Path, *, names: Mapping[str, Sequence[str]] | 
     return Converted(rows, cut)
 
 
+def lists(source: Path) -> dict[str, list[str]]:
+    """The lists of words in the first line of a file, by their names: those of pipes, of fates."""
+    with source.open("rb") as stream:
+        try:
+            header = json.loads(stream.readline(_LONGEST_HEADER))
+        except ValueError as error:
+            raise RowsError(f"first line does not say what the rows are, {source}: {error}", "the file is damaged: do not use it") from None
+    found = header.items() if isinstance(header, dict) else ()
+    return {name: value for name, value in found if isinstance(value, list) and all(isinstance(one, str) for one in value)}
+
+
 def read(source: Path) -> pa.Table:
     """All rows of a file at once."""
     with source.open("rb") as stream:
@@ -115,7 +126,7 @@ def _blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:
 
 
 def _field(column: _Column, names: Mapping[str, Sequence[str]]) -> pa.Field:
-    kind = pa.dictionary(pa.uint8(), pa.string()) if column.name in names else column.kind
+    kind = pa.dictionary(pa.int32(), pa.string()) if column.name in names else column.kind
     return pa.field(column.name, kind, metadata={"unit": column.unit, "meaning": column.meaning})
 
 
@@ -130,5 +141,5 @@ def _array(block: bytes, rows: int, record_bytes: int, column: _Column, names: M
     if column.name in names:
         words = names[column.name]
         known = pc.if_else(pc.less(array, len(words)), array, pa.scalar(None, array.type))
-        return pa.DictionaryArray.from_arrays(known.cast(pa.uint8()), pa.array(list(words), pa.string()))
+        return pa.DictionaryArray.from_arrays(known.cast(pa.int32()), pa.array(list(words), pa.string()))
     return array

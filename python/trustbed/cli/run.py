@@ -1,0 +1,242 @@
+"""``trustbed run``: a scenario in, a run directory with judged repetitions out.
+
+Standard output has the summary, or JSON; everything about how it goes is on standard error. Ctrl-C, a kind kill and a closed terminal end
+the run in order: what is complete stays, and the same command continues.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+from trustbed.cli import DISCARD, FINE, arguments, progress
+from trustbed.cli.analyze import describe
+from trustbed.report import paint, words
+from trustbed.run.directory import RunDirectory
+from trustbed.run.matrix import Repetition
+from trustbed.run.progress import Forecast
+from trustbed.run.session import Listener, dry, open_directory
+from trustbed.scenario import Cell, ScenarioFile, load
+
+_MOST_REPETITIONS = 100_000
+_WIDEST = 100
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``trustbed run``."""
+    parser = arguments.Parser(prog="trustbed run", add_help=False, allow_abbrev=False)
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("scenario", nargs="*", metavar="SCENARIO")
+    parser.add_argument("-o", "--out", type=Path)
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--repetitions", type=_repetitions)
+    parser.add_argument("--dry-run", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--fail-on-discard", action="store_true")
+    parser.add_argument("-q", "--quiet", action="store_true")
+    parser.add_argument("--no-color", action="store_true")
+    return parser
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the verb."""
+    options = arguments.parse(parser(), words)
+    if len(options.scenario) != 1:
+        message = "no scenario given" if not options.scenario else f"one scenario, not {len(options.scenario)}"
+        raise arguments.UsageError(message, "for example: trustbed run study.toml")
+    study = load(Path(options.scenario[0]))
+    if options.dry_run:
+        _show_plan(study, options)
+        return FINE
+    path = options.out or Path(f"{study.file.stem}.run")
+    directory = open_directory(path, must_exist=options.resume)
+    return _carry_out(study, directory, options, words)
+
+
+def _carry_out(study: ScenarioFile, directory: RunDirectory, options: argparse.Namespace, words: Sequence[str]) -> int:
+    from trustbed.experiment import session_of, summary_of
+
+    about = {key: value for key, value in describe(words, "run").items() if key != "schema_version"}
+    shown = _shown(study, directory, options)
+    session = session_of(study, directory, about=about, repetitions=options.repetitions, listener=shown)
+    with _ends_in_order():
+        try:
+            session.carry_out()
+        except KeyboardInterrupt:
+            shown.close()
+            print(f"complete repetitions are kept in {directory.path}; the same command continues", file=sys.stderr)
+            raise
+        finally:
+            shown.close()
+    summary = summary_of(directory)
+    if options.json:
+        json.dump(summary, sys.stdout, indent=2, ensure_ascii=False)
+        sys.stdout.write("\n")
+    elif not options.quiet:
+        painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
+        print("\n".join(_summary(summary, directory, painter)))
+    return DISCARD if options.fail_on_discard and summary["use"]["discard"] else FINE
+
+
+def _repetitions(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_REPETITIONS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of repetitions (1 to {_MOST_REPETITIONS})")
+    return int(text)
+
+
+@contextmanager
+def _ends_in_order() -> Iterator[None]:
+    """A kind kill and a terminal that is closed do what Ctrl-C does."""
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+# How it goes.
+
+
+class _Shown(Listener):
+    """Nothing but what must not be overlooked. The base of what shows more."""
+
+    def close(self) -> None:
+        """Leaves nothing on the screen that is not to stay."""
+
+
+class _Lines(_Shown):
+    """A line for every repetition that is complete, and on a terminal one below them that says what is being done."""
+
+    def __init__(self, *, live: bool, cells: int) -> None:
+        self._live = live
+        self._cells = cells
+        self._forecast: Forecast | None = None
+        self._label = ""
+        self._told = 0
+
+    def on_begun(self, forecast: Forecast) -> None:
+        self._forecast = forecast
+        if forecast.finished:
+            self._say(f"continues: {words.counted(forecast.finished, 'repetition')} of {forecast.total} complete")
+        if forecast.finished < forecast.total:
+            left = words.counted(forecast.total - forecast.finished, "repetition")
+            self._say(f"{left} to do, about {words.duration(forecast.left_seconds)}")
+
+    def on_repetition(self, repetition: Repetition, cell: Cell, forecast: Forecast) -> None:
+        self._label = f"{repetition.folder}  {cell.label}" if self._cells > 1 else repetition.folder
+
+    def on_phase(self, name: str) -> None:
+        if not self._live or self._forecast is None:
+            return
+        done, total = self._forecast.finished, self._forecast.total
+        left = words.duration(self._forecast.left_seconds)
+        text = f"{done}/{total}  {self._label}  {name}  about {left} left"
+        columns = shutil.get_terminal_size().columns - 1
+        sys.stderr.write(f"\r{text[:columns]}\x1b[K")
+        sys.stderr.flush()
+
+    def on_judged(self, repetition: Repetition, cell: Cell, record: Mapping[str, Any], findings: Mapping[str, Any]) -> None:
+        why = f": {findings['why']}" if findings["why"] else ""
+        self._say(f"{self._label}  {words.duration(record['seconds'])}  {findings['use']}{why}")
+
+    def _say(self, text: str) -> None:
+        sys.stderr.write(f"\r{text}\x1b[K\n" if self._live else f"{text}\n")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        if self._live:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def _shown(study: ScenarioFile, directory: RunDirectory, options: argparse.Namespace) -> _Shown:
+    if options.quiet:
+        return _Shown()
+    return _Lines(live=progress.wanted(quiet=False), cells=len(study.cells))
+
+
+# What would be done.
+
+
+def _show_plan(study: ScenarioFile, options: argparse.Namespace) -> None:
+    described = dry(study, options.repetitions)
+    if options.json:
+        json.dump(described, sys.stdout, indent=2, ensure_ascii=False)
+        sys.stdout.write("\n")
+        return
+    print("\n".join(_plan(study, described)))
+
+
+def _plan(study: ScenarioFile, described: Mapping[str, Any]) -> Iterator[str]:
+    first = study.first
+    yield f"{first.name}, seed {first.seed}"
+    yield from _network(study)
+    cells, total = described["cells"], len(described["order"])
+    yield ""
+    yield f"{words.counted(len(cells), 'cell')}, {words.counted(described['repetitions'], 'repetition')} of each: {total} in all"
+    for cell in cells:
+        against = "" if cell["baseline"] in (None, cell["number"]) else f"  (against {cells[cell['baseline']]['label']})"
+        yield f"  {cell['label']}{against}"
+    order = [cells[one["cell"]]["label"] for one in described["order"]]
+    if len(cells) > 1:
+        more = f" … and {len(order) - 6} more" if len(order) > 6 else ""
+        yield f"order: {' | '.join(order[:6])}{more}"
+    yield f"expected time: {words.duration(described['expected_seconds'])}"
+
+
+def _network(study: ScenarioFile) -> Iterator[str]:
+    scenario = study.first
+    for host in scenario.hosts:
+        behind = f", behind {host.router}" if host.router is not None else ""
+        shown = host.addresses[0] if len(host.addresses) == 1 else f"{host.addresses[0]} … {host.addresses[-1]} ({len(host.addresses)})"
+        yield f"  host {host.name:<12} {shown}{behind}"
+    for link in scenario.links:
+        arrow = "→" if link.backward is None else "↔"
+        rate = "as fast as it comes" if link.forward.rate is None else words.rate(link.forward.rate / 8)
+        yield f"  link {link.name:<12} {link.ends[0]} {arrow} {link.ends[1]}: {rate}, {words.duration(link.forward.delay_ns / 1e9)}"
+
+
+# What came out.
+
+
+def _summary(summary: Mapping[str, Any], directory: RunDirectory, painter: paint.Paint) -> Iterator[str]:
+    yield painter("strong", summary["name"])
+    for cell in summary["cells"]:
+        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in cell["verdicts"].items() if count) or "no transfers judged"
+        yield f"{cell['label']}: {words.counted(cell['repetitions'], 'repetition')}; {verdicts}"
+        for value in cell["values"]:
+            yield f"  {value['workload']:<12} {_value(value)}"
+    for one in summary["discarded"]:
+        yield painter("discard", f"discard {one['folder']}") + f" ({one['label']}): {one['why']}"
+    yield f"wrote {directory.path}"
+
+
+def _value(value: Mapping[str, Any]) -> str:
+    quantity = _QUANTITIES[value["unit"]]
+    if value["median"] is None:
+        return f"{value['what']}: none"
+    interval = ""
+    if value["low"] is not None:
+        interval = f" ({quantity(value['low'])} to {quantity(value['high'])} with 95 % confidence)"
+    slowdown = "" if value["slowdown"] is None else f", {value['slowdown']:.2f} times that without background"
+    return f"{value['what']} {quantity(value['median'])}{interval}{slowdown}, {words.counted(value['n'], 'repetition')}"
+
+
+def _rate(bits_per_second: float) -> str:
+    return words.rate(bits_per_second / 8)
+
+
+_QUANTITIES: Mapping[str, Callable[[float], str]] = {"seconds": words.duration, "bits_per_second": _rate}

@@ -1,0 +1,167 @@
+"""What the agents of a repetition are told, beside the emulator: a scenario's traffic in their configurations. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from trustbed.run.commands import address_of
+from trustbed.run.matrix import Repetition
+from trustbed.scenario import Background, Scenario, Workload
+from trustbed.scenario.description import BACKGROUND_PORT, model, release
+
+INTERFACE = "eth0"
+"""A host's end of its cable."""
+
+Configuration = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """Background traffic in one direction: who sends it, who takes it, and on which port."""
+
+    background: Background
+    heading: Literal["forward", "reverse"]
+    source: str
+    to: str
+    port: int
+
+    @property
+    def name(self) -> str:
+        """``noise``, or ``noise.reverse`` for the way back."""
+        return self.background.name if self.heading == "forward" else f"{self.background.name}.reverse"
+
+
+def flows(scenario: Scenario) -> tuple[Flow, ...]:
+    """All background traffic that sends something, each direction on a port of its own."""
+    found: list[Flow] = []
+    for background in scenario.backgrounds:
+        if background.silent:
+            continue
+        ways: list[tuple[Literal["forward", "reverse"], str, str]] = []
+        if background.heading in ("forward", "both"):
+            ways.append(("forward", background.source, background.to))
+        if background.heading in ("reverse", "both"):
+            ways.append(("reverse", background.to, background.source))
+        for heading, source, to in ways:
+            found.append(Flow(background=background, heading=heading, source=source, to=to, port=BACKGROUND_PORT + len(found)))
+    return tuple(found)
+
+
+def sink(flow: Flow) -> Configuration:
+    """What takes a flow, at every address of its host."""
+    return {"listen": [{"transport": flow.background.transport, "address": f"0.0.0.0:{flow.port}"}]}
+
+
+def send(flow: Flow, scenario: Scenario, repetition: Repetition) -> Configuration:
+    """What sends a flow: its sources share its rate, and the addresses of its hosts in turn."""
+    froms, tos = scenario.host(flow.source).addresses, scenario.host(flow.to).addresses
+    sources = [
+        {
+            "name": f"{flow.name}.{number}",
+            "transport": flow.background.transport,
+            "from": froms[number % len(froms)],
+            "to": f"{tos[number % len(tos)]}:{flow.port}",
+            "model": model(one, reverse=flow.heading == "reverse"),
+            "release": release(one),
+            "seed": repetition.seed_of(f"background {flow.name} {number}"),
+        }
+        for number, one in enumerate(_shared(flow.background))
+    ]
+    return {"sources": sources}
+
+
+def _shared(background: Background) -> Iterator[Background]:
+    """Sources whose rates add up to the rate, to the bit. A capture is played by each."""
+    for number in range(background.sources):
+        if background.rate is None:
+            yield background
+        else:
+            each, more = divmod(background.rate, background.sources)
+            yield replace(background, rate=each + (number < more))
+
+
+def tcp(workload: Workload) -> Configuration:
+    """The options of a workload's TCP sockets; what is not asked for is left to the kernel."""
+    options = {"congestion_control": workload.congestion_control, "send_buffer_bytes": workload.send_buffer_bytes}
+    return {key: value for key, value in options.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """An agent of a workload: its verb, its host, its configuration."""
+
+    verb: str
+    where: str
+    configuration: Mapping[str, Any]
+
+
+def listener(workload: Workload) -> Part | None:
+    """What answers a workload of ours, or a program that fetches from the built-in server."""
+    assert workload.to is not None or workload.kind == "command", "reading saw to it"
+    address = f"0.0.0.0:{workload.port}"
+    if workload.kind == "bulk":
+        receiver = _other(workload)
+        return Part(verb="bulk", where=receiver, configuration={"role": "receive", "listen": [address]})
+    if workload.object_bytes is not None and workload.service is None and workload.to is not None:
+        return Part(verb="serve", where=workload.to, configuration={"listen": [address]})
+    return None
+
+
+def client(workload: Workload, scenario: Scenario, logs: Path) -> Part | None:
+    """The agent that is a workload, where it is one of ours."""
+    if workload.kind == "bulk":
+        sender, receiver = workload.data_from or workload.host, _other(workload)
+        asked: Configuration = {
+            "role": "send",
+            "to": f"{address_of(scenario, receiver)}:{workload.port}",
+            "from": address_of(scenario, sender),
+            "connections": workload.connections,
+            "tcp": tcp(workload),
+        }
+        asked |= {"duration_ns": workload.duration_ns} if workload.bytes is None else {"bytes": workload.bytes}
+        return Part(verb="bulk", where=sender, configuration=asked)
+    if workload.kind == "http":
+        assert workload.to is not None, "reading saw to it"
+        return Part(verb="fetch", where=workload.host, configuration=_fetch(workload, scenario, logs))
+    return None
+
+
+def _fetch(workload: Workload, scenario: Scenario, logs: Path) -> Configuration:
+    assert workload.to is not None, "reading saw to it"
+    asked: Configuration = {
+        "to": f"{address_of(scenario, workload.to)}:{workload.port}",
+        "from": list(scenario.host(workload.host).addresses[: workload.connections]),
+        "connections": workload.connections,
+        "reuse": workload.reuse,
+        "rows": str(logs / f"{workload.name}.requests.rows"),
+    }
+    asked |= {"object_bytes": workload.object_bytes} if workload.path is None else {"path": workload.path}
+    return asked | ({"duration_ns": workload.duration_ns} if workload.requests is None else {"count": workload.requests})
+
+
+def _other(workload: Workload) -> str:
+    """The host that takes the data of a bulk transfer."""
+    assert workload.to is not None, "reading saw to it"
+    return workload.to if workload.data_from == workload.host else workload.host
+
+
+# What writes down.
+
+
+def capture(scenario: Scenario, point: str, folder: Path) -> Configuration:
+    """What records the packets beside a host."""
+    return {"interface": INTERFACE, "path": str(folder / f"{point}.pcapng"), "snap_length": scenario.capture.snap_bytes}
+
+
+def sampled(scenario: Scenario) -> tuple[str, ...]:
+    """The hosts whose sockets and interfaces are looked at every second: the ends of workloads."""
+    names = [name for workload in scenario.workloads for name in (workload.host, workload.to) if name is not None]
+    return tuple(dict.fromkeys(names)) if scenario.samples else ()
+
+
+def sample(host: str, folder: Path) -> Configuration:
+    """What looks every second at the machine and at a host."""
+    return {"path": str(folder / f"{host}.jsonl")}

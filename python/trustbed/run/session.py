@@ -1,0 +1,232 @@
+"""A run from its first repetition that is missing to its last: begun, continued, interrupted at will.
+
+What is complete stays; what is not is begun again from nothing with the same seeds. How a repetition is judged is handed in, because
+judging is no business of whoever makes the data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from trustbed import agent
+from trustbed.run import host, manifest, rows, samples
+from trustbed.run.clock import Clock, SystemClock
+from trustbed.run.commands import programs
+from trustbed.run.configurations import sampled
+from trustbed.run.directory import RunDirectory, RunDirectoryError
+from trustbed.run.execute import Execution, Record, RunError
+from trustbed.run.matrix import Repetition, order
+from trustbed.run.progress import Forecast
+from trustbed.scenario import Cell, Scenario, ScenarioError, ScenarioFile
+from trustbed.scenario.description import topology
+from trustbed.scenario.error import nearest
+from trustbed.testbed import Host, Plan, Testbed, plan, prepare
+
+SECOND = 1_000_000_000
+LEAST_FREE_BYTES = 64 << 20
+"""Room that a repetition needs on the disk in any case."""
+MOST_FAILURES = 3
+"""Repetitions in a row that may fail before the run gives up: the fourth would too."""
+_RAW_LEDGER = "packets.rows"
+
+Judge = Callable[[RunDirectory, str, Scenario], Mapping[str, Any]]
+
+
+class Listener:
+    """Hears how a run goes. Does nothing; whoever shows something overrides what it shows."""
+
+    def on_begun(self, forecast: Forecast) -> None:
+        """The run begins, or goes on."""
+
+    def on_repetition(self, repetition: Repetition, cell: Cell, forecast: Forecast) -> None:
+        """A repetition begins."""
+
+    def on_phase(self, name: str) -> None:
+        """A phase of it begins."""
+
+    def on_judged(self, repetition: Repetition, cell: Cell, record: Mapping[str, Any], findings: Mapping[str, Any]) -> None:
+        """It is complete and judged."""
+
+
+class Session:
+    """One call of ``trustbed run``."""
+
+    def __init__(
+        self,
+        study: ScenarioFile,
+        directory: RunDirectory,
+        *,
+        judge: Judge,
+        about: Mapping[str, Any],
+        repetitions: int | None = None,
+        listener: Listener | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.study = study
+        self.directory = directory
+        self.order = order(study.cells, repetitions=repetitions or study.first.repetitions, seed=study.first.seed)
+        self._judge = judge
+        self._about = about
+        self._listener = listener or Listener()
+        self._clock = clock or SystemClock()
+        self._largest = LEAST_FREE_BYTES
+        self._failures = 0
+
+    def check(self) -> None:
+        """What would end the run later is found before anything is measured: programs, the agent, names, rights."""
+        check_programs(self.study)
+        agent.binary()
+        plan_of(self.study.first)
+        if self.directory.exists:
+            manifest.check_same(self.directory.manifest(), self.study, self.directory.path)
+
+    @property
+    def forecast(self) -> Forecast:
+        """What the whole run should take."""
+        return Forecast([self._scenario(one).expected_ns / SECOND for one in self.order], finished=len(self._complete()))
+
+    def carry_out(self) -> None:
+        """Does what is missing: repetitions, then judgements."""
+        prepare()
+        self.check()
+        with self.directory.locked(), _disk_full_explained(self.directory.path):
+            earlier = self.directory.manifest() if self.directory.exists else None
+            described = manifest.describe(self.study, self.order, session=self._about, earlier=earlier)
+            if earlier is None:
+                self.directory.begin(described, self.study.text, host.facts())
+            else:
+                self.directory.write_manifest(described)
+            forecast = self.forecast
+            self._listener.on_begun(forecast)
+            for repetition in self.order:
+                self._do(repetition, forecast)
+
+    def _do(self, repetition: Repetition, forecast: Forecast) -> None:
+        cell = self.study.cells[repetition.cell]
+        complete = self.directory.is_complete(repetition.folder)
+        if complete and self.directory.is_judged(repetition.folder):
+            return
+        begun = self._clock.monotonic()
+        self._listener.on_repetition(repetition, cell, forecast)
+        if not complete:
+            self._carry_out(repetition, cell.scenario)
+        self._listener.on_phase("judging")
+        findings = self._judge(self.directory, repetition.folder, cell.scenario)
+        record = self.directory.record(repetition.folder)
+        if not complete:
+            forecast.on_finished(self._clock.monotonic() - begun)
+        self._listener.on_judged(repetition, cell, record, findings)
+        self._count_failures(repetition, record)
+
+    def _carry_out(self, repetition: Repetition, scenario: Scenario) -> None:
+        self._check_space()
+        path = self.directory.begin_repetition(repetition.folder)
+        planned = plan_of(scenario)
+        ledger = {"path": str(path / "ledger" / _RAW_LEDGER), "detail": scenario.emulator.ledger}
+        emulator = planned.emulator(
+            topology(scenario), seed=repetition.seed_of("emulator"), ledger=ledger, priority=scenario.emulator.priority
+        )
+        with Testbed(planned, purpose=f"{scenario.name}, {repetition.folder}") as bed:
+            execution = Execution(
+                bed, scenario, repetition, folder=path, clock=self._clock, emulator=emulator, on_phase=self._listener.on_phase
+            )
+            record = execution.carry_out()
+        self._listener.on_phase("records")
+        self._collect(path, scenario, record)
+        self.directory.finish_repetition(repetition.folder, record)
+        self._largest = max(self._largest, sum(file.stat().st_size for file in path.rglob("*") if file.is_file()))
+
+    def _collect(self, path: Path, scenario: Scenario, record: Record) -> None:
+        """Raw records in the form that stays: ledger and samples as Parquet."""
+        ledger = path / "ledger" / _RAW_LEDGER
+        if ledger.is_file():
+            words = rows.lists(ledger)
+            names = {column: words[plural] for column, plural in (("pipe", "pipes"), ("fate", "fates")) if words.get(plural)}
+            converted = rows.convert(ledger, ledger.with_suffix(".parquet"), names=names)
+            record["ledger"] = {"rows": converted.rows, "cut_bytes": converted.cut_bytes}
+            ledger.unlink()
+        record["machine"] = samples.convert(path / "samples", sampled(scenario))
+
+    def _check_space(self) -> None:
+        free = shutil.disk_usage(self.directory.path).free
+        if free < self._largest:
+            raise RunError(
+                f"no room for another repetition, {self.directory.path}: {free >> 20} MiB free, {self._largest >> 20} MiB needed",
+                "free some space, then call the same command again: it continues",
+            )
+
+    def _count_failures(self, repetition: Repetition, record: Mapping[str, Any]) -> None:
+        self._failures = 0 if record["outcome"] == "complete" else self._failures + 1
+        if self._failures == MOST_FAILURES and repetition is not self.order[-1]:
+            reason = next((one["reason"] for one in record["workloads"] if one["reason"]), "see its record")
+            raise RunError(
+                f"{MOST_FAILURES} repetitions in a row failed, the last one, {repetition.folder}: {reason}",
+                f"read {self.directory.path / repetition.folder / 'logs'}; the same command continues with the next repetition",
+            )
+
+    def _scenario(self, repetition: Repetition) -> Scenario:
+        return self.study.cells[repetition.cell].scenario
+
+    def _complete(self) -> list[Repetition]:
+        return [one for one in self.order if self.directory.is_complete(one.folder)]
+
+
+def plan_of(scenario: Scenario) -> Plan:
+    """The testbed that a scenario needs."""
+    return plan([Host(name=one.name, addresses=one.addresses) for one in scenario.hosts])
+
+
+def check_programs(study: ScenarioFile) -> None:
+    """Programs that are missing are named with what needs them."""
+    needed: dict[str, str] = {}
+    for cell in study.cells:
+        needed |= {name: key for name, key in programs(cell.scenario).items() if name not in needed}
+    for name, key in needed.items():
+        if shutil.which(name) is None:
+            hint = nearest(name, _installed(name), f"install it, or give its full path; it is looked for in {os.environ.get('PATH', '')}")
+            raise ScenarioError(f"no such program, {name}", hint, file=study.file, key=key)
+
+
+def _installed(name: str) -> Sequence[str]:
+    """Programs whose names begin alike."""
+    found: set[str] = set()
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        with contextlib.suppress(OSError):
+            found |= {entry for entry in os.listdir(folder or ".") if entry[:2] == name[:2]}  # noqa: PTH208 names are enough
+    return sorted(found)
+
+
+@contextlib.contextmanager
+def _disk_full_explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise RunError(f"no space left, {path}", "free some space, then call the same command again: it continues") from error
+
+
+def open_directory(path: Path, *, must_exist: bool) -> RunDirectory:
+    """The directory of a run; ``must_exist`` for those who want to continue one."""
+    directory = RunDirectory(path)
+    if must_exist and not directory.exists:
+        raise RunDirectoryError(f"no run to continue, {path}", "leave --resume out to begin one, or name its folder with --out")
+    return directory
+
+
+def dry(study: ScenarioFile, repetitions: int | None) -> dict[str, Any]:
+    """What would be done, without doing any of it."""
+    asked = order(study.cells, repetitions=repetitions or study.first.repetitions, seed=study.first.seed)
+    forecast = Forecast([study.cells[one.cell].scenario.expected_ns / SECOND for one in asked])
+    return {
+        **manifest.describe(study, asked, session={}),
+        "sessions": [],
+        "expected_seconds": forecast.left_seconds,
+        "topologies": [{"cell": cell.number, **topology(cell.scenario)} for cell in study.cells],
+    }
