@@ -1,4 +1,6 @@
-//! How long a packet takes to go through: `cargo run --release -p trustbed-emulate --example speed`.
+//! How long it takes to take a packet through a link or a network, in virtual time: `cargo run --release -p trustbed-emulate --example speed`.
+//!
+//! Each is done several times, and the fastest counts: whatever else the machine does can only make it slower.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "it measures")]
 #![allow(clippy::print_stdout, reason = "it prints what it measured")]
@@ -13,10 +15,11 @@ use trustbed_emulate::{
 };
 use trustbed_units::Ns;
 
-const PACKETS: u32 = 2_000_000;
+const PACKETS: u32 = 400_000;
+const ROUNDS: usize = 7;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // 20 Mbit/s, offered 1000 bytes every 400 µs: never much in the queue; a microsecond of loop per packet at most matters.
+    // A packet of 1000 bytes takes 400 µs.
     let constant = LinkDescription { rate_bits_per_second: Some(20_000_000), delay_ns: Some(10_000_000), ..Default::default() };
     let drop_tail = QueueDescription::DropTail { limit_packets: Some(50), limit_bytes: None };
     let codel: QueueDescription = serde_json::from_str(r#"{"kind": "codel"}"#)?;
@@ -63,6 +66,10 @@ fn address(side: u8, number: u16) -> IpAddr {
 }
 
 fn bare(name: &str, description: &LinkDescription, gap: i64) -> Result<(), Box<dyn Error>> {
+    report(&format!("link, {name}"), || through_link(description, gap))
+}
+
+fn through_link(description: &LinkDescription, gap: i64) -> Result<(f64, u32), Box<dyn Error>> {
     let mut link = Link::new(description, 1)?;
     let mut out = 0_u32;
     let begun = Instant::now();
@@ -73,13 +80,16 @@ fn bare(name: &str, description: &LinkDescription, gap: i64) -> Result<(), Box<d
             out += u32::from(link.poll(now).is_some());
         }
     }
-    report(&format!("link, {name}"), begun, out);
-    Ok(())
+    Ok((begun.elapsed().as_secs_f64(), out))
 }
 
 fn network(name: &str, description: &Description, addresses: u16, gap: i64) -> Result<(), Box<dyn Error>> {
     let topology = Topology::new(description)?;
-    let mut network = Network::new(&topology, 1, ())?;
+    report(&format!("network, {name}"), || through_network(&topology, addresses, gap))
+}
+
+fn through_network(topology: &Topology, addresses: u16, gap: i64) -> Result<(f64, u32), Box<dyn Error>> {
+    let mut network = Network::new(topology, 1, ())?;
     let (mut out, mut random) = (0, 1_u32);
     let begun = Instant::now();
     for packet in 0..PACKETS {
@@ -94,11 +104,17 @@ fn network(name: &str, description: &Description, addresses: u16, gap: i64) -> R
             }
         }
     }
-    report(&format!("network, {name}"), begun, out);
-    Ok(())
+    Ok((begun.elapsed().as_secs_f64(), out))
 }
 
-fn report(name: &str, begun: Instant, out: u32) {
-    let nanoseconds = begun.elapsed().as_secs_f64() * 1e9 / f64::from(PACKETS);
-    println!("{name:60} {nanoseconds:6.0} ns/packet ({out} of {PACKETS} came out)");
+/// Runs it so many times: seconds and packets that came out.
+fn report(name: &str, mut run: impl FnMut() -> Result<(f64, u32), Box<dyn Error>>) -> Result<(), Box<dyn Error>> {
+    let (mut fastest, mut out) = (f64::INFINITY, 0);
+    for _ in 0..ROUNDS {
+        let (seconds, came) = run()?;
+        fastest = fastest.min(seconds);
+        out = came;
+    }
+    println!("{name:60} {:6.0} ns/packet ({out} of {PACKETS} came out)", fastest * 1e9 / f64::from(PACKETS));
+    Ok(())
 }

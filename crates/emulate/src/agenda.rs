@@ -97,14 +97,16 @@ mod tests {
     proptest! {
         #[test]
         fn pipes_come_in_order_of_their_moments(
-            ahead in prop::collection::vec(0..30_i64, 1..40), steps in prop::collection::vec((any::<prop::sample::Index>(), 0..100_i64, any::<bool>()), 1..100),
+            ahead in prop::collection::vec(0..30_i64, 1..40),
+            steps in prop::collection::vec((any::<prop::sample::Index>(), 0..100_i64, any::<bool>()), 1..100),
         ) {
             let spans: Vec<_> = ahead.iter().map(|ahead| Span(*ahead)).collect();
             let mut agenda = Agenda::new(&spans);
             let mut plain: Vec<Option<i64>> = vec![None; ahead.len()];
             for (pipe, moment, take) in steps {
                 if take {
-                    let expected = plain.iter().enumerate().filter_map(|(pipe, moment)| moment.map(|moment| (moment, pipe))).min().filter(|(first, _)| *first <= moment);
+                    let waiting = plain.iter().enumerate().filter_map(|(pipe, moment)| moment.map(|moment| (moment, pipe)));
+                    let expected = waiting.min().filter(|(first, _)| *first <= moment);
                     let due = plain.iter().zip(&ahead).filter_map(|(moment, ahead)| moment.map(|moment| moment + ahead)).min();
                     prop_assert!(agenda.next_due().zip(due).is_none_or(|(found, due)| found.0 <= due));
                     prop_assert!(agenda.next_due().is_none_or(|found| found >= agenda.next().unwrap()));

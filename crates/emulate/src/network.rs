@@ -27,7 +27,8 @@ pub const OVERHEAD: u64 = 128;
 ///
 /// Call [`offer`](Self::offer) for every packet as it comes, in order of time as well as possible; call [`take_due`](Self::take_due)
 /// until it gives nothing, at the latest when [`next_due`](Self::next_due) says; tell [`done`](Self::done) or
-/// [`unsent`](Self::unsent) for each. At the end [`close`](Self::close), then [`summary`](Self::summary). A packet that is dropped is dropped with what it carries.
+/// [`unsent`](Self::unsent) for each. At the end [`close`](Self::close), then [`summary`](Self::summary). A
+/// packet that is dropped is dropped with what it carries.
 ///
 /// ```
 /// use trustbed_emulate::{Description, Network, Offered, Topology};
@@ -216,8 +217,8 @@ impl<P: Clone, L: Ledger> Network<P, L> {
         Ok(number)
     }
 
-    /// When to call [`take_due`](Self::take_due) next; nothing while nothing is inside. Nothing is due earlier; it can turn out that nothing is
-    /// due then.
+    /// When to call [`take_due`](Self::take_due) next; nothing while nothing is inside. Nothing is due earlier; it can turn out that
+    /// nothing is due then.
     pub fn next_due(&self) -> Option<Ns> {
         let ready = self.ready.front().map(|departure| departure.due);
         ready.into_iter().chain(self.agenda.next_due()).min()
