@@ -253,16 +253,18 @@ What to do:
   --dry-run               Say what would be done and how long it takes
 
 What to write:
-  -o, --out DIR           The run directory (default: SCENARIO.run, here)
-  --json                  The summary, or the plan, as JSON on standard output
+  -o, --out DIR           The run directory (default: SCENARIO.run, here), with
+                          report.html at the end
+  --json                  The results, or the plan, as JSON on standard output
   -q, --quiet             No summary and no progress
   --no-color              No colour (so does the variable NO_COLOR)
 
 How to end:
-  --fail-on-discard       Exit 4 when a repetition must be discarded
+  --fail-on LEVEL         review: exit 3 when a repetition needs review or 4
+                          when one must be discarded; discard: only the 4
   -h, --help              This page
 
-Exit codes: 0 fine, 1 error, 2 wrong usage, 4 discard, 130 interrupted
+Exit codes: 0 fine, 1 error, 2 wrong usage, 3 review, 4 discard
 """
 
 REPORT = """\

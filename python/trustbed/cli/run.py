@@ -11,16 +11,16 @@ import json
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from trustbed.cli import DISCARD, FINE, arguments, progress
+from trustbed.cli import DISCARD, FINE, REVIEW, arguments, progress
 from trustbed.cli.analyze import describe
-from trustbed.report import paint, words
-from trustbed.run.directory import RunDirectory
+from trustbed.report import paint, run_text, words
+from trustbed.run.directory import REPORT, RunDirectory
 from trustbed.run.matrix import Repetition
 from trustbed.run.progress import Forecast
 from trustbed.run.session import Listener, dry, open_directory
@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--repetitions", type=_repetitions)
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--fail-on-discard", action="store_true")
+    parser.add_argument("--fail-on", choices=arguments.LEVELS)
     parser.add_argument("-q", "--quiet", action="store_true")
     parser.add_argument("--no-color", action="store_true")
     return parser
@@ -56,17 +56,21 @@ def run(words: Sequence[str]) -> int:
     if options.dry_run:
         _show_plan(study, options)
         return FINE
-    path = options.out or Path(f"{study.file.stem}.run")
+    from trustbed.experiment import default_folder
+
+    path = options.out or default_folder(study)
     directory = open_directory(path, must_exist=options.resume)
     return _carry_out(study, directory, options, words)
 
 
 def _carry_out(study: ScenarioFile, directory: RunDirectory, options: argparse.Namespace, words: Sequence[str]) -> int:
-    from trustbed.experiment import session_of, summary_of
+    from trustbed.experiment import session_of
+    from trustbed.run_report import open_run
 
-    about = {key: value for key, value in describe(words, "run").items() if key != "schema_version"}
-    shown = _shown(study, directory, options)
-    session = session_of(study, directory, about=about, repetitions=options.repetitions, listener=shown)
+    about = describe(words, "run")
+    session_about = {key: value for key, value in about.items() if key != "schema_version"}
+    shown = _shown(study, options)
+    session = session_of(study, directory, about=session_about, repetitions=options.repetitions, listener=shown)
     with _ends_in_order():
         try:
             session.carry_out()
@@ -76,14 +80,19 @@ def _carry_out(study: ScenarioFile, directory: RunDirectory, options: argparse.N
             raise
         finally:
             shown.close()
-    summary = summary_of(directory)
+    found = open_run(directory.path)
+    found.report(directory.path / REPORT, about=about)
     if options.json:
-        json.dump(summary, sys.stdout, indent=2, ensure_ascii=False)
-        sys.stdout.write("\n")
+        found.write_json(sys.stdout, about=about)
     elif not options.quiet:
+        columns = shutil.get_terminal_size((run_text.WIDEST, 24)).columns if sys.stdout.isatty() else run_text.WIDEST
         painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
-        print("\n".join(_summary(summary, directory, painter)))
-    return DISCARD if options.fail_on_discard and summary["use"]["discard"] else FINE
+        sys.stdout.write(run_text.render(found.model, str(directory.path), columns=columns, paint=painter))
+        sys.stdout.write(f"wrote {directory.path / REPORT}\n")
+    uses = found.model["run"]["uses"]
+    if options.fail_on is not None and uses.get("discard"):
+        return DISCARD
+    return REVIEW if options.fail_on == "review" and uses.get("review") else FINE
 
 
 def _repetitions(text: str) -> int:
@@ -162,7 +171,7 @@ class _Lines(_Shown):
             sys.stderr.flush()
 
 
-def _shown(study: ScenarioFile, directory: RunDirectory, options: argparse.Namespace) -> _Shown:
+def _shown(study: ScenarioFile, options: argparse.Namespace) -> _Shown:
     if options.quiet:
         return _Shown()
     return _Lines(live=progress.wanted(quiet=False), cells=len(study.cells))
@@ -207,36 +216,3 @@ def _network(study: ScenarioFile) -> Iterator[str]:
         arrow = "→" if link.backward is None else "↔"
         rate = "as fast as it comes" if link.forward.rate is None else words.rate(link.forward.rate / 8)
         yield f"  link {link.name:<12} {link.ends[0]} {arrow} {link.ends[1]}: {rate}, {words.duration(link.forward.delay_ns / 1e9)}"
-
-
-# What came out.
-
-
-def _summary(summary: Mapping[str, Any], directory: RunDirectory, painter: paint.Paint) -> Iterator[str]:
-    yield painter("strong", summary["name"])
-    for cell in summary["cells"]:
-        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in cell["verdicts"].items() if count) or "no transfers judged"
-        yield f"{cell['label']}: {words.counted(cell['repetitions'], 'repetition')}; {verdicts}"
-        for value in cell["values"]:
-            yield f"  {value['workload']:<12} {_value(value)}"
-    for one in summary["discarded"]:
-        yield painter("discard", f"discard {one['folder']}") + f" ({one['label']}): {one['why']}"
-    yield f"wrote {directory.path}"
-
-
-def _value(value: Mapping[str, Any]) -> str:
-    quantity = _QUANTITIES[value["unit"]]
-    if value["median"] is None:
-        return f"{value['what']}: none"
-    interval = ""
-    if value["low"] is not None:
-        interval = f" ({quantity(value['low'])} to {quantity(value['high'])} with 95 % confidence)"
-    slowdown = "" if value["slowdown"] is None else f", {value['slowdown']:.2f} times that without background"
-    return f"{value['what']} {quantity(value['median'])}{interval}{slowdown}, {words.counted(value['n'], 'repetition')}"
-
-
-def _rate(bits_per_second: float) -> str:
-    return words.rate(bits_per_second / 8)
-
-
-_QUANTITIES: Mapping[str, Callable[[float], str]] = {"seconds": words.duration, "bits_per_second": _rate}

@@ -22,7 +22,7 @@ from typing import Any
 
 MANIFEST, SCENARIO, HOST, DONE, RECORD = "manifest.json", "scenario.toml", "host.json", "done", "repetition.json"
 RAW_FOLDERS = ("captures", "samples", "ledger", "logs")
-TABLES, FINDINGS = "tables", "findings.json"
+TABLES, FINDINGS, REPORT = "tables", "findings.json", "report.html"
 _LOCK = ".lock"
 _PARTIAL = ".partial"
 
@@ -177,5 +177,5 @@ def _text(content: Mapping[str, Any]) -> str:
 
 
 def _ours(name: str) -> bool:
-    known = (MANIFEST, SCENARIO, HOST, _LOCK, "report.html")
+    known = (MANIFEST, SCENARIO, HOST, _LOCK, REPORT)
     return name.removesuffix(_PARTIAL) in known or (name.startswith("rep-") and name.removeprefix("rep-").isdecimal())

@@ -100,7 +100,7 @@ class Session:
             described = manifest.describe(self.study, self.order, session=self._about, earlier=earlier)
             if earlier is None:
                 self.directory.begin(described, self.study.text, host.facts())
-            else:
+            elif described["order"] != earlier["order"] or self._missing():
                 self.directory.write_manifest(described)
             forecast = self.forecast
             self._listener.on_begun(forecast)
@@ -169,6 +169,9 @@ class Session:
                 f"{MOST_FAILURES} repetitions in a row failed, the last one, {repetition.folder}: {reason}",
                 f"read {self.directory.path / repetition.folder / 'logs'}; the same command continues with the next repetition",
             )
+
+    def _missing(self) -> list[Repetition]:
+        return [one for one in self.order if not self.directory.is_judged(one.folder)]
 
     def _scenario(self, repetition: Repetition) -> Scenario:
         return self.study.cells[repetition.cell].scenario
