@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from statistics import median
 
-from bench import watch
+from bench import emulate, watch
 from bench.burst import measure_engine, measure_files
 from bench.captures import FOLDER, Captures
 from bench.flood import flood
@@ -120,6 +120,15 @@ class Bench:
         self._facts["watch"] = {"flood": asdict(flooded), "loads": [asdict(load) for load in loads]}
         self._keep(watch.targets(flooded, loads))
 
+    def emulate(self) -> None:
+        """The emulator's error and speed, beside the kernel's token bucket."""
+        heading("emulate (errors as seen by captures; medians of rounds in turns)")
+        found = emulate.measure(self._scale.rounds, 2.0 * self._scale.rounds)
+        for line in emulate.lines(found):
+            print(f"  {line}")
+        self._facts["emulate"] = asdict(found)
+        self._keep(emulate.targets(found))
+
     def _keep(self, targets: list[Target]) -> None:
         for target in targets:
             print("  " + sentence(target))
@@ -144,6 +153,8 @@ def sentence(target: Target) -> str:
     """A target in a line: what, how much, how much it should be, whether it is."""
     unit = f" {target.unit}" if target.unit else ""
     asked = f"≤ {target.limit:g}{unit}" if target.lower is None else f"{target.lower:g} … {target.limit:g}{unit}"
+    if target.limit is None:
+        asked = f"≥ {target.lower:g}{unit}"
     return f"{'holds ' if target.holds else 'MISSED'}  {target.what}: {target.value:.3g}{unit} (should be {asked})"
 
 
@@ -188,6 +199,7 @@ def main() -> int:
         "flood": Bench.flood,
         "burst": Bench.burst,
         "watch": Bench.watch,
+        "emulate": Bench.emulate,
     }
     parser.add_argument("words", nargs="*", choices=[*parts, "quick", []], metavar="PART", help=f"quick, or some of: {', '.join(parts)}")
     words = parser.parse_args().words

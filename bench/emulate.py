@@ -1,8 +1,8 @@
 """How exact and how fast the emulator is, beside the kernel's own token bucket, observed from outside.
 
-Two hosts on cables to a middle, where either `trustbed-agent emulate` moves packets or the kernel routes them through tbf, in turns. When packets
-come to the middle and when they reach the other host is captured on both interfaces with the kernel's timestamps; each datagram carries its
-number. The ideal is computed from the capture at the entrance, so nothing that the agent says of itself is used.
+Two hosts on cables to a middle, where either `trustbed-agent emulate` moves packets or the kernel routes them through tbf, in turns. When
+packets come to the middle and when they reach the other host is captured on both interfaces with the kernel's timestamps; each datagram
+carries its number. The ideal is computed from the capture at the entrance, so nothing that the agent says of itself is used.
 
 Bias: captures, senders and the agent share the cores, so on two of them the error is over-, never under-estimated.
 """
@@ -29,8 +29,8 @@ from bench.blast import NUMBER_BYTES
 from bench.namespaces import Host, NoNamespaces, address, mac, star
 from bench.process import ROOT, ProgramFailed
 from bench.speed import Target
+from trustbed.agent import AgentError, binary
 
-AGENT = ROOT / "target" / "x86_64-unknown-linux-gnu" / "release" / "trustbed-agent"
 HEADERS = 14 + 20 + 8
 """Bytes of a datagram's frame in front of its content."""
 FRAME = 1514
@@ -92,8 +92,6 @@ def box(addresses: int = 1) -> Iterator[tuple[Host, Host, Host]]:
     for name in ("tcpdump", "iperf3", "tc"):
         if shutil.which(name) is None:
             raise ProgramFailed(f"no {name}")
-    if not AGENT.exists():
-        raise ProgramFailed(f"no {AGENT}")
     try:
         with star(["near", "far"], addresses) as (middle, (near, far)):
             yield middle, near, far
@@ -111,7 +109,7 @@ def emulator(
     if ledger is not None:
         configuration["ledger"] = {"path": ledger}
     pinned = [] if core is None else ["taskset", "--cpu-list", str(core)]
-    child = subprocess.Popen(middle.enter([*pinned, str(AGENT), "emulate"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(middle.enter([*pinned, _agent(), "emulate"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     report: dict[str, Any] = {}
     assert child.stdin is not None
     assert child.stdout is not None
@@ -130,6 +128,13 @@ def emulator(
             report |= json.loads(line)
         child.stdout.close()
         child.wait()
+
+
+def _agent() -> str:
+    try:
+        return str(binary())
+    except AgentError as error:
+        raise ProgramFailed(error.message) from error
 
 
 @contextlib.contextmanager
@@ -206,7 +211,7 @@ def spread(errors: Sequence[float]) -> Spread:
 
 
 def bottleneck_error(entered: Stamps, left: Stamps) -> Bottleneck:
-    """Departures against a link that is exact: each packet leaves when it has come and the one in front of it has left, and its bits are sent."""
+    """Departures against an exact link: a packet's bits are sent when it has come and the one in front of it has left."""
     numbers = sorted(left)
     # Whole numbers: nanoseconds since 1970 have no room for their units in a float.
     gap = FRAME * 8 * 1_000_000_000 // RATE
@@ -217,9 +222,7 @@ def bottleneck_error(entered: Stamps, left: Stamps) -> Bottleneck:
         if before is not None:
             gaps.append(left[number] - left[before] - gap)
     lasted = left[numbers[-1]] - left[numbers[0]]
-    return Bottleneck(
-        departure=spread(errors), gap=spread(gaps), rate_error=(len(numbers) - 1) * gap / lasted - 1, packets=len(numbers)
-    )
+    return Bottleneck(departure=spread(errors), gap=spread(gaps), rate_error=(len(numbers) - 1) * gap / lasted - 1, packets=len(numbers))
 
 
 def measure_bottleneck(middle: Host, near: Host, far: Host, seconds: float, *, priority: str | None) -> Bottleneck:
@@ -312,3 +315,84 @@ def chain(link: dict[str, Any], back: dict[str, Any] | None = None) -> dict[str,
     """Two hosts and one link."""
     ends = [{"name": name, "addresses": [address(number, 0)]} for number, name in enumerate(("near", "far"), 1)]
     return {"chain": {"ends": ends, "up": [link], "down": [{} if back is None else back]}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """One figure per round of everything.
+
+    Attributes:
+        bottleneck: By who moved: ``fifo`` and ``normal`` are the agent's priorities, ``tbf`` is the kernel.
+        delay: By priority.
+        packets_per_second: Of 64 bytes (60 without the check sum that no capture has), one direction.
+        tcp_bits_per_second: One connection, frames of 1514 bytes.
+        crowd: A thousand hosts.
+    """
+
+    bottleneck: dict[str, list[Bottleneck]]
+    delay: dict[str, list[Spread]]
+    packets_per_second: list[float]
+    tcp_bits_per_second: list[float]
+    crowd: list[Spread]
+
+
+def measure(rounds: int, seconds: float) -> Figures:
+    """Everything, in turns."""
+    found = Figures(
+        bottleneck={"fifo": [], "tbf": [], "normal": []},
+        delay={"fifo": [], "normal": []},
+        packets_per_second=[],
+        tcp_bits_per_second=[],
+        crowd=[],
+    )
+    with box(CROWD) as (middle, near, far):
+        for _ in range(rounds):
+            for who, errors in found.bottleneck.items():
+                priority = None if who == "tbf" else who
+                errors.append(measure_bottleneck(middle, near, far, seconds, priority=priority))
+            for priority, spreads in found.delay.items():
+                spreads.append(measure_delay(middle, near, far, seconds, priority=priority))
+            found.packets_per_second.append(measure_forwarding(middle, near, far, seconds).packets_per_second)
+            found.tcp_bits_per_second.append(measure_tcp(middle, near, far, seconds)[0])
+            found.crowd.append(measure_crowd(middle, near, far, seconds)[0])
+    return found
+
+
+MAHIMAHI = "mahimahi on such a machine: 20 Mbit/s, gap error p99 607 µs; 10 ms, error p99 42 µs and up to 512 µs early"
+
+
+def lines(found: Figures) -> Iterator[str]:
+    """The figures in words: the medians of the rounds."""
+    for who, runs in found.bottleneck.items():
+        departure, gap = ([getattr(run, name) for run in runs] for name in ("departure", "gap"))
+        rate = statistics.median(abs(run.rate_error) for run in runs)
+        yield f"20 Mbit/s under 40, {who:<6}: departure {_words(departure)}, gap {_words(gap)}, rate off by {rate:.4%}"
+    for who, spreads in found.delay.items():
+        yield f"10 ms, {who:<6}: {_words(spreads)}"
+    yield f"1000 hosts, 20 000 packets/s: {_words(found.crowd)}"
+    packets, bits = statistics.median(found.packets_per_second) / 1e3, statistics.median(found.tcp_bits_per_second) / 1e9
+    yield f"forwarding: {packets:.0f} thousand packets/s of 64 bytes, TCP {bits:.2f} Gbit/s"
+    yield MAHIMAHI
+
+
+def _words(spreads: Sequence[Spread]) -> str:
+    p50, p99, worst, earliest = (statistics.median(getattr(one, name) for one in spreads) for name in ("p50", "p99", "worst", "earliest"))
+    return f"p50 {p50:.1f} p99 {p99:.1f} worst {worst:.0f} earliest {earliest:.1f} µs"
+
+
+def targets(found: Figures) -> list[Target]:
+    """What should be."""
+    runs = found.bottleneck["fifo"]
+    departure = statistics.median(run.departure.p99 for run in runs)
+    rate = statistics.median(abs(run.rate_error) for run in runs)
+    delay = statistics.median(one.p99 for one in found.delay["fifo"])
+    crowded = statistics.median(one.p99 for one in found.crowd)
+    packets, bits = statistics.median(found.packets_per_second), statistics.median(found.tcp_bits_per_second)
+    return [
+        Target(what="emulate: departure error at 20 Mbit/s under 40 Mbit/s, p99", value=departure, limit=50, unit="µs"),
+        Target(what="emulate: rate error at 20 Mbit/s", value=rate, limit=0.0005),
+        Target(what="emulate: error of a delay of 10 ms with real-time priority, p99", value=delay, limit=50, unit="µs"),
+        Target(what="emulate: error with 1000 hosts at 20 000 packets/s, p99", value=crowded, limit=50, unit="µs"),
+        Target(what="emulate: packets of 64 bytes per second", value=packets, lower=300_000),
+        Target(what="emulate: TCP in frames of 1514 bytes", value=bits / 1e9, lower=2, unit="Gbit/s"),
+    ]

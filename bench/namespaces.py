@@ -67,9 +67,9 @@ def cable() -> Iterator[tuple[Host, Host]]:
         yield near, far
 
 
-def _way() -> tuple[str, ...]:
+def _way(ways: Sequence[tuple[str, ...]] = _WAYS) -> tuple[str, ...]:
     reasons = []
-    for way in _WAYS:
+    for way in ways:
         command = ["unshare", *way, "ip", "link", "add", "left", "type", "veth", "peer", "name", "right"]
         try:
             tried = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -100,27 +100,27 @@ OFFLOADS = """
 import ctypes, fcntl, socket, struct, sys
 COMMANDS = {"transmit checksum": 0x17, "scatter": 0x19, "TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
 door = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-for name in sys.argv[1:]:
+for name in sys.argv[2:]:
     for command in COMMANDS.values():
-        value = bytearray(struct.pack("=II", command, 0))
+        value = bytearray(struct.pack("=II", command, sys.argv[1] == "on"))
         address = (ctypes.c_char * len(value)).from_buffer(value)
         fcntl.ioctl(door, 0x8946, struct.pack("16sP16x", name.encode(), ctypes.addressof(address)))
 """
-"""Switches off what makes several packets one, or leaves checksums to a card (``linux/ethtool.h``)."""
+"""Switches on or off what makes several packets one, or leaves checksums to a card (``linux/ethtool.h``): on|off, interfaces."""
 
 
 @contextlib.contextmanager
-def star(names: Sequence[str], addresses: int = 1) -> Iterator[tuple[Host, list[Host]]]:
+def star(names: Sequence[str], addresses: int = 1, *, rootless: bool = False) -> Iterator[tuple[Host, list[Host]]]:
     """A namespace in the middle, and hosts each on a cable of its own to it.
 
     In the middle the interfaces have the hosts' names, all with one Ethernet address; host number n (from 1) has eth0 with `mac(n)` and the
     addresses `address(n, 0)`, `address(n, 1)` …; it knows its neighbours without asking. Nothing is offloaded. Whoever moves packets in the
-    middle joins them.
+    middle joins them. Root has all that its rights are good for, unless it is to do without them.
 
     Raises:
         NoNamespaces: Why there cannot be any.
     """
-    way = _way()
+    way = _way(_WAYS[1:] if rootless else _WAYS)
     user = "--user" in way
     with contextlib.ExitStack() as stack:
         middle = stack.enter_context(_host(["unshare", *way], user=user))
@@ -137,8 +137,8 @@ def star(names: Sequence[str], addresses: int = 1) -> Iterator[tuple[Host, list[
             lines += [f"route add 10.0.0.0/8 dev eth0 src {address(number, 0)}"]
             lines += [f"neighbour add {other} lladdr {mac(255)} dev eth0 nud permanent" for other in others]
             host.run("ip", "-batch", "-", given="\n".join(lines))
-            host.run(sys.executable, "-c", OFFLOADS, "eth0")
-        middle.run(sys.executable, "-c", OFFLOADS, *names)
+            host.run(sys.executable, "-c", OFFLOADS, "off", "eth0")
+        middle.run(sys.executable, "-c", OFFLOADS, "off", *names)
         yield middle, hosts
 
 

@@ -22,21 +22,21 @@ class Target:
     Attributes:
         what: Words for a person.
         value: The figure measured.
-        limit: It should be at most this.
+        limit: It should be at most this, where that is asked.
         lower: It should be at least this, where that is asked.
         unit: The figure's unit, empty for a ratio.
     """
 
     what: str
     value: float
-    limit: float
+    limit: float | None = None
     lower: float | None = None
     unit: str = ""
 
     @property
     def holds(self) -> bool:
         """Whether the figure is what it should be."""
-        return self.value <= self.limit and (self.lower is None or self.value >= self.lower)
+        return (self.limit is None or self.value <= self.limit) and (self.lower is None or self.value >= self.lower)
 
 
 @dataclass(frozen=True, kw_only=True)

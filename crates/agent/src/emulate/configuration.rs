@@ -80,7 +80,7 @@ pub(super) fn plan(ports: &[PortDescription], topology: &Topology) -> Result<Vec
     let mut planned: Vec<Option<PortPlan>> = vec![None; topology.hosts().len()];
     for port in ports {
         let (name, interface) = (port.host.clone(), port.interface.clone());
-        let host = topology.host(&port.host)?;
+        let host = topology.host(&port.host).map_err(EmulatorError::UnknownHost)?;
         let Some(mac) = frame::mac(&port.mac) else { return Err(EmulatorError::NotAnAddress { host: name, text: port.mac.clone() }) };
         if let Some(first) = planned.iter().flatten().find(|one| one.interface == interface) {
             return Err(EmulatorError::InterfaceTwice { interface, first: first.name.clone(), second: name });

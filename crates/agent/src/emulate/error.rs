@@ -13,6 +13,9 @@ pub(super) enum EmulatorError {
     /// The network cannot be.
     #[error("topology: {0}")]
     Topology(#[from] EmulateError),
+    /// A port of a host that there is not.
+    #[error("{0}")]
+    UnknownHost(EmulateError),
     /// A host that no packet could come from.
     #[error("ports: host {host:?} has none")]
     NoPort {
@@ -105,6 +108,7 @@ impl EmulatorError {
     fn hint(&self) -> String {
         match self {
             Self::Topology(_) => "correct the topology; what each key means is in the documentation of links and networks".to_owned(),
+            Self::UnknownHost(_) => "a port names a host of the topology".to_owned(),
             Self::NoPort { .. } => "every host of the topology needs an interface that leads to it".to_owned(),
             Self::PortTwice { .. } => "a host with several addresses needs one interface only".to_owned(),
             Self::InterfaceTwice { .. } => "two hosts behind one interface are one host with two addresses and access pipes".to_owned(),

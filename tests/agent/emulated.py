@@ -1,0 +1,133 @@
+"""Two hosts with an emulator between them, made for a test: three namespaces, and the agent in the middle one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.namespaces import OFFLOADS, Host, address, mac
+from trustbed.agent import binary
+
+NEAR, FAR = address(1, 0), address(2, 0)
+
+
+class Emulator:
+    """The agent in the middle. It is ready; :meth:`start` and :meth:`end` are up to the test."""
+
+    def __init__(self, middle: Host, configuration: dict[str, Any] | str) -> None:
+        self.child = subprocess.Popen(
+            middle.enter([str(binary()), "emulate"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        # Whatever the agent does not do in time, it does not do: its output ends, and the test fails where it reads.
+        self._limit = threading.Timer(15, self.child.kill)
+        self._limit.start()
+        text = configuration if isinstance(configuration, str) else json.dumps(configuration)
+        self.first = self.tell(text)
+
+    def tell(self, line: str) -> dict[str, Any]:
+        """Writes a line, and reads one."""
+        assert self.child.stdin is not None
+        self.child.stdin.write(line + "\n")
+        self.child.stdin.flush()
+        return self.hear()
+
+    def hear(self) -> dict[str, Any]:
+        """The next event."""
+        assert self.child.stdout is not None
+        event: dict[str, Any] = json.loads(self.child.stdout.readline())
+        return event
+
+    def start(self) -> None:
+        """Packets are moved from now on."""
+        assert self.first["event"] == "ready", self.first
+        assert self.tell('{"do":"start"}')["event"] == "started"
+
+    def end(self) -> dict[str, Any]:
+        """The end of standard input, and the report."""
+        assert self.child.stdin is not None
+        self.child.stdin.close()
+        return self.last()
+
+    def last(self) -> dict[str, Any]:
+        """The last event of an agent that ends."""
+        assert self.child.stdout is not None
+        events = [json.loads(line) for line in self.child.stdout]
+        self.child.wait()
+        last: dict[str, Any] = events[-1]
+        return last
+
+    def close(self) -> None:
+        """Whatever it is doing."""
+        self._limit.cancel()
+        self.child.kill()
+        for stream in (self.child.stdin, self.child.stdout, self.child.stderr):
+            if stream is not None:
+                stream.close()
+        self.child.wait()
+
+
+@dataclass
+class Box:
+    """The three namespaces."""
+
+    middle: Host
+    near: Host
+    far: Host
+    made: list[Emulator] = field(default_factory=list)
+
+    def configuration(self, up: dict[str, Any], down: dict[str, Any] | None = None, **more: object) -> dict[str, Any]:
+        """Two hosts and a pipe in each direction."""
+        ends = [{"name": "near", "addresses": [NEAR]}, {"name": "far", "addresses": [FAR]}]
+        topology = {"chain": {"ends": ends, "up": [up], "down": [up if down is None else down]}}
+        ports = [{"host": name, "interface": name, "mac": mac(number)} for number, name in enumerate(("near", "far"), 1)]
+        return {"topology": topology, "ports": ports, **more}
+
+    def emulator(self, configuration: dict[str, Any] | str) -> Emulator:
+        """An agent that is ready, or has said why it is not."""
+        made = Emulator(self.middle, configuration)
+        self.made.append(made)
+        return made
+
+    def ping(self, count: int, *options: str, to: str = FAR) -> list[float]:
+        """Round-trip times in milliseconds of those that came back."""
+        said = self.near.run("ping", "-n", "-i", "0.05", "-W", "1", "-c", str(count), *options, to, check=False).stdout
+        return [float(line.split("time=")[1].split()[0]) for line in said.splitlines() if "time=" in line]
+
+    def near_python(self, code: str, *words: str) -> str:
+        """What a Python program prints on the near host."""
+        return self.near.run(sys.executable, "-c", code, *words).stdout
+
+    def offloads(self, state: str) -> None:
+        """Switches the offloads of the near host."""
+        self.near_python(OFFLOADS, state, "eth0")
+
+
+@dataclass(frozen=True)
+class LedgerFile:
+    """A ledger as it stands on disk."""
+
+    head: dict[str, Any]
+    records: list[dict[str, int]]
+
+    @classmethod
+    def read(cls, path: Path) -> LedgerFile:
+        """Reads it by what its own head says."""
+        head_line, _, body = path.read_bytes().partition(b"\n")
+        head = json.loads(head_line)
+        size = head["record_bytes"]
+        assert len(body) % size == 0
+        return cls(head, [_record(head, body[at : at + size]) for at in range(0, len(body), size)])
+
+
+def _record(head: dict[str, Any], content: bytes) -> dict[str, int]:
+    values, at = {}, 0
+    for column in head["columns"]:
+        width = int(column["type"][1:]) // 8
+        values[column["name"]] = int.from_bytes(content[at : at + width], head["byte_order"], signed=column["type"][0] == "i")
+        at += width
+    return values
