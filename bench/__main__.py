@@ -152,9 +152,8 @@ def heading(text: str) -> None:
 def sentence(target: Target) -> str:
     """A target in a line: what, how much, how much it should be, whether it is."""
     unit = f" {target.unit}" if target.unit else ""
-    asked = f"≤ {target.limit:g}{unit}" if target.lower is None else f"{target.lower:g} … {target.limit:g}{unit}"
-    if target.limit is None:
-        asked = f"≥ {target.lower:g}{unit}"
+    least, most = (None if bound is None else f"{bound:g}" for bound in (target.lower, target.limit))
+    asked = f"≤ {most}{unit}" if least is None else f"≥ {least}{unit}" if most is None else f"{least} … {most}{unit}"
     return f"{'holds ' if target.holds else 'MISSED'}  {target.what}: {target.value:.3g}{unit} (should be {asked})"
 
 
