@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import trustbed
-from trustbed.cli import COMMANDS, arguments, burst, help, main, watch
+from trustbed.cli import COMMANDS, arguments, burst, help, main, shell, testbed, watch
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
@@ -21,6 +21,8 @@ PAGES = {
     "explain": (help.EXPLAIN, arguments.explain_parser()),
     "burst": (help.BURST, burst.parser()),
     "watch": (help.WATCH, watch.parser()),
+    "shell": (help.SHELL, shell.parser()),
+    "testbed": (help.TESTBED, testbed.parser()),
 }
 
 
@@ -43,14 +45,14 @@ def test_every_choice_is_on_the_page(verb: str) -> None:
             assert re.search(rf"\b{choice}\b", page), f"{action.option_strings}: {choice}"
 
 
-@pytest.mark.parametrize("page", [help.OVERVIEW, help.ANALYZE, help.EXPLAIN, help.BURST, help.WATCH])
+@pytest.mark.parametrize("page", [help.OVERVIEW, help.ANALYZE, help.EXPLAIN, help.BURST, help.WATCH, help.SHELL, help.TESTBED])
 def test_pages_fit_80_columns(page: str) -> None:
     assert max(len(line) for line in page.splitlines()) <= 80
     assert page.endswith("\n")
 
 
 def test_the_overview_names_every_command() -> None:
-    assert re.findall(r"^  ([a-z]+) [A-Z]", help.OVERVIEW, re.MULTILINE) == list(COMMANDS)
+    assert re.findall(r"^  ([a-z]+) (?:[A-Z]|list)", help.OVERVIEW, re.MULTILINE) == list(COMMANDS)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-COMMANDS = ("analyze", "explain", "burst", "watch", "run", "report")
+COMMANDS = ("analyze", "explain", "burst", "watch", "shell", "run", "report", "testbed")
 
 FINE, ERROR, USAGE, REVIEW, DISCARD, INTERRUPTED, READER_GONE = 0, 1, 2, 3, 4, 130, 141
 
@@ -54,7 +54,8 @@ def _run(words: list[str]) -> int:
         return USAGE
     if verb == "help":
         verb, rest = rest[0], ["--help"]
-    if verb in COMMANDS and any(word in ("-h", "--help") for word in rest):
+    mine = rest[: rest.index("--")] if verb == "shell" and "--" in rest else rest  # behind the dashes is another's command line
+    if verb in COMMANDS and any(word in ("-h", "--help") for word in mine):
         print(getattr(pages, verb.upper()), end="")
         return FINE
     return _verb(verb, rest)
@@ -72,10 +73,14 @@ def _verb(verb: str, rest: list[str]) -> int:
             from trustbed.cli.burst import run
         elif verb == "watch":
             from trustbed.cli.watch import run
+        elif verb == "shell":
+            from trustbed.cli.shell import run
         elif verb == "run":
             from trustbed.cli.run import run
         elif verb == "report":
             from trustbed.cli.report import run
+        elif verb == "testbed":
+            from trustbed.cli.testbed import run
         else:
             raise arguments.unknown_command(verb, COMMANDS)
         code = run(rest)

@@ -22,11 +22,14 @@ Commands:
                               of which size would lose
   watch INTERFACE             Rates and bursts on an interface while traffic
                               passes
+  shell CMD…                  Any command behind a link that you describe, and
+                              what the link did
   run SCENARIO                An experiment in a network of this machine's own:
                               emulated, repeated, judged; continues when it was
                               interrupted
   report RUN                  What a run came to: results with confidence
                               intervals, slowdown, which repetitions to discard
+  testbed list|clean          What runs have left on this host
 
 Options:
   -h, --help                  This page, or the page of a command
@@ -236,6 +239,50 @@ Exit codes: 0 fine (Ctrl-C too), 1 error, interface gone or file not complete,
 2 wrong usage
 """
 
+SHELL = """\
+Runs any command behind a link that you describe, in a network of its own, and
+says what the link did: throughput, queueing, drops, and how late the emulator
+itself was. Nothing else of this host's network can be reached from there.
+
+Usage: trustbed shell [OPTIONS] [-- CMD…]
+
+  CMD         the command, with its arguments; your shell if there is none.
+              Inside, $TRUSTBED_PEER is the address of the far end of the link
+
+The link, the same in each direction (a delay of 10 ms is an RTT of 20 ms):
+  --rate RATE             For example 20Mbit/s (default: no limit)
+  --delay TIME            For example 10ms
+  --jitter TIME           Delays vary evenly by up to so much either way
+  --queue SIZE            What may wait: packets like 50p, bytes like 64KiB, or
+                          unlimited (default: 1000p)
+  --loss SHARE            Packets lost at random, for example 0.1%
+  --duplicate SHARE       Packets that arrive twice
+  --link KEY=VALUE…       Any key of a link in a scenario, for example
+                          queue.discipline=codel, rate_trace=cell.txt
+  --up KEY=VALUE…         Only the way from here: rate=1Mbit/s loss=1%
+  --down KEY=VALUE…       Only the way to here
+  --seed N                Of what is random in the link (default: 1)
+
+The far end:
+  --far CMD               Start a server there, for example 'iperf3 -s', and
+                          wait until it listens
+  --outside               The network of this host is reached through the link:
+                          as root, or with pasta where it is installed. IPv4
+  --congestion-control NAME
+                          What TCP uses at both ends (default: this host's)
+
+What to write:
+  --ledger FILE           A row for every packet on each pipe, as Parquet: asked
+                          and done times, the queue it found, what became of it
+  --json                  What the link did, as one line of JSON on standard
+                          output, behind what the command wrote
+  -q, --quiet             No summary
+  -h, --help              This page
+
+Exit codes: that of the command (128 and its number if a signal ended it);
+125 if something else went wrong, 2 wrong usage
+"""
+
 RUN = """\
 Carries out a scenario: makes its network, starts its traffic, repeats every
 cell of its matrix in random order, judges every repetition. What is complete
@@ -288,4 +335,17 @@ How to end:
   -h, --help              This page
 
 Exit codes: 0 fine, 1 error, 2 wrong usage, 3 review, 4 discard
+"""
+
+TESTBED = """\
+Shows the testbeds that exist on this host, or removes those whose owner was
+killed: their processes, namespaces and control groups. Others are left alone.
+
+Usage: trustbed testbed [OPTIONS] list|clean
+
+Options:
+  --json                  The same as JSON
+  -h, --help              This page
+
+Exit codes: 0 fine, 1 error, 2 wrong usage
 """

@@ -125,7 +125,11 @@ class Testbed:
 
     def listens(self, host: str, port: int) -> bool:
         """Whether somebody waits for TCP connections on a port of a host."""
-        return ("tcp", port) in listening.ports(self.namespace(host))
+        return ("tcp", port) in self.listening(host)
+
+    def listening(self, host: str) -> set[tuple[listening.Transport, int]]:
+        """The ports of a host on which somebody waits, each with its transport."""
+        return listening.ports(self.namespace(host))
 
     def close(self) -> None:
         """Ends what runs and removes the testbed. Nothing happens if it does not stand."""

@@ -13,11 +13,12 @@ import ipaddress
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trustbed.testbed import namespaces
+from trustbed.testbed import namespaces, rootless
 from trustbed.testbed.error import TestbedError
 
 if TYPE_CHECKING:
@@ -64,6 +65,26 @@ def connect(entry: Entry, plan: Plan, host: str, place: Path) -> None:
         if code is None:
             raise
         raise TestbedError(f"the network of this host cannot be reached: {os.strerror(code).lower()}", _HINT) from error
+
+
+def through_pasta() -> None:
+    """For whoever is not root: this program again, in a network of pasta's making, which leads to that of the host (passt(1)).
+
+    Returns only if that is not needed, because networks can be made right here.
+
+    Raises:
+        TestbedError: There is no pasta.
+    """
+    if rootless.may_make_networks():
+        return
+    program = shutil.which("pasta")
+    if program is None:
+        raise TestbedError(
+            "an ordinary user reaches the network of this host through pasta only, which is not installed",
+            "install it (Debian: passt), run as root, or do without --outside",
+        )
+    sys.stdout.flush()
+    os.execv(program, [program, "--config-net", "--quiet", "--", *sys.orig_argv])
 
 
 _HINT = "the kernel must have veth and nftables with masquerading (modprobe nf_tables nft_masq nft_chain_nat)"

@@ -1,0 +1,111 @@
+"""What a link did, from the report of the emulator: one line, a model for programs, and whether it may be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from trustbed.diagnose.findings import Finding
+from trustbed.diagnose.run_findings import run_findings
+from trustbed.report.words import count, counted, duration, percent, rate
+
+Report = Mapping[str, Any]
+
+SCHEMA_VERSION = 1
+_NOT_LOST = ("inside",)
+"""Fates of packets that were on their way when the emulator was ended."""
+_CAUSES = {
+    "queue_full": "queue full",
+    "codel_drop": "by CoDel",
+    "red_drop": "by RED",
+    "lost": "on the wire",
+    "emulator_full": "emulator full",
+    "unsent": "not sent",
+}
+
+
+def findings(report: Report) -> list[Finding]:
+    """What of the emulator makes the numbers mean less, by the rules for repetitions of a run."""
+    return run_findings({"emulator": report, "emulator_ready": report.get("ready") or {}})
+
+
+def line(report: Report) -> str:
+    """Throughput, queueing and drops of each way, and the emulator's own lateness."""
+    parts = [_way(pipe) for pipe in report["pipes"]]
+    return " · ".join(["link: " + parts[0], *parts[1:], _lateness(report)])
+
+
+def _way(pipe: Report) -> str:
+    if not pipe["packets"]:
+        return f"{pipe['name']} nothing"
+    carried = rate((pipe["carried_bits_per_second"] or 0) / 8)
+    delay = pipe["queue_delay"]
+    waited = "hardly a queue" if delay["max_ns"] else "no queue"
+    if delay["p99_ns"]:
+        waited = f"queue {duration(delay['p50_ns'] / 1e9)} (p99 {duration(delay['p99_ns'] / 1e9)})"
+    causes = {cause: number for cause, number in pipe["dropped"].items() if cause not in _NOT_LOST and number}
+    dropped = "none dropped"
+    if causes:
+        named = ", ".join(f"{count(number)} {_CAUSES.get(cause, cause)}" for cause, number in sorted(causes.items()))
+        dropped = f"{count(sum(causes.values()))} of {counted(pipe['packets'], 'packet')} dropped ({named})"
+    return f"{pipe['name']} {carried}, {waited}, {dropped}"
+
+
+def _lateness(report: Report) -> str:
+    lateness = report["lateness"]
+    if not lateness["packets"]:
+        return "emulator idle"
+    late = f"emulator late by {duration(lateness['p50_ns'] / 1e9)} (p99 {duration(lateness['p99_ns'] / 1e9)})"
+    return late if (report.get("ready") or {}).get("priority") == "fifo" else f"{late}, without real-time priority"
+
+
+def model(report: Report, found: Sequence[Finding]) -> dict[str, Any]:
+    """The report for programs: as the emulator gave it, with the findings and whether it is trusted."""
+    from trustbed import __version__
+
+    own = {key: value for key, value in report.items() if key not in ("event", "ready")}
+    ready = {key: value for key, value in (report.get("ready") or {}).items() if key != "event"}
+    return {
+        "trustbed": {"version": __version__, "schema_version": SCHEMA_VERSION, "command": "shell"},
+        "trusted": not any(finding.severity == "error" for finding in found),
+        "emulator": {**own, "ready": ready},
+        "findings": [asdict(finding) for finding in found],
+    }
+
+
+def write_ledger(raw: Path, target: Path) -> int:
+    """The emulator's records as Parquet, under their name when they are complete; how many there are."""
+    from trustbed.run import rows
+
+    words = rows.lists(raw)
+    names = {column: words[plural] for column, plural in (("pipe", "pipes"), ("fate", "fates")) if words.get(plural)}
+    draft = raw.with_name("parquet")
+    written = rows.convert(raw, draft, names=names).rows
+    draft.replace(target)
+    return written
+
+
+def described(pipes: Sequence[Report]) -> str:
+    """What was asked for, in a few words."""
+    up, down = ({key: value for key, value in pipe.items() if key not in ("name", "from", "to")} for pipe in pipes)
+    if up == down:
+        return f"{_asked(up)} each way"
+    return f"{_asked(up)} up, {_asked(down)} down"
+
+
+def _asked(pipe: Report) -> str:
+    words = []
+    if "rate_bits_per_second" in pipe:
+        words.append(rate(pipe["rate_bits_per_second"] / 8))
+    elif "rate_trace" in pipe:
+        words.append("a recorded rate")
+    if "delay_ns" in pipe:
+        words.append(duration(pipe["delay_ns"] / 1e9))
+    elif "delay_recorded" in pipe:
+        words.append("recorded delays")
+    loss = pipe.get("loss")
+    if loss is not None:
+        words.append(f"{percent(loss['probability'])} loss" if loss["kind"] == "independent" else "loss")
+    return " and ".join(words) if words else "a link without limits"

@@ -1,0 +1,239 @@
+"""``trustbed shell``: a command behind a link that was described, and one line on what the link did.
+
+Two hosts, near and far, with a pipe each way between them; the command runs on the near one with the terminal it was started from.
+Everything is removed when it ends, and its exit code is ours. What the link did is talk, on standard error: standard output belongs to the
+command, and with ``--json`` to one line behind it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any
+
+from trustbed.agent import Agent, AgentError
+from trustbed.cli import arguments, link_options, link_summary
+from trustbed.testbed import Host, Plan, Process, Testbed, TestbedError, outside, plan, prepare
+
+NEAR, FAR = "near", "far"
+ADDRESSES: Mapping[str, str] = {NEAR: "10.77.0.1", FAR: "10.77.0.2"}
+_LISTEN_SECONDS = 20.0
+_TURN_SECONDS = 0.25
+_TAIL_BYTES = 2000
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``trustbed shell``."""
+    parser = arguments.Parser(prog="trustbed shell", add_help=False, allow_abbrev=False)
+    parser.add_argument("-h", "--help", action="store_true")
+    link_options.add(parser)
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--far", metavar="CMD")
+    parser.add_argument("--outside", action="store_true")
+    parser.add_argument("--congestion-control", metavar="NAME")
+    parser.add_argument("--seed", type=_seed, default=1)
+    parser.add_argument("--ledger", type=Path)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("-q", "--quiet", action="store_true")
+    return parser
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the verb."""
+    try:
+        return _run(words)
+    except (AgentError, TestbedError) as error:
+        raise NotRun(error.message, error.hint) from error
+
+
+class NotRun(arguments.Complaint):
+    """The command was not run, or not to its end, for a reason that is not its own: the exit code says so (as with env(1), timeout(1))."""
+
+    code = 125
+
+
+def _run(words: Sequence[str]) -> int:
+    mine, command = _split(words)
+    options = arguments.parse(parser(), mine)
+    if options.words:
+        raise arguments.UsageError(
+            f"{options.words[0]} is no option", f"put the command behind two dashes: trustbed shell … -- {' '.join(options.words)}"
+        )
+    topology = _topology(options)
+    if options.ledger is not None:
+        from trustbed.report.placing import check_file
+
+        check_file(options.ledger)
+    if options.outside:
+        outside.through_pasta()
+    prepare()
+    planned = plan(
+        [
+            Host(name=name, addresses=(address,), congestion_control=options.congestion_control, outside=options.outside and name == FAR)
+            for name, address in ADDRESSES.items()
+        ]
+    )
+    with ExitStack() as stack:
+        ledger = stack.enter_context(_raw_ledger(options.ledger))
+        shell = Shell(planned, topology, options, command)
+        code = shell.carry_out(None if ledger is None else {"path": str(ledger), "detail": "packets"})
+        if ledger is not None:
+            link_summary.write_ledger(ledger, options.ledger)
+    _tell(shell.report, options)
+    return code
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Our own words, and the command behind the dashes: the user's shell if there is none."""
+    words = list(words)
+    if "--" in words:
+        at = words.index("--")
+        if at + 1 < len(words):
+            return words[:at], words[at + 1 :]
+        words = words[:at]
+    return words, [os.environ.get("SHELL") or "/bin/sh"]
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 2**64:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a seed (a whole number)")
+    return int(text)
+
+
+def _topology(options: argparse.Namespace) -> dict[str, Any]:
+    up, down = link_options.pipes(options)
+    hosts = [{"name": name, "addresses": [address]} for name, address in ADDRESSES.items()]
+    pipes = [{"name": "up", "from": NEAR, "to": FAR, **up}, {"name": "down", "from": FAR, "to": NEAR, **down}]
+    found = {"hosts": hosts, "routers": [], "pipes": pipes}
+    return found | {"outside": FAR} if options.outside else found
+
+
+@contextmanager
+def _raw_ledger(wanted: Path | None) -> Iterator[Path | None]:
+    """Where the emulator writes records while it runs; gone afterwards."""
+    if wanted is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix=".trustbed-", dir=wanted.parent) as folder:
+        yield Path(folder) / "ledger"
+
+
+class Shell:
+    """A command behind a link, from its beginning to its end."""
+
+    def __init__(self, planned: Plan, topology: Mapping[str, Any], options: argparse.Namespace, command: Sequence[str]) -> None:
+        self.report: dict[str, Any] = {}
+        self._plan = planned
+        self._topology = topology
+        self._options = options
+        self._command = command
+
+    def carry_out(self, ledger: Mapping[str, Any] | None) -> int:
+        """The exit code of the command."""
+        purpose = f"shell {' '.join(self._command)}"[:200]
+        with Testbed(self._plan, purpose=purpose) as bed, ExitStack() as stack:
+            config = self._plan.emulator(self._topology, seed=self._options.seed, ledger=ledger)
+            emulator = bed.start_agent("emulate", config, where="net")
+            emulator.begin()
+            server = None
+            if self._options.far is not None:
+                output = stack.enter_context(tempfile.TemporaryFile())
+                server = _Server(bed, self._options.far, output)
+            self._greet()
+            process = bed.start(NEAR, self._command, stdin=None, environment=_environment(FAR), foreground=True)
+            with _passed_on(process):
+                code = _attend(process, emulator)
+            if server is not None:
+                server.check()
+            self.report = {**emulator.stop(), "ready": emulator.ready}
+        return code
+
+    def _greet(self) -> None:
+        """Where a person finds themselves who gets a prompt and nothing else."""
+        if self._options.quiet or len(self._command) > 1 or not (sys.stdin is not None and sys.stdin.isatty()):
+            return
+        peer = f"the far end is {ADDRESSES[FAR]} ($TRUSTBED_PEER)"
+        print(f"behind {link_summary.described(self._topology['pipes'])}; {peer}; exit ends it", file=sys.stderr, flush=True)
+
+
+def _environment(peer: str) -> dict[str, str]:
+    return {**os.environ, "TRUSTBED_PEER": ADDRESSES[peer]}
+
+
+def _attend(process: Process, emulator: Agent) -> int:
+    """Waits for the command, and sees that the emulator lives meanwhile."""
+    while (code := process.wait(_TURN_SECONDS)) is None:
+        while emulator.poll() is not None:
+            pass
+    return code
+
+
+@contextmanager
+def _passed_on(process: Process) -> Iterator[None]:
+    """Signals that are sent to us are meant for the command: we end when it has. Ctrl-C reaches it without us, if it has the terminal."""
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        process.signal(number)
+
+    before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Server:
+    """The command on the far host, which listens once this is made."""
+
+    def __init__(self, bed: Testbed, line: str, output: IO[bytes]) -> None:
+        self._line = line
+        self._output = output
+        environment = _environment(NEAR)
+        self._process = bed.start(FAR, ["/bin/sh", "-c", line], stdout=output, stderr=output, environment=environment)
+        deadline = time.monotonic() + _LISTEN_SECONDS
+        while not bed.listening(FAR):
+            code = self._process.wait(0.02)
+            if code is not None:
+                raise TestbedError(
+                    f"the far command {line!r} ended with code {code} before it listened{self._said()}",
+                    "try it alone: it must stay and listen",
+                )
+            if time.monotonic() > deadline:
+                hint = "it must open a TCP or UDP port; see its own options"
+                raise TestbedError(f"the far command {line!r} does not listen after {_LISTEN_SECONDS:g} s{self._said()}", hint)
+
+    def check(self) -> None:
+        """Says if it has ended badly meanwhile."""
+        code = self._process.poll()
+        if code:
+            print(f"warning: the far command {self._line!r} had ended with code {code}{self._said()}", file=sys.stderr)
+
+    def _said(self) -> str:
+        """The end of what it has written."""
+        self._output.seek(max(0, self._output.seek(0, os.SEEK_END) - _TAIL_BYTES))
+        text = self._output.read().decode(errors="replace").strip()
+        return f": {text}" if text else ""
+
+
+def _tell(report: Mapping[str, Any], options: argparse.Namespace) -> None:
+    findings = link_summary.findings(report)
+    if options.json:
+        print(json.dumps(link_summary.model(report, findings)), flush=True)
+    with contextlib.suppress(BrokenPipeError):
+        if not options.quiet:
+            print(link_summary.line(report), file=sys.stderr)
+        for finding in findings:
+            if finding.severity in ("error", "warning"):
+                print(f"warning: {finding.message}: do not trust what was measured", file=sys.stderr)
+                print(f"hint: {finding.next_step}", file=sys.stderr)
