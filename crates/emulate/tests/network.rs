@@ -226,6 +226,8 @@ fn run(description: &Value, traffic: &Traffic, asked: &[i64], end: i64) -> (Vec<
         network.offer(Ns(time), packet(host, from, (other, to), length, payload)).unwrap();
     }
     take(&mut network, end);
+    let empty = network.next_due().is_none();
+    assert_eq!(empty, network.inside().packets == 0 && network.inside().bytes == 0);
     network.close();
     let summary = network.summary();
     assert!(network.next_due().is_none() && network.inside().packets == 0);
@@ -331,4 +333,25 @@ fn nobody_is_woken_for_what_cannot_be_due() {
     network.offer(Ns(100_000_000), packet(1, 0, (0, 0), 1000, ())).unwrap();
     assert_eq!(network.next_due(), Some(Ns(111_000_000)));
     assert_eq!(network.take_due(Ns(111_000_000)).map(|departure| departure.due), Some(Ns(111_000_000)));
+}
+
+#[test]
+fn reordered_packets_are_counted_where_they_come_out() {
+    let up = json!({"reorder": {"probability": 0.2, "held_ns": 3_500}, "duplicate": {"probability": 0.1}});
+    let mut network = network(dumbbell(up, json!({}), json!({})), 1);
+    let mut numbers = vec![];
+    for number in 0..2_000 {
+        network.offer(Ns(number * 1_000), packet(0, 0, (1, 0), 1000, number)).unwrap();
+        numbers.extend(std::iter::from_fn(|| network.take_due(Ns(number * 1_000))).map(|departure| departure.payload));
+    }
+    numbers.extend(std::iter::from_fn(|| network.take_due(Ns::MAX)).map(|departure| departure.payload));
+    let mut latest = -1;
+    let mut behind = 0;
+    for number in numbers {
+        behind += u64::from(number < latest);
+        latest = latest.max(number);
+    }
+    let pipe = &network.summary().pipes[0];
+    assert!(behind > 200 && pipe.copies > 100);
+    assert_eq!(pipe.reordered, behind);
 }
