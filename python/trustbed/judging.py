@@ -17,11 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from trustbed import __version__, _core
+from trustbed.burstiness import burst
 from trustbed.capture import Capture, analyze
 from trustbed.diagnose.findings import Finding
 from trustbed.diagnose.run_findings import run_findings, use
 from trustbed.question import Place
 from trustbed.report.moments import for_text_mapping
+from trustbed.report.schemas import column, from_rows
 from trustbed.run import results
 from trustbed.run.directory import RunDirectory
 from trustbed.scenario import Direction, Scenario
@@ -38,6 +40,7 @@ def judge(directory: RunDirectory, folder: str, scenario: Scenario) -> dict[str,
     with directory.judging(folder) as tables:
         captures = [_Judged(file, scenario) for file in sorted((path / "captures").glob("*.pcapng"))]
         _write_transfers(captures, tables / "transfers.parquet")
+        _write_burstiness(captures, scenario, tables / "burstiness.parquet")
         unread = _write_results(record, path, tables)
     findings = run_findings(record)
     verdicts = Counter({"trust": 0, "review": 0, "discard": 0, "not_judged": 0})
@@ -188,6 +191,34 @@ def _write_transfers(captures: Sequence[_Judged], path: Path) -> None:
     tables = [table for capture in captures if (table := capture.table) is not None]
     if tables:
         pa.parquet.write_table(pa.concat_tables(tables), path, compression="zstd", version="2.6")
+
+
+BURSTINESS = pa.schema(
+    [
+        column("capture", pa.string(), "", "host beside which it was captured; what it sent counts"),
+        column("packets", pa.int64(), "1", "packets that it sent"),
+        column("mean_rate_bits_per_second", pa.float64(), "bit/s", "their mean rate"),
+        column("abw_max_bits_per_second", pa.float64(), "bit/s", "the largest average rate of a window of 100 ms"),
+        column("max_q_mean_bytes", pa.float64(), "B", "burstiness, mean over the windows: the longest queue at the window's own average rate"),
+        column("max_q_max_bytes", pa.float64(), "B", "burstiness, the largest of a window"),
+    ]
+)
+"""How bursty the hosts sent that background comes from."""
+
+
+def _write_burstiness(captures: Sequence[_Judged], scenario: Scenario, path: Path) -> None:
+    """One row per capture beside a host that sends background over UDP, whose spacing is the generator's own."""
+    sources = {one.source for one in scenario.backgrounds if not one.silent and one.transport == "udp"}
+    rows = []
+    for capture in captures:
+        addresses = scenario.host(capture.point).addresses if capture.point in sources else ()
+        if len(addresses) != 1 or capture.table is None:
+            continue
+        sent = burst(capture.file, only=("windows",), filter=f"src host {addresses[0]}", workers=1).model
+        known = {**sent, **(sent["summary"] or {})}
+        rows.append({**{field.name: known.get(field.name) for field in BURSTINESS}, "capture": capture.point})
+    if rows:
+        pa.parquet.write_table(from_rows(rows, BURSTINESS), path, compression="zstd", version="2.6")
 
 
 def _write_results(record: Mapping[str, Any], path: Path, folder: Path) -> dict[str, str]:
