@@ -199,7 +199,9 @@ BURSTINESS = pa.schema(
         column("packets", pa.int64(), "1", "packets that it sent"),
         column("mean_rate_bits_per_second", pa.float64(), "bit/s", "their mean rate"),
         column("abw_max_bits_per_second", pa.float64(), "bit/s", "the largest average rate of a window of 100 ms"),
-        column("max_q_mean_bytes", pa.float64(), "B", "burstiness, mean over the windows: the longest queue at the window's own average rate"),
+        column(
+            "max_q_mean_bytes", pa.float64(), "B", "burstiness, mean over the windows: the longest queue at the window's own average rate"
+        ),
         column("max_q_max_bytes", pa.float64(), "B", "burstiness, the largest of a window"),
     ]
 )
