@@ -11,6 +11,10 @@
     traffic.summary                   # mean and maximum of the average rate and of the burstiness
     traffic.chart("energy")           # on which time scales it varies
 
+    run = trustbed.open_run("study.run")
+    run.cells                         # results of every cell with their confidence intervals
+    run.report("report.html")         # and which repetitions must not be used
+
 Importing this package costs a few milliseconds: Arrow and the engine load with the first name that needs them.
 """
 
@@ -23,9 +27,23 @@ if TYPE_CHECKING:
     from trustbed.burstiness import Burstiness, burst
     from trustbed.capture import Capture, analyze
     from trustbed.report.placing import OutputError
+    from trustbed.run.directory import RunDirectoryError
+    from trustbed.run_report import Run, open_run
     from trustbed.transfer import Transfer
 
-__all__ = ["Burstiness", "Capture", "CaptureError", "OutputError", "Transfer", "__version__", "analyze", "burst"]
+__all__ = [
+    "Burstiness",
+    "Capture",
+    "CaptureError",
+    "OutputError",
+    "Run",
+    "RunDirectoryError",
+    "Transfer",
+    "__version__",
+    "analyze",
+    "burst",
+    "open_run",
+]
 
 __version__ = "0.1.0"
 
@@ -34,9 +52,12 @@ _HOMES = {
     "Capture": "trustbed.capture",
     "CaptureError": "trustbed._core",
     "OutputError": "trustbed.report.placing",
+    "Run": "trustbed.run_report",
+    "RunDirectoryError": "trustbed.run.directory",
     "Transfer": "trustbed.transfer",
     "analyze": "trustbed.capture",
     "burst": "trustbed.burstiness",
+    "open_run": "trustbed.run_report",
 }
 
 

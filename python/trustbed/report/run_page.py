@@ -5,6 +5,7 @@ Shows the model that ``trustbed report --json`` prints, and measures nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -62,9 +63,18 @@ def _made(told: Mapping[str, Any]) -> str:
 
 
 def _host(host: Mapping[str, Any]) -> str:
-    """What is known of the machine, in one line: the plain facts of ``host.json``."""
-    plain = {key: value for key, value in host.items() if isinstance(value, (str, int, float)) and not isinstance(value, bool)}
-    return " · ".join(f"{key.replace('_', ' ')} {value}" for key, value in plain.items())
+    """What is known of the machine, in one line: what decides how well it can emulate, and nothing that only it is called."""
+    kernel = re.match(r"\d+\.\d+", str(host.get("kernel") or ""))
+    cores, memory, load = host.get("processors_allowed"), host.get("memory_bytes"), host.get("load_1min")
+    parts = [
+        f"{host.get('system') or 'kernel'} {kernel[0]}" if kernel else "",
+        str(host.get("processor") or ""),
+        words.counted(cores, "processor") if cores else "",
+        f"{words.size(memory)} of memory" if memory else "",
+        f"clock {host['clock_source']}" if host.get("clock_source") else "",
+        f"load {load:.1f} at the beginning" if isinstance(load, float) else "",
+    ]
+    return " · ".join(part for part in parts if part)
 
 
 def _provenance(told: Mapping[str, Any], about: Mapping[str, Any]) -> Provenance:

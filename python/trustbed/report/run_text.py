@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trustbed.report import run_words, words
@@ -92,10 +92,8 @@ def _name(cell: Row, group: Sequence[Row]) -> str:
 
 def _cells(cell: Row, one: Row, compared: bool) -> list[str]:
     used = str(cell["counted"]) if cell["counted"] == cell["planned"] else f"{cell['counted']} of {cell['planned']}"
-    if one["measure"] == "throughput":
-        key, shape = "mean{}_bits_per_second", bits
-    else:
-        key, shape = ("median{}_seconds" if one["measure"] == "response_time" else "mean{}_seconds"), words.duration
+    shape: Callable[[float | None], str] = bits if one["measure"] == "throughput" else words.duration
+    key = {"throughput": "mean{}_bits_per_second", "response_time": "median{}_seconds"}.get(one["measure"], "mean{}_seconds")
     found = [used, shape(one.get(key.format(""))), span(one.get(key.format("_low")), one.get(key.format("_high")), shape)]
     if compared:
         place = run_words.central(one)

@@ -108,7 +108,7 @@ def assurance(model: Model) -> str:
     worst = _worst(held)
     if worst is None or worst[2]["ratio"] < _SMALL or worst[2]["low"] is None:
         return ""
-    cell, workload, place = worst
+    _, workload, place = worst
     between = f"with 95 % confidence between {factor(place['low'])} and {factor(place['high'])} times"
     if place["basis"] == "requests":
         return f"Within its only repetition {between}; what a second repetition would give is not known."
@@ -177,11 +177,15 @@ def notes(cells: Sequence[Row], workload: str) -> list[str]:
 
 
 def gathered(repetitions: Sequence[Row]) -> list[dict[str, Any]]:
-    """Findings of all repetitions, one row per kind: the one with the largest value, and in how many repetitions it was found."""
+    """Findings of all repetitions, one row per kind: the one with the largest value, and in how many repetitions it was found.
+
+    Those about single transfers, and what is merely worth knowing of a capture, are in the repetitions' own files: they would be too many.
+    """
     held: dict[str, list[tuple[Row, Row]]] = {}
     for one in repetitions:
         for finding in one["findings"]:
-            if not _TRANSFER.fullmatch(str(finding.get("scope") or "")):  # those are too many to tell here
+            of_capture = finding["severity"] == "info" and not finding["code"].startswith("run_")
+            if not of_capture and not _TRANSFER.fullmatch(str(finding.get("scope") or "")):
                 held.setdefault(finding["code"], []).append((one, finding))
     rows = []
     for pairs in held.values():

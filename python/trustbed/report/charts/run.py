@@ -174,9 +174,9 @@ def against_factor(
 
 
 def _label(unit: str) -> str:
-    prefixed = "replace(format(datum.value, '~s'), regexp('([^0-9.]?)$'), ' $1')"
-    plain = unit in ("", "p", "packets", "%")
-    return "format(datum.value, '~r')" if plain else f"{prefixed} + '{unit}'"
+    if unit in ("", "p", "packets", "%"):
+        return "format(datum.value, '~r')" + (" + ' %'" if unit == "%" else "")
+    return f"replace(format(datum.value, '~s'), regexp('([^0-9.]?)$'), ' $1') + '{unit}'"
 
 
 DEEPEST, AVERAGE, LOST = "deepest queue", "mean queue", "packets lost"

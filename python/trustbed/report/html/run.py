@@ -153,7 +153,8 @@ def _increase(one: Row) -> Cell:
     mean, deviation = one.get("increase_mean_percent"), one.get("increase_sd_percent")
     if mean is None:
         return Cell(words.UNKNOWN)
-    return Cell(f"{mean:.0f} %" if abs(mean) >= 9.5 else f"{mean:.1f} %", mean, "" if deviation is None else f"± {deviation:.0f} %")
+    text = f"{mean:.0f} %" if abs(mean) >= 9.5 else f"{mean:.1f} %" if abs(mean) >= 0.05 else "0 %"
+    return Cell(text, mean, "" if deviation is None else f"± {deviation:.0f} %")
 
 
 def backgrounds(model: Model) -> Table | None:
