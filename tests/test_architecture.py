@@ -188,10 +188,13 @@ def test_the_library_offers_these_names() -> None:
         "Capture",
         "CaptureError",
         "OutputError",
+        "Run",
+        "RunDirectoryError",
         "Transfer",
         "__version__",
         "analyze",
         "burst",
+        "open_run",
     ]
 
 
