@@ -25,6 +25,9 @@ pub struct Description {
     /// Two hosts and the pipes between them, one after another; nothing else may be given beside it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chain: Option<ChainDescription>,
+    /// The host through which every address is reached that no host has; without it such packets are refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside: Option<String>,
     /// How much may be inside the whole network at once, each packet counted with [`crate::OVERHEAD`]; if not given,
     /// [`crate::LIMIT_INSIDE`].
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -40,7 +40,7 @@ impl Description {
         if let Some((beside, _)) = beside.into_iter().find(|(_, empty)| !empty) {
             return Err(EmulateError::BesideShorthand { shorthand, beside });
         }
-        let mut network = Self { limit_bytes_inside: self.limit_bytes_inside, ..Self::default() };
+        let mut network = Self { outside: self.outside.clone(), limit_bytes_inside: self.limit_bytes_inside, ..Self::default() };
         if let Some(dumbbell) = &self.dumbbell {
             network.write_dumbbell(dumbbell);
         }

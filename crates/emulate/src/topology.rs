@@ -26,6 +26,8 @@ pub struct Topology {
     addresses: HashMap<u128, Owner, BuildHasherDefault<AddressHasher>>,
     paths: Paths,
     overrides: BTreeMap<(usize, usize), Stretch>,
+    /// Has every address that nobody else has.
+    outside: Option<Owner>,
     limit_inside: u64,
 }
 
@@ -86,12 +88,14 @@ impl Topology {
             addresses: HashMap::default(),
             paths: Paths::new(0, 0, &[], &[]).map_err(|_| EmulateError::TooFewHosts { hosts: 0 })?,
             overrides: BTreeMap::new(),
+            outside: None,
             limit_inside: description.limit_bytes_inside.unwrap_or(LIMIT_INSIDE),
         };
         let edges = topology.add_pipes(&description, &points)?;
         for (place, host) in description.hosts.iter().enumerate() {
             topology.add_host(place, host, &points)?;
         }
+        topology.outside = topology.find_outside(&description, &points)?;
         topology.check_pipes()?;
         topology.find_paths(&description, &points, &edges)?;
         Ok(topology)
@@ -174,13 +178,15 @@ impl Topology {
         &self.paths
     }
 
-    /// The way of a packet. Only a host with access pipes must send from an address of its own: its pipes hang on it.
+    /// The way of a packet. Only a host with access pipes must send from an address of its own: its pipes hang on it. The host that leads
+    /// outside has all that nobody else has; they share the pipes of its first one.
     #[inline]
     pub(crate) fn route(&self, host: usize, source: IpAddr, destination: IpAddr) -> Result<Route, Refusal> {
         let Some(sender) = self.hosts.get(host) else { return Err(Refusal::UnknownSource) };
-        let to = self.addresses.get(&key(destination)).ok_or(Refusal::UnknownDestination)?;
+        let owner = |address| self.addresses.get(&key(address)).or(self.outside.as_ref());
+        let to = owner(destination).ok_or(Refusal::UnknownDestination)?;
         let up = if sender.access {
-            let from = self.addresses.get(&key(source)).filter(|owner| owner.host == host).ok_or(Refusal::UnknownSource)?;
+            let from = owner(source).filter(|owner| owner.host == host).ok_or(Refusal::UnknownSource)?;
             from.access.map(|[up, _]| up)
         } else {
             None
@@ -250,6 +256,12 @@ impl Topology {
         self.pipes.push(Pipe { name: name("up"), from: host.name.clone(), to: router.clone(), link: Arc::clone(up) });
         self.pipes.push(Pipe { name: name("down"), from: router.clone(), to: host.name.clone(), link: Arc::clone(down) });
         Ok([first, first + 1])
+    }
+
+    fn find_outside(&self, description: &Description, points: &Points) -> Result<Option<Owner>, EmulateError> {
+        let Some(name) = &description.outside else { return Ok(None) };
+        let host = points.find_host(name, || "outside".to_owned())?;
+        Ok(self.addresses.get(&key(self.hosts[host].addresses[0])).copied())
     }
 
     fn check_pipes(&self) -> Result<(), EmulateError> {

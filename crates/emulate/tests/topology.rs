@@ -319,6 +319,30 @@ fn unknown_keys_are_errors() {
 }
 
 #[test]
+fn the_host_that_leads_outside_has_every_other_address() {
+    let pipes = json!([pipe("up", "client", "server", 1), pipe("down", "server", "client", 1)]);
+    let [client, server, elsewhere] = ["10.0.0.1", "10.0.0.2", "192.0.2.7"].map(|text| text.parse().unwrap());
+    let closed = topology(json!({"hosts": hosts(), "pipes": pipes})).unwrap();
+    assert_eq!(closed.path(0, client, elsewhere), Err(Refusal::UnknownDestination));
+    let open = topology(json!({"hosts": hosts(), "pipes": pipes, "outside": "server"})).unwrap();
+    assert_eq!(open.path(0, client, elsewhere), Ok(vec![0]));
+    assert_eq!(open.path(1, elsewhere, client), Ok(vec![1]));
+    assert_eq!(open.path(1, server, elsewhere), Err(Refusal::SameHost));
+    let wrong = topology(json!({"hosts": hosts(), "pipes": pipes, "outside": "serve"}));
+    assert!(matches!(wrong, Err(EmulateError::UnknownName { nearest: Some(_), .. })), "{wrong:?}");
+}
+
+#[test]
+fn outside_packets_share_the_access_pipes_of_the_first_address() {
+    let description = json!({"dumbbell": {"left": [{"name": "client", "addresses": ["10.0.0.1"]}],
+        "right": [{"name": "server", "addresses": ["10.0.0.2", "10.0.0.3"], "access": {"up": {}, "down": {}}}], "up": {}, "down": {}}, "outside": "server"});
+    let made = topology(description).unwrap();
+    let [client, first, elsewhere] = ["10.0.0.1", "10.0.0.2", "192.0.2.7"].map(|text| text.parse().unwrap());
+    assert_eq!(made.path(0, client, elsewhere), made.path(0, client, first));
+    assert_eq!(made.path(1, elsewhere, client), made.path(1, first, client));
+}
+
+#[test]
 fn what_is_written_is_read_again() {
     let description: Description = serde_json::from_value(json!({"hosts": hosts(), "pipes": [
         {"name": "up", "from": "client", "to": "server", "rate_trace": {"opportunities_ms": [1]}, "jitter": {"kind": "normal", "deviation_ns": 5}, "queue": {"kind": "unlimited"},

@@ -136,7 +136,7 @@ pub(super) fn start(words: &[OsString], terminal: Option<&Terminal>) -> io::Resu
     unsafe {
         command.pre_exec(move || between_fork_and_exec(parent, terminal));
     }
-    // The standard library empties the signal mask of the child and gives SIGPIPE back its meaning.
+    // The standard library gives SIGPIPE back its meaning.
     let child = command.spawn()?;
     i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
@@ -146,7 +146,16 @@ fn between_fork_and_exec(parent: Pid, terminal: Option<i32>) -> io::Result<()> {
     if rustix::process::getppid() != Some(parent) {
         return Err(Errno::SRCH.into());
     }
-    let Some(terminal) = terminal else { return Ok(()) };
+    let taken = terminal.map_or(Ok(()), take_terminal);
+    // SAFETY: the set is made here. What waits for signals has blocked them, and a command would inherit that: SIGTERM would not end it.
+    unsafe {
+        let none = set_of(&[]);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+    taken
+}
+
+fn take_terminal(terminal: i32) -> io::Result<()> {
     let group = rustix::process::getpid();
     // SAFETY: the descriptor is open in the parent until after the start, so it is here. A set made by `set_of` is blocked while the new group,
     // which does not hold the terminal yet, takes it, and unblocked again.

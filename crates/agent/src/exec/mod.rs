@@ -53,13 +53,13 @@ enum Error {
     #[error("{message}")]
     Usage { message: String },
     /// The namespace cannot be joined.
-    #[error("the network namespace {path} cannot be joined: {source}")]
+    #[error("the network namespace {path} cannot be joined: {}", reason(source))]
     Namespace { path: String, source: io::Error },
     /// A system call that works everywhere did not.
-    #[error("{what}: {source}")]
+    #[error("{what}: {}", reason(source))]
     System { what: &'static str, source: io::Error },
     /// There is no such command, or it is no program.
-    #[error("{command}: {source}")]
+    #[error("{command} cannot be run: {}", reason(source))]
     Command { command: String, source: io::Error },
 }
 
@@ -86,6 +86,13 @@ impl Error {
             _ => FAILED,
         }
     }
+}
+
+/// What went wrong in words, without the number behind them.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let words = text.split_once(" (os error").map_or(text.as_str(), |(words, _)| words);
+    words.chars().take(1).flat_map(char::to_lowercase).chain(words.chars().skip(1)).collect()
 }
 
 fn system(what: &'static str) -> impl Fn(Errno) -> Error {
