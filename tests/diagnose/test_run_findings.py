@@ -19,12 +19,14 @@ CLEAN: dict[str, Any] = {
         "ledger": {"records": 1000, "lost": 0, "error": None},
     },
     "emulator_ready": {"priority": "fifo", "priority_refused": None},
-    "backgrounds": [{"name": "noise", "send": {"generator_late": False, "lateness": {"packets": 10, "over_1ms_share": 0.001}}}],
+    "backgrounds": [
+        {"name": "noise", "send": {"generator_late": True, "lateness": {"generator_late": False, "packets": 10, "over_1ms_share": 0.001}}}
+    ],
     "workloads": [{"name": "pages", "outcome": "complete", "seconds": 10.0, "exit_code": 0}],
     "failures": [],
     "machine": {"steal_share": 0.0, "throttled_share": None},
 }
-LATE_SEND = {"generator_late": True, "lateness": {"packets": 10, "over_1ms_share": 0.2, "max_ns": 5_000_000}}
+LATE_SEND = {"generator_late": True, "lateness": {"generator_late": True, "packets": 10, "over_1ms_share": 0.2, "max_ns": 5_000_000}}
 
 
 def emulator(**keys: object) -> dict[str, Any]:

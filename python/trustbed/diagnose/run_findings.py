@@ -79,7 +79,7 @@ def _ledger(record: Record) -> Iterator[Finding]:
 def _generators(record: Record) -> Iterator[Finding]:
     for background in record.get("backgrounds") or ():
         lateness = (background.get("send") or {}).get("lateness") or {}
-        if (background.get("send") or {}).get("generator_late"):
+        if lateness.get("generator_late"):  # of all sources together: of one with a hundred packets a single one would be enough
             share = lateness.get("over_1ms_share")
             worst = seconds_words((lateness.get("max_ns") or 0) / 1e9)
             yield finding(
