@@ -1,0 +1,207 @@
+"""A repetition goes through its phases in order, whatever happens in them, and leaves nothing running."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.run.fakes import FakeBed
+from trustbed.run.directory import RAW_FOLDERS
+from trustbed.run.execute import Execution, RunError
+from trustbed.run.matrix import Repetition
+from trustbed.scenario import load
+
+BASE = """
+duration = "10s"
+warm_up = "2s"
+[hosts.client]
+[hosts.server]
+[link]
+rate = "20Mbit/s"
+delay = "10ms"
+"""
+BULK = '[workload.w]\nkind = "bulk"\nhost = "client"\nto = "server"\n'
+COMMAND = '[workload.w]\nkind = "command"\nhost = "client"\ncommand = "tool {server}"\ntime_limit = "30s"\n'
+NOISE = '[background.noise]\nmodel = "cbr"\nrate = "1Mbit/s"\nfrom = "client"\nto = "server"\n'
+SERVICE = '[services.web]\nhost = "server"\ncommand = "nginx"\nport = 80\nready = "5s"\n'
+GOOD = {"transfers": [{"outcome": "complete"}]}
+
+Run = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Carries out the keys of a scenario on a bed."""
+    for name in RAW_FOLDERS:
+        (tmp_path / name).mkdir()
+
+    def carry_out(keys: str, bed: FakeBed, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - those of Execution
+        (tmp_path / "study.toml").write_text(BASE + keys)
+        scenario = load(tmp_path / "study.toml").first
+        repetition = Repetition(number=0, cell=0, round=0, seed=7)
+        known: Any = bed
+        return Execution(known, scenario, repetition, folder=tmp_path, clock=bed.clock, emulator={"seed": 1}, **options).carry_out()
+
+    return carry_out
+
+
+def test_everything_stands_before_traffic_flows_and_ends_in_the_opposite_order(run: Run) -> None:
+    bed = FakeBed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
+    record = run(BULK + NOISE, bed)
+    order = [what for what, _ in bed.log]
+    listed = """
+        start emulate, begin emulate, start bulk, begin bulk, start sink, start capture, begin capture, start sample, begin sample,
+        start sample, begin sample, start send, start bulk, begin sink, begin send, begin bulk""".strip().replace("\n", "")
+    before = [" ".join(words.split()) for words in listed.split(",")]
+    assert order[: len(before)] == before
+    assert order[len(before) :] == [
+        "stop send",
+        "stop sink",
+        "stop bulk",
+        "stop sample",
+        "stop sample",
+        "stop capture",
+        "stop emulate",
+    ]
+    assert record["outcome"] == "complete"
+    assert all(agent.closed for agent in bed.started)
+
+
+def test_background_begins_at_second_zero_and_the_workload_after_the_warm_up(run: Run) -> None:
+    bed = FakeBed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
+    record = run(BULK + NOISE, bed)
+    begun = {agent.verb: agent.begun for agent in bed.started}
+    assert begun["send"] == begun["sink"]
+    assert begun["send"] is not None
+    assert begun["bulk"] == pytest.approx(begun["send"] + 2.0)
+    assert record["workload_start_ns"] - record["epoch_ns"] == 2_000_000_000
+    assert record["workloads"][0]["seconds"] == pytest.approx(10.0, abs=0.05)
+
+
+def test_a_program_that_ends_well(run: Run, tmp_path: Path) -> None:
+    bed = FakeBed(programs={"tool": (3.0, 0)})
+    (workload,) = run(COMMAND, bed)["workloads"]
+    assert (workload["outcome"], workload["exit_code"], workload["reason"]) == ("complete", 0, None)
+    assert workload["seconds"] == pytest.approx(3.0, abs=0.05)
+    assert (tmp_path / "logs" / "w.out").read_text() == "tool 10.77.0.2"
+
+
+@pytest.mark.parametrize(("code", "words"), [(7, "exit code 7"), (139, "killed by signal 11")])
+def test_a_program_that_crashes(run: Run, code: int, words: str) -> None:
+    bed = FakeBed(programs={"tool": (3.0, code)})
+    record = run(COMMAND, bed)
+    assert record["outcome"] == "failed"
+    assert record["workloads"][0]["outcome"] == "failed"
+    assert words in record["workloads"][0]["reason"]
+    assert record["failures"] == []
+
+
+def test_a_program_that_never_ends_is_ended_at_its_limit(run: Run) -> None:
+    bed = FakeBed(programs={"tool": (None, 0)})
+    record = run(COMMAND, bed)
+    assert record["workloads"][0]["outcome"] == "time_limit"
+    assert record["workloads"][0]["seconds"] == pytest.approx(30.0, abs=0.1)
+    assert bed.processes[0].ended
+    assert ("stop emulate", "net") in bed.log
+
+
+@pytest.mark.parametrize("verb", ["emulate", "sink", "send", "capture", "sample"])
+def test_a_part_that_dies_ends_the_workload_and_is_said(run: Run, verb: str) -> None:
+    bed = FakeBed(agents={verb: {"dies_after": 4.0}}, programs={"tool": (None, 0)})
+    record = run(COMMAND + 'to = "server"\n' + NOISE, bed)
+    assert record["outcome"] == "failed"
+    assert {failure["verb"] for failure in record["failures"]} == {verb}
+    assert "killed by signal 9" in record["failures"][0]["message"]
+    assert record["workloads"][0]["outcome"] == "failed"
+    assert record["workloads"][0]["seconds"] < 5
+    assert bed.processes[0].ended
+    assert all(agent.closed for agent in bed.started)
+
+
+def test_a_playback_that_is_over_is_no_failure(run: Run) -> None:
+    bed = FakeBed(agents={"send": {"lasts": 1.0, "report_with": {"offered_packets": 3}}}, programs={"tool": (5.0, 0)})
+    record = run(COMMAND + NOISE, bed)
+    assert record["outcome"] == "complete"
+    assert record["backgrounds"][0]["send"]["offered_packets"] == 3
+
+
+def test_a_sink_that_is_over_is_one(run: Run) -> None:
+    bed = FakeBed(agents={"sink": {"lasts": 1.0}}, programs={"tool": (5.0, 0)})
+    record = run(COMMAND + NOISE, bed)
+    assert record["failures"] == [{"verb": "sink", "where": "server", "message": "it ended before the workload"}]
+
+
+def test_a_service_is_waited_for(run: Run) -> None:
+    bed = FakeBed(programs={"nginx": (None, 0), "tool": (1.0, 0)})
+    bed.listening = lambda host, port: (host, port) == ("server", 80) and bed.clock.now > 1003
+    assert run(COMMAND + SERVICE, bed)["outcome"] == "complete"
+    assert [process.ended for process in bed.processes] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("programs", "words"),
+    [({"nginx": (None, 0)}, "does not listen on port 80 after 5 s"), ({"nginx": (1.0, 3)}, "exit code 3 before it listened")],
+)
+def test_a_service_that_does_not_stand_ends_the_run(run: Run, programs: dict[str, tuple[float | None, int]], words: str) -> None:
+    bed = FakeBed(programs=programs, listening=lambda host, port: False)
+    with pytest.raises(RunError, match=words) as caught:
+        run(COMMAND + SERVICE, bed)
+    assert "web.err" in caught.value.hint
+    assert all(process.ended for process in bed.processes)
+    assert all(agent.closed for agent in bed.started)
+
+
+def test_a_service_that_stops_is_a_failure_that_is_said_once(run: Run) -> None:
+    bed = FakeBed(programs={"nginx": (4.0, 1), "tool": (None, 0)})
+    assert run(COMMAND + SERVICE, bed)["failures"] == [
+        {"verb": "service", "where": "server", "message": "web ended before the workload, exit code 1"}
+    ]
+
+
+def test_transfers_that_broke_are_a_failure(run: Run) -> None:
+    broken = {"transfers": [{"outcome": "complete"}, {"outcome": "failed", "error": "connection refused"}]}
+    bed = FakeBed(agents={"bulk send": {"lasts": 1.0, "report_with": broken}})
+    (workload,) = run(BULK, bed)["workloads"]
+    assert (workload["outcome"], workload["reason"]) == ("failed", "1 of 2 transfers: connection refused")
+
+
+def test_requests_of_which_none_was_answered_are_a_failure(run: Run) -> None:
+    keys = '[workload.w]\nkind = "http"\nhost = "client"\nto = "server"\nobject = "4KB"\n'
+    bed = FakeBed(agents={"fetch": {"lasts": 10.0, "report_with": {"requests": 9, "good_requests": 0}}})
+    assert run(keys, bed)["workloads"][0]["reason"] == "none of 9 requests was answered well"
+    assert ("start serve", "server") in bed.log
+
+
+@pytest.mark.parametrize("phase", ["network", "servers", "captures", "background", "workload", "end"])
+def test_an_interrupt_in_any_phase_ends_everything(run: Run, phase: str) -> None:
+    bed = FakeBed(programs={"tool": (3.0, 0), "nginx": (None, 0)})
+
+    def interrupt(name: str) -> None:
+        if name == phase:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(COMMAND + SERVICE + NOISE, bed, on_phase=interrupt)
+    assert all(process.ended for process in bed.processes)
+    assert all(agent.closed for agent in bed.started)
+
+
+def test_seeds_differ_between_sources_and_stay_between_runs(run: Run) -> None:
+    def seeds() -> list[int]:
+        bed = FakeBed(programs={"tool": (1.0, 0)})
+        run(COMMAND + NOISE + 'sources = 3\ndirection = "both"\n', bed)
+        return [source["seed"] for agent in bed.started if agent.verb == "send" for source in agent.config["sources"]]
+
+    found = seeds()
+    assert len(set(found)) == len(found) == 6
+    assert seeds() == found
+
+
+def test_sources_share_a_rate_to_the_bit(run: Run) -> None:
+    bed = FakeBed(programs={"tool": (1.0, 0)})
+    run(COMMAND + NOISE.replace("1Mbit/s", "1000001bit/s") + "sources = 3\n", bed)
+    rates = [source["model"]["rate_bits_per_second"] for agent in bed.started if agent.verb == "send" for source in agent.config["sources"]]
+    assert rates == [333_334, 333_334, 333_333]

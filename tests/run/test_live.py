@@ -1,0 +1,279 @@
+"""Runs in networks made for a test: real agents, real packets, real kills. A second of traffic each."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from trustbed import agent
+from trustbed.testbed import registry
+from trustbed.testbed.rootless import may_make_networks
+
+TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
+SCENARIO = """
+duration = "600ms"
+warm_up = "200ms"
+seed = 5
+[hosts.client]
+[hosts.server]
+[link]
+rate = "20Mbit/s"
+delay = "5ms"
+queue = "50p"
+[workload.w]
+kind = "bulk"
+host = "client"
+to = "server"
+[background.noise]
+model = "none"
+rate = "5Mbit/s"
+from = "client"
+to = "server"
+[factors]
+"background.noise.model" = ["none", "cbr"]
+"""
+COMMAND = """
+[hosts.client]
+[hosts.server]
+[link]
+delay = "1ms"
+[workload.w]
+kind = "command"
+host = "client"
+time_limit = "2s"
+duration = "1s"
+command = """
+RAW = ("captures/client.pcapng", "ledger/packets.parquet", "samples/machine.parquet", "repetition.json", "done")
+DERIVED = ("tables/transfers.parquet", "tables/w.summary.parquet", "findings.json")
+
+Trustbed = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _networks() -> None:
+    """What these tests need."""
+    if not may_make_networks():
+        pytest.skip("networks cannot be made here: this needs root")
+    try:
+        agent.binary()
+    except agent.AgentError as error:
+        pytest.skip(error.message)
+
+
+@pytest.fixture
+def trustbed(tmp_path: Path) -> Trustbed:
+    """Runs ``trustbed run`` on a scenario in a folder of its own."""
+    environment = {**os.environ, "TRUSTBED_RUNTIME": str(tmp_path / "registry")}
+
+    def call(text: str, *options: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "study.toml").write_text(text)
+        command = [TRUSTBED, "run", "study.toml", "--out", "run", *options]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False)
+
+    return call
+
+
+def begin(tmp_path: Path, text: str) -> subprocess.Popen[str]:
+    (tmp_path / "study.toml").write_text(text)
+    return subprocess.Popen(
+        [TRUSTBED, "run", "study.toml", "--out", "run"],
+        cwd=tmp_path,
+        env={**os.environ, "TRUSTBED_RUNTIME": str(tmp_path / "registry")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def shape(run: Path) -> dict[str, Any]:
+    """What must be the same however often a run was killed: order, seeds, files, columns, which sources sent what by which seeds."""
+    manifest = read(run / "manifest.json")
+    found: dict[str, Any] = {key: manifest[key] for key in ("order", "cells", "factors", "inputs", "seed", "repetitions")}
+    found["files"] = sorted(
+        str(file.relative_to(run)) for file in run.rglob("*") if file.is_file() and file.name not in (".lock", "report.html")
+    )
+    for one in manifest["order"]:
+        record = read(run / one["folder"] / "repetition.json")
+        seeds = [source["seed"] for flow in record["backgrounds"] for source in flow["send"]["sources"]]
+        found[one["folder"]] = (record["outcome"], record["cell"], record["round"], record["seed"], record["emulator_ready"]["seed"], seeds)
+        for file in sorted((run / one["folder"]).rglob("*.parquet")):
+            found[str(file.relative_to(run))] = pyarrow.parquet.read_schema(file).names
+    return found
+
+
+def nothing_is_left(tmp_path: Path) -> None:
+    """No testbed, no namespace, no process with its mark."""
+    known = tmp_path / "registry"
+    assert list(known.glob("*.json")) == []
+    mark = f"TRUSTBED_RUNTIME={known}".encode()
+    left = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes().split(b"\0") and int(process.name) != os.getpid():
+                left.append((process / "cmdline").read_bytes())
+        except OSError:
+            continue
+    assert left == []
+
+
+def test_a_scenario_becomes_judged_tables(tmp_path: Path, trustbed: Trustbed) -> None:
+    ended = trustbed(SCENARIO)
+    assert ended.returncode == 0, ended.stderr
+    run = tmp_path / "run"
+    assert (run / "report.html").is_file()
+    for number in range(2):
+        folder = run / f"rep-{number:03d}"
+        assert [name for name in (*RAW, *DERIVED) if not (folder / name).is_file()] == []
+        record = read(folder / "repetition.json")
+        ledger = pyarrow.parquet.read_table(folder / "ledger" / "packets.parquet")
+        assert len(ledger) == record["emulator"]["ledger"]["records"] > 100
+        assert set(ledger.column("pipe").to_pylist()) == {"link.up", "link.down"}
+        (row,) = pyarrow.parquet.read_table(folder / "tables" / "w.summary.parquet").to_pylist()
+        assert 0 < row["received_bits_per_second"] < 20e6
+        (transfer,) = [
+            one for one in pyarrow.parquet.read_table(folder / "tables" / "transfers.parquet").to_pylist() if one["workload"] == "w"
+        ]
+        assert (transfer["capture"], transfer["at"], transfer["src"]) == ("client", "sender", "10.77.0.1")
+        assert sum(read(folder / "findings.json")["verdicts"].values()) == 1
+    quiet, noisy = sorted((read(run / f"rep-{number:03d}" / "repetition.json") for number in range(2)), key=lambda record: record["cell"])
+    assert quiet["backgrounds"] == []
+    (noise,) = noisy["backgrounds"]
+    assert noise["send"]["offered_packets"] >= noise["sink"]["sources"][0]["packets"] > 100
+    nothing_is_left(tmp_path)
+
+
+def test_what_is_complete_is_kept_and_more_repetitions_are_added(tmp_path: Path, trustbed: Trustbed) -> None:
+    assert trustbed(SCENARIO, "-q").returncode == 0
+    done = {folder: (tmp_path / "run" / folder / "done").stat().st_mtime_ns for folder in ("rep-000", "rep-001")}
+    assert trustbed(SCENARIO, "-q", "--resume", "--repetitions", "2").returncode == 0
+    assert {folder: (tmp_path / "run" / folder / "done").stat().st_mtime_ns for folder in done} == done
+    assert len(list((tmp_path / "run").glob("rep-*/done"))) == 4
+    changed = trustbed(SCENARIO.replace("20Mbit/s", "10Mbit/s"))
+    assert changed.returncode == 1
+    assert "another scenario" in changed.stderr
+
+
+def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(tmp_path: Path, trustbed: Trustbed) -> None:
+    (tmp_path / "whole").mkdir()
+    assert trustbed(SCENARIO, "-q").returncode == 0
+    (tmp_path / "run").rename(tmp_path / "whole" / "run")
+    for moment in (0.05, 0.4, 0.9, 1.3, 1.9, 2.6):
+        child = begin(tmp_path, SCENARIO)
+        try:
+            child.wait(moment)
+        except subprocess.TimeoutExpired:
+            os.kill(child.pid, signal.SIGKILL)
+        child.communicate(timeout=20)
+    ended = trustbed(SCENARIO)
+    assert ended.returncode == 0, ended.stderr
+    assert shape(tmp_path / "run") == shape(tmp_path / "whole" / "run")
+    nothing_is_left(tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_run_leaves_nothing_and_continues(tmp_path: Path, trustbed: Trustbed, number: int) -> None:
+    child = begin(tmp_path, SCENARIO)
+    deadline = time.monotonic() + 20
+    while not list((tmp_path / "run").glob("rep-000/captures/*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.kill(child.pid, number)
+    _, err = child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert "the same command continues" in err
+    nothing_is_left(tmp_path)
+    assert trustbed(SCENARIO).returncode == 0
+
+
+def test_an_emulator_that_is_killed_fails_the_repetition_and_not_the_run(tmp_path: Path) -> None:
+    child = begin(tmp_path, SCENARIO.replace("600ms", "3s").replace('["none", "cbr"]', '["none"]'))
+    deadline = time.monotonic() + 20
+    pid = None
+    while pid is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+        found = subprocess.run(["pgrep", "-f", "trustbed-agent emulate", "-P", str(child.pid)], capture_output=True, text=True, check=False)
+        pid = int(found.stdout.split()[0]) if found.stdout.split() else None
+    time.sleep(1.0)
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    child.communicate(timeout=60)
+    assert child.returncode == 0
+    record, findings = (read(tmp_path / "run" / "rep-000" / name) for name in ("repetition.json", "findings.json"))
+    assert record["outcome"] == "failed"
+    assert record["failures"][0]["verb"] == "emulate"
+    assert findings["use"] == "discard"
+    assert (tmp_path / "run" / "rep-000" / "captures" / "client.pcapng").stat().st_size > 0
+    nothing_is_left(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("command", "outcome", "reason"),
+    [
+        ("\"sh -c 'exit 3'\"", "failed", "exit code 3"),
+        ('"sleep 60"', "time_limit", "2 s"),
+        ("\"sh -c 'sleep 61 & sleep 60'\"", "time_limit", "2 s"),
+    ],
+)
+def test_a_workload_that_fails_is_kept_with_its_reason(tmp_path: Path, trustbed: Trustbed, command: str, outcome: str, reason: str) -> None:
+    assert trustbed(COMMAND + command + "\n").returncode == 0
+    (workload,) = read(tmp_path / "run" / "rep-000" / "repetition.json")["workloads"]
+    assert workload["outcome"] == outcome
+    assert reason in workload["reason"]
+    assert read(tmp_path / "run" / "rep-000" / "findings.json")["use"] == "discard"
+    nothing_is_left(tmp_path)
+
+
+def test_a_missing_program_is_found_before_anything_is_made(tmp_path: Path, trustbed: Trustbed) -> None:
+    ended = trustbed(COMMAND + '"sleeep 1"\n')
+    assert ended.returncode == 1
+    assert "study.toml, workload.w: no such program, sleeep" in ended.stderr
+    assert "did you mean sleep?" in ended.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_full_disk_is_said_and_the_run_continues_later(tmp_path: Path, trustbed: Trustbed) -> None:
+    place = tmp_path / "run"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], check=False, capture_output=True).returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        ended = trustbed(SCENARIO)
+        assert ended.returncode == 1
+        assert "no room for another repetition" in ended.stderr
+        assert "it continues" in ended.stderr
+        subprocess.run(["mount", "-o", "remount,size=200m", str(place)], check=True)
+        ended = trustbed(SCENARIO)
+        assert ended.returncode == 0, ended.stderr
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+    nothing_is_left(tmp_path)
+
+
+def test_two_runs_side_by_side_do_not_meet(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    children = [begin(tmp_path / name, SCENARIO) for name in ("a", "b")]
+    for child in children:
+        _, err = child.communicate(timeout=60)
+        assert child.returncode == 0, err
+    assert shape(tmp_path / "a" / "run") == shape(tmp_path / "b" / "run")
+
+
+def test_the_registry_of_these_tests_is_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUSTBED_RUNTIME", str(tmp_path / "registry"))
+    assert registry.folder() == tmp_path / "registry"
