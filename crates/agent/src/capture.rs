@@ -121,7 +121,8 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     let facts = live.facts();
     let writer = begin(&asked.path, &facts.description()).map_err(|error| Failure::running(error.to_string(), error.hint()))?;
     let frames = Arc::new(AtomicU64::new(0));
-    let worker = Worker { live, writer, filter, start, given: 0, filtered: 0, late: 0, frames: Arc::clone(&frames), report: Report::default() };
+    let worker =
+        Worker { live, writer, filter, start, given: 0, filtered: 0, late: 0, frames: Arc::clone(&frames), report: Report::default() };
     let stop = talk.stop();
     let thread = attend::spawn("capture", move || worker.run(stop))?;
     talk.ready(&ReadyBody {

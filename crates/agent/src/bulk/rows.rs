@@ -89,7 +89,8 @@ struct Sample {
 
 impl Samples {
     pub(super) fn create(path: &Path) -> Result<Self, Failure> {
-        let failed = |error| Failure::running(format!("{}: cannot be written: {error}", path.display()), "name a file in a directory that exists");
+        let failed =
+            |error| Failure::running(format!("{}: cannot be written: {error}", path.display()), "name a file in a directory that exists");
         let file = BufWriter::new(File::create(path).map_err(failed)?);
         Ok(Self { path: path.to_owned(), file, lines: 0, error: None })
     }

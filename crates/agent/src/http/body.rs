@@ -149,7 +149,11 @@ mod tests {
         assert!(!head("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n").keep);
         assert!(!head("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\n").keep);
         assert_eq!(read_head(b"HTTP/1.1 200"), Ok(None));
-        for wrong in ["HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "SSH-2.0\r\n\r\n"] {
+        for wrong in [
+            "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+            "SSH-2.0\r\n\r\n",
+        ] {
             assert_eq!(read_head(wrong.as_bytes()), Err(NotUnderstood));
         }
     }

@@ -133,6 +133,15 @@ pub(super) fn ask(stream: &TcpStream, asked: &Asked, start: &Start, exchange: &m
     out.write_all(&asked.request).map_err(|error| Fault::of(&error))?;
     let mut head = Vec::new();
     let answer = loop {
+        match body::read_head(&head)? {
+            // An answer before the answer (RFC 9110, section 15.2).
+            Some(early) if early.status < 200 => {
+                head.drain(..early.length.min(head.len()));
+                continue;
+            }
+            Some(answer) => break answer,
+            None => {}
+        }
         let (length, at) = reading.next()?;
         if length == 0 {
             return Err(Fault::ClosedEarly);
@@ -140,12 +149,6 @@ pub(super) fn ask(stream: &TcpStream, asked: &Asked, start: &Start, exchange: &m
         exchange.first_byte.get_or_insert(at);
         exchange.last_byte = Some(at);
         head.extend_from_slice(reading.piece.get(..length).unwrap_or_default());
-        match body::read_head(&head)? {
-            // An answer before the answer (RFC 9110, section 15.2).
-            Some(early) if early.status < 200 => drop(head.drain(..early.length)),
-            Some(answer) => break answer,
-            None => {}
-        }
     };
     exchange.status = Some(answer.status);
     exchange.keep = answer.keep;

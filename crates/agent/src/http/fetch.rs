@@ -158,15 +158,23 @@ fn check(configuration: &Configuration) -> Result<String, Failure> {
         (Some(path), _) => path.clone(),
         (None, Some(bytes)) => format!("/bytes/{bytes}"),
         (None, None) => {
-            return Err(Failure::configuration("there is nothing to fetch", "give object_bytes for the verb `serve`, or path for another server"));
+            return Err(Failure::configuration(
+                "there is nothing to fetch",
+                "give object_bytes for the verb `serve`, or path for another server",
+            ));
         }
     };
     let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
     if !path.starts_with('/') || !plain(&path) {
-        return Err(Failure::configuration(format!("path: {path:?} is none"), "a path begins with / and has no spaces; percent-encode what is not ASCII"));
+        return Err(Failure::configuration(
+            format!("path: {path:?} is none"),
+            "a path begins with / and has no spaces; percent-encode what is not ASCII",
+        ));
     }
     match &configuration.host {
-        Some(host) if !plain(host) => Err(Failure::configuration(format!("host: {host:?} is no name"), "give a name, or a name with a port")),
+        Some(host) if !plain(host) => {
+            Err(Failure::configuration(format!("host: {host:?} is no name"), "give a name, or a name with a port"))
+        }
         _ => Ok(path),
     }
 }

@@ -106,7 +106,10 @@ mod tests {
     #[test]
     fn objects_are_named_by_their_size() {
         let request = asked("GET /bytes/4096 HTTP/1.1\r\nHost: far\r\n\r\nGET");
-        assert_eq!(request, Request { asked: Asked::Object { bytes: 4096, head_only: false }, keep: true, old: false, head: 39, content: 0 });
+        assert_eq!(
+            request,
+            Request { asked: Asked::Object { bytes: 4096, head_only: false }, keep: true, old: false, head: 39, content: 0 }
+        );
         assert_eq!(object("http://far:8080/bytes/17?again=1"), Some(17));
         for wrong in ["/", "/bytes/", "/bytes/-1", "/bytes/1x", "http://far", "*", "/bytes/99999999999999999999"] {
             assert_eq!(object(wrong), None);

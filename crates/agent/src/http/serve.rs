@@ -210,7 +210,8 @@ impl Server {
                 return stream.write_all(answer.as_bytes());
             }
         };
-        let mut first = format!("HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {bytes}\r\n{connection}\r\n").into_bytes();
+        let mut first = format!("HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {bytes}\r\n{connection}\r\n")
+            .into_bytes();
         let bytes = if head_only { 0 } else { bytes };
         // A small object leaves together with its head.
         let beginning = self.pattern.from(0, bytes.min(32 << 10));

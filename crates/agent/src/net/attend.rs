@@ -100,6 +100,7 @@ pub(crate) fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Se
 
 /// What a thread came to.
 pub(crate) fn join<T>(name: &str, thread: JoinHandle<T>) -> Result<T, Failure> {
-    let broken = |_| Failure::running(format!("the thread of {name} broke off"), "this is a mistake in the agent; its standard error says where");
+    let broken =
+        |_| Failure::running(format!("the thread of {name} broke off"), "this is a mistake in the agent; its standard error says where");
     thread.join().map_err(broken)
 }

@@ -64,7 +64,10 @@ impl Rows {
         let columns: Vec<Typed<'_>> = columns.iter().map(|column| Typed { column, r#type: "i64" }).collect();
         let header = Header { record_bytes: 8 * columns.len(), columns, byte_order: "little", none: NONE };
         let failed = |error: std::io::Error| {
-            Failure::running(format!("{}: cannot be written: {error}", path.display()), "name a file in a directory that exists and is yours")
+            Failure::running(
+                format!("{}: cannot be written: {error}", path.display()),
+                "name a file in a directory that exists and is yours",
+            )
         };
         let mut file = BufWriter::with_capacity(64 << 10, File::create(path).map_err(failed)?);
         let mut line = serde_json::to_vec(&header).map_err(|error| failed(error.into()))?;

@@ -56,8 +56,21 @@ fn since(name: &str, before: &Counters, now: &Counters) -> Traffic {
     for ((counter, before), now) in counters.iter_mut().zip(before).zip(now) {
         *counter = grown(*before, *now);
     }
-    let [received_bytes, received_packets, received_errors, received_drops, _, _, _, _, sent_bytes, sent_packets, sent_errors, sent_drops, ..] =
-        counters;
+    let [
+        received_bytes,
+        received_packets,
+        received_errors,
+        received_drops,
+        _,
+        _,
+        _,
+        _,
+        sent_bytes,
+        sent_packets,
+        sent_errors,
+        sent_drops,
+        ..,
+    ] = counters;
     let name = name.to_owned();
     Traffic { name, received_bytes, received_packets, received_errors, received_drops, sent_bytes, sent_packets, sent_errors, sent_drops }
 }

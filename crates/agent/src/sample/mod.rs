@@ -172,9 +172,10 @@ impl Sampler {
         let mut not_told = Vec::new();
         let cgroups = cgroups::Watch::of(asked.cgroups.as_deref(), &mut not_told);
         let processes = processes::Watch::of(&asked.processes);
-        let sockets = asked.sockets.then(|| sockets::Diagnosis::open(asked.most_sockets)).and_then(|opened| {
-            opened.map_err(|error| not_told.push(NotTold { what: "sockets".to_owned(), why: error.to_string() })).ok()
-        });
+        let sockets = asked
+            .sockets
+            .then(|| sockets::Diagnosis::open(asked.most_sockets))
+            .and_then(|opened| opened.map_err(|error| not_told.push(NotTold { what: "sockets".to_owned(), why: error.to_string() })).ok());
         Self {
             asked,
             file: BufWriter::new(file),

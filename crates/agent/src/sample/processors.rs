@@ -136,8 +136,10 @@ mod tests {
 
     #[test]
     fn shares_are_of_what_was_spent() {
-        let before = read("cpu  100 0 50 800 0 0 0 0 0 0\ncpu0 60 0 30 400 0 0 0 0\ncpu1 40 0 20 400 0 0 0 0\nintr 5 1 2\nctxt 1000\n").unwrap();
-        let now = read("cpu  150 0 75 900 5 5 5 10 0 0\ncpu0 110 0 55 400 5 5 5 10\ncpu1 40 0 20 500 0 0 0 0\nintr 5 1 2\nctxt 1234\n").unwrap();
+        let before =
+            read("cpu  100 0 50 800 0 0 0 0 0 0\ncpu0 60 0 30 400 0 0 0 0\ncpu1 40 0 20 400 0 0 0 0\nintr 5 1 2\nctxt 1000\n").unwrap();
+        let now =
+            read("cpu  150 0 75 900 5 5 5 10 0 0\ncpu0 110 0 55 400 5 5 5 10\ncpu1 40 0 20 500 0 0 0 0\nintr 5 1 2\nctxt 1234\n").unwrap();
         let found = now.since(&before);
         let rounded = |value: f64| format!("{value:.3}");
         assert_eq!(rounded(found.user_share), "0.250");

@@ -68,7 +68,13 @@ pub(super) enum Fate {
 }
 
 impl Channel {
-    pub(super) fn datagrams(to: SocketAddr, from: Option<SocketAddr>, buffer: Option<u32>, source: u16, nonce: u16) -> Result<Self, Failure> {
+    pub(super) fn datagrams(
+        to: SocketAddr,
+        from: Option<SocketAddr>,
+        buffer: Option<u32>,
+        source: u16,
+        nonce: u16,
+    ) -> Result<Self, Failure> {
         Ok(Self::new(Connected::Datagrams(datagrams_to(to, from, buffer)?), source, nonce))
     }
 

@@ -11,7 +11,11 @@ use crate::talk::Failure;
 
 const COLUMNS: [Column; 6] = [
     Column { name: "source", unit: "", meaning: "number of the source" },
-    Column { name: "sequence", unit: "", meaning: "number of the packet within its source, as in its stamp; one that was dropped has that of the next" },
+    Column {
+        name: "sequence",
+        unit: "",
+        meaning: "number of the packet within its source, as in its stamp; one that was dropped has that of the next",
+    },
     Column { name: "due_ns", unit: "ns", meaning: "when it was due, after the start" },
     Column { name: "sent_ns", unit: "ns", meaning: "when it was given to its socket, after the start" },
     Column { name: "ip_bytes", unit: "B", meaning: "its IP length" },

@@ -143,7 +143,10 @@ fn finish(
 fn check(configuration: &Configuration) -> Result<(), Failure> {
     let count = configuration.sources.len();
     if count == 0 {
-        return Err(Failure::configuration("sources: there is nothing to send", r#"{"sources": [{"name": …, "transport": "udp", "to": …, "model": …}]}"#));
+        return Err(Failure::configuration(
+            "sources: there is nothing to send",
+            r#"{"sources": [{"name": …, "transport": "udp", "to": …, "model": …}]}"#,
+        ));
     }
     let room = MOST_SOURCES - usize::from(configuration.first_source);
     if count > room {

@@ -23,7 +23,8 @@ impl Recordings {
     /// The recording that a model plays, if it plays one.
     pub(super) fn of(&mut self, model: &Description, stop: Stop) -> Result<Option<Arc<Recording>>, Failure> {
         let Description::Playback(playback) = model else { return Ok(None) };
-        let same = |(capture, filter, _): &&(String, Option<String>, Arc<Recording>)| (capture, filter) == (&playback.capture, &playback.filter);
+        let same =
+            |(capture, filter, _): &&(String, Option<String>, Arc<Recording>)| (capture, filter) == (&playback.capture, &playback.filter);
         if let Some((.., recording)) = self.0.iter().find(same) {
             return Ok(Some(Arc::clone(recording)));
         }

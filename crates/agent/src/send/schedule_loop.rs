@@ -26,8 +26,9 @@ const FAREWELL: Span = Span::from_secs(1);
 /// All sources, and the loop that serves them.
 pub(super) struct Sender {
     sources: Vec<Source>,
-    /// Sources whose connection is waited for.
+    /// Sources whose connection is waited for, and how many they are.
     waiting: Vec<bool>,
+    awaited: usize,
     readiness: Readiness,
     departures: Option<Rows>,
     offered: Arc<Offered>,
@@ -47,7 +48,7 @@ impl Sender {
         })?;
         let waiting = vec![false; sources.len()];
         let (guard, oversleep) = (Guard::new(clock::monotonic()), Oversleep::new());
-        Ok(Self { sources, waiting, readiness, departures, offered, stop, guard, oversleep, real_time: false })
+        Ok(Self { sources, waiting, awaited: 0, readiness, departures, offered, stop, guard, oversleep, real_time: false })
     }
 
     /// What was granted to the thread that sends.
@@ -81,8 +82,10 @@ impl Sender {
             next = mixture.next();
         }
         while !unpaced.is_empty() && !self.stop.is_asked() {
-            let turn = clock::monotonic() + LONGEST_WAIT;
-            self.wait_until(turn, &mut start, &mut unpaced);
+            let now = clock::monotonic();
+            self.step(now);
+            let busy = self.serve_unpaced(&mut unpaced, now, &start);
+            self.serve_connections(if busy { Span::ZERO } else { LONGEST_WAIT }, &start);
         }
         self.drain(&mut start);
         for (schedule, place) in mixture.schedules().iter().zip(&places) {
@@ -109,13 +112,12 @@ impl Sender {
     }
 
     /// Waits for a moment and serves whoever can be served meanwhile. Returns the moment at which it ended: not before `due`, unless the end was
-    /// asked for or, where that is all there was to do, the sources without times have ended.
+    /// asked for.
     fn wait_until(&mut self, due: Ns, start: &mut Start, unpaced: &mut Unpaced) -> Ns {
-        let had_unpaced = !unpaced.is_empty();
         loop {
             let now = clock::monotonic();
             self.step(now);
-            if now >= due || self.stop.is_asked() || (had_unpaced && unpaced.is_empty()) {
+            if now >= due || self.stop.is_asked() {
                 return now;
             }
             let busy = self.serve_unpaced(unpaced, now, start);
@@ -192,11 +194,15 @@ impl Sender {
         let (Some(source), Some(waiting)) = (self.sources.get(place), self.waiting.get_mut(place)) else { return };
         if let (false, Connected::Stream(connection)) = (*waiting, &source.channel.socket) {
             *waiting = self.readiness.add(&connection.stream, place as u64, Interest::Write).is_ok();
+            self.awaited += usize::from(*waiting);
         }
     }
 
     /// Sleeps for a while, or until connections can take more, or the end is asked for; writes what waits.
     fn serve_connections(&mut self, timeout: Span, start: &Start) {
+        if timeout <= Span::ZERO && self.awaited == 0 {
+            return;
+        }
         let before = clock::monotonic();
         let mut poll = Poll::new(&[self.stop.descriptor(), self.readiness.descriptor()]);
         // Where waiting fails there is nothing to write either; the loop goes on by the clock.
@@ -218,7 +224,7 @@ impl Sender {
                     // A descriptor that cannot be removed would be ready for ever; nothing waits for it, so it only costs time.
                     let _ = self.readiness.remove(&connection.stream);
                 }
-                *waiting = false;
+                self.awaited -= usize::from(std::mem::take(waiting));
             }
         }
     }
@@ -226,7 +232,7 @@ impl Sender {
     /// Gives connections a moment to take what waits.
     fn drain(&mut self, start: &mut Start) {
         let until = clock::monotonic() + FAREWELL;
-        while !self.stop.is_asked() && self.waiting.contains(&true) {
+        while !self.stop.is_asked() && self.awaited > 0 {
             let left = until - clock::monotonic();
             if left.0 <= 0 {
                 break;

@@ -103,7 +103,13 @@ pub(super) struct Counts {
 
 impl Source {
     /// Opens the socket, connects, and computes the first packet.
-    pub(super) fn open(asked: &SourceConfiguration, number: u16, nonce: u16, recording: Option<Arc<Recording>>, stop: Stop) -> Result<Self, Failure> {
+    pub(super) fn open(
+        asked: &SourceConfiguration,
+        number: u16,
+        nonce: u16,
+        recording: Option<Arc<Recording>>,
+        stop: Stop,
+    ) -> Result<Self, Failure> {
         let version = if asked.to.is_ipv4() { IpVersion::V4 } else { IpVersion::V6 };
         let source = trustbed_traffic::Source {
             model: asked.model.clone(),

@@ -109,7 +109,10 @@ impl Counted {
 pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     let configuration: Configuration = talk.configuration()?;
     if configuration.listen.is_empty() {
-        return Err(Failure::configuration("listen: there is no address to receive at", r#"{"listen": [{"transport": "udp", "address": "…:9000"}]}"#));
+        return Err(Failure::configuration(
+            "listen: there is no address to receive at",
+            r#"{"listen": [{"transport": "udp", "address": "…:9000"}]}"#,
+        ));
     }
     socket::allow_many_files();
     let sink = Sink::open(&configuration)?;
@@ -213,5 +216,8 @@ fn place(number: u64) -> usize {
 }
 
 fn broken(error: &io::Error) -> Failure {
-    Failure::running(format!("the sockets cannot be waited for: {error}"), "raise the limits of open files and memory (ulimit -n, ulimit -l)")
+    Failure::running(
+        format!("the sockets cannot be waited for: {error}"),
+        "raise the limits of open files and memory (ulimit -n, ulimit -l)",
+    )
 }

@@ -111,7 +111,8 @@ impl Streams {
                     readiness.add(&stream, first + self.accepted as u64, Interest::Read)?;
                     let head = Vec::with_capacity(LONG);
                     let seconds = Seconds::default();
-                    self.open.insert(self.accepted, Connection { stream, listener, peer, head, bytes: 0, seconds, first: None, last: None });
+                    self.open
+                        .insert(self.accepted, Connection { stream, listener, peer, head, bytes: 0, seconds, first: None, last: None });
                     self.accepted += 1;
                 }
                 Ok(_) => self.refused += 1,

@@ -1,0 +1,135 @@
+//! Captures and samples of the loopback interface.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
+#![allow(clippy::print_stdout, reason = "a test that cannot run says why")]
+
+mod agent;
+
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::path::Path;
+use std::process::Command;
+
+use agent::{Agent, number};
+use serde_json::{Value, json};
+use trustbed_capture::{Input, Reader};
+use trustbed_wire::DecodeOptions;
+
+/// A capture, or none where it is not permitted; in continuous integration that is a failure.
+fn capture(configuration: &Value) -> Option<Agent> {
+    let permitted = socket2::Socket::new(socket2::Domain::PACKET, socket2::Type::RAW, None);
+    if let Err(error) = permitted {
+        assert!(std::env::var_os("CI").is_none(), "capturing is not permitted: {error}");
+        println!("skipped: capturing is not permitted: {error}");
+        return None;
+    }
+    Some(Agent::begin("capture", configuration))
+}
+
+fn lengths(path: &Path) -> Vec<u32> {
+    let mut reader = Reader::open(&[Input::Path(path.to_owned())], DecodeOptions::default()).unwrap();
+    let mut found = Vec::new();
+    while reader.frames(1000, |frame| found.push(frame.original_length)) {}
+    assert!(reader.facts().problems.is_empty());
+    found
+}
+
+#[test]
+fn everything_between_ready_and_the_end_is_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lo.pcapng");
+    let to = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = to.local_addr().unwrap();
+    let filter = format!("udp dst port {}", address.port());
+    let Some(mut capture) = capture(&json!({"interface": "lo", "path": path, "filter": filter, "snap_length": 64})) else { return };
+    let from = UdpSocket::bind("127.0.0.1:0").unwrap();
+    from.send_to(&[0; 1], address).unwrap();
+    capture.start();
+    for length in 2..=200 {
+        from.send_to(&vec![0; length], address).unwrap();
+    }
+    to.send_to(&[0; 500], from.local_addr().unwrap()).unwrap();
+    let report = capture.stop();
+    from.send_to(&[0; 999], address).unwrap();
+    assert_eq!(lengths(&path), (43..=242).collect::<Vec<u32>>());
+    let count = |name: &str| number(&report[name]);
+    assert_eq!((count("frames"), count("dropped_frames"), count("frames_left_out")), (200, 0, 0));
+    assert!(count("filtered_frames") >= 1 && report["complete"] == json!(true), "{report}");
+    assert_eq!(count("bytes"), std::fs::metadata(&path).unwrap().len());
+    if agent::has("tshark") {
+        let read = Command::new("tshark").arg("-r").arg(&path).args(["-T", "fields", "-e", "frame.len"]).output().unwrap();
+        assert_eq!(String::from_utf8(read.stdout).unwrap().lines().count(), 200);
+    }
+}
+
+#[test]
+fn a_capture_ends_with_its_standard_input_and_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lo.pcapng");
+    let Some(capture) = capture(&json!({"interface": "lo", "path": path})) else { return };
+    let report = capture.close();
+    assert_eq!(lengths(&path).len() as u64, number(&report["frames"]));
+}
+
+#[test]
+fn a_capture_that_cannot_be_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.pcapng");
+    let (event, code) = Agent::refused("capture", &json!({"interface": "lo", "path": path, "filter": "udp prt 9"}));
+    assert!(event["message"].as_str().unwrap().starts_with("filter: prt") && code == 2, "{event}");
+    let (event, code) = Agent::refused("capture", &json!({"interface": "lo", "paths": path}));
+    assert!(event["message"].as_str().unwrap().contains("unknown field `paths`") && code == 2, "{event}");
+    if capture(&json!({"interface": "lo", "path": path})).is_none() {
+        return;
+    }
+    let (event, code) = Agent::refused("capture", &json!({"interface": "tb-none", "path": path}));
+    assert!(event["message"].as_str().unwrap().contains("there is no such interface") && code == 2, "{event}");
+    let (event, code) = Agent::refused("capture", &json!({"interface": "lo", "path": "/nowhere/x.pcapng"}));
+    assert!(event["hint"].as_str().unwrap().contains("directory does not exist") && code == 1, "{event}");
+}
+
+#[test]
+fn samples_tell_of_the_host_the_processes_and_the_connections() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("samples");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let asked = json!({"path": path, "interval_ns": 50_000_000, "processes": [std::process::id()]});
+    let mut sampler = Agent::begin("sample", &asked);
+    let not_told: Vec<String> =
+        sampler.ready["not_told"].as_array().unwrap().iter().map(|one| one["what"].as_str().unwrap().to_owned()).collect();
+    sampler.start();
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    let report = sampler.stop();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len() as u64, 1 + number(&report["samples"]));
+    assert!(lines.len() > 1 && lines[0]["interval_ns"] == json!(50_000_000) && lines[0]["start_ns"] == report["start_ns"]);
+    let own = stream.local_addr().unwrap().to_string();
+    for line in &lines[1..] {
+        let shares = &line["processors"];
+        let whole: f64 = ["user", "nice", "system", "interrupt", "steal", "idle", "waiting_for_disk"]
+            .iter()
+            .map(|name| shares[format!("{name}_share")].as_f64().unwrap())
+            .sum();
+        // Within an interval shorter than a tick nothing may have been counted.
+        assert!((whole - 1.0).abs() < 1e-9 || whole == 0.0, "{shares}");
+        assert!(line["late_ns"].as_i64().unwrap() >= 0);
+        assert_eq!(number(&line["processes"][0]["process"]), u64::from(std::process::id()));
+        assert!(number(&line["processes"][0]["threads"]) >= 1);
+        assert!(line["interfaces"].as_array().unwrap().iter().any(|one| one["name"] == "lo"));
+        if !not_told.iter().any(|what| what == "sockets") {
+            let sockets = line["sockets"].as_array().unwrap();
+            let socket = sockets.iter().find(|one| one["local"] == json!(own)).expect("the own connection");
+            assert_eq!(number(&socket["tcp"]["state"]), 1);
+        }
+    }
+    let after: Vec<i64> = lines[1..].iter().map(|line| line["after_ns"].as_i64().unwrap() - line["late_ns"].as_i64().unwrap()).collect();
+    assert!(after.iter().all(|due| due % 50_000_000 == 0) && after.is_sorted(), "{after:?}");
+}
+
+#[test]
+fn a_sampler_that_cannot_be_says_why() {
+    let (event, code) = Agent::refused("sample", &json!({"path": "/nowhere/samples"}));
+    assert!(event["message"].as_str().unwrap().contains("/nowhere/samples: cannot be written") && code == 1, "{event}");
+    let (event, code) = Agent::refused("sample", &json!({"path": "x", "interval_ns": 1000}));
+    assert!(event["message"].as_str().unwrap().contains("interval_ns: 1000 is too short") && code == 2, "{event}");
+}
