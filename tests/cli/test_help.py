@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import trustbed
-from trustbed.cli import COMMANDS, arguments, burst, help, main, shell, testbed, watch
+from trustbed.cli import COMMANDS, arguments, burst, help, main, report, shell, testbed, watch
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
@@ -23,6 +23,7 @@ PAGES = {
     "watch": (help.WATCH, watch.parser()),
     "shell": (help.SHELL, shell.parser()),
     "testbed": (help.TESTBED, testbed.parser()),
+    "report": (help.REPORT, report.parser()),
 }
 
 
@@ -45,7 +46,7 @@ def test_every_choice_is_on_the_page(verb: str) -> None:
             assert re.search(rf"\b{choice}\b", page), f"{action.option_strings}: {choice}"
 
 
-@pytest.mark.parametrize("page", [help.OVERVIEW, help.ANALYZE, help.EXPLAIN, help.BURST, help.WATCH, help.SHELL, help.TESTBED])
+@pytest.mark.parametrize("page", [help.OVERVIEW, help.ANALYZE, help.EXPLAIN, help.BURST, help.WATCH, help.SHELL, help.TESTBED, help.REPORT])
 def test_pages_fit_80_columns(page: str) -> None:
     assert max(len(line) for line in page.splitlines()) <= 80
     assert page.endswith("\n")

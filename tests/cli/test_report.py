@@ -1,0 +1,70 @@
+"""``trustbed report``: what it prints and writes, how it ends, what it says when there is no run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.report.run_directories import make_run
+from trustbed.cli import main
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("runs") / "study", repetitions=1).path
+
+
+def test_a_summary_and_a_page(study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "report.html"
+    assert main(["report", str(study), "--out", str(page)]) == 0
+    out, err = capsys.readouterr()
+    assert "Background traffic makes fetch up to" in out
+    assert out.endswith(f"wrote {page}\n")
+    assert err == ""
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_json_is_the_model(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(study), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["trustbed"]["command"].startswith("trustbed report")
+    assert len(found["cells"]) == 7
+    assert found["run"]["uses"] == {"discard": 1, "trust": 6}
+
+
+@pytest.mark.parametrize("level", ["review", "discard"])
+def test_what_must_be_discarded_can_fail_a_build(study: Path, level: str) -> None:
+    assert main(["report", str(study), "--quiet", "--fail-on", level]) == 4
+
+
+def test_quiet_says_nothing(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(study), "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "error"),
+    [
+        ([], 2, "no run given"),
+        (["a", "b"], 2, "one run at a time, not 2"),
+        (["nowhere"], 1, "no run directory, nowhere"),
+        (["x", "--jsn"], 2, "no such option, --jsn"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(
+    words: list[str], code: int, error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", *words]) == code
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == f"error: {error}"
+    assert said[1].startswith("hint: ")
+
+
+def test_a_page_that_cannot_be_written_is_said_before_anything_is_read(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(study), "--out", str(tmp_path)]) == 1
+    assert "is a folder, not a file" in capsys.readouterr().err

@@ -1,0 +1,155 @@
+"""The page of a run: what it says, that every word is explained, that nothing in a run can break out of it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trustbed
+from tests.report.run_directories import make_run
+from trustbed.report import notebook, run_page
+from trustbed.report.charts import run as charts
+from trustbed.report.html import run as run_html
+from trustbed.report.html.payload import Payload
+from trustbed.report.html.run_definitions import DEFINITIONS
+from trustbed.report.run_model import read_model
+
+Model = dict[str, Any]
+
+ABOUT = {"version": "0.1.0", "command": "trustbed report study --out report.html", "started": "2026-01-01T00:00:00Z"}
+HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>&\"'</style>"
+
+
+def text_of(page: str) -> str:
+    bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare)).replace("\u00a0", " ").replace("&#39;", "'")
+
+
+@pytest.fixture(scope="module")
+def page(model: Model) -> str:
+    return run_page.render(model, ABOUT, scenario="name = 'study'\n")
+
+
+def test_it_says_what_came_out_first(page: str) -> None:
+    said = text_of(page)
+    assert "Background traffic makes fetch up to 2.94 times slower (poisson, 13.2Mbit/s)." in said
+    assert "1 to be discarded, which does not count below." in said
+    assert (
+        said.index("What fetch experienced")
+        < said.index("The link’s queue beside the application")
+        < said.index("Which repetitions may be used")
+    )
+
+
+def test_every_cell_is_a_line_with_its_interval(page: str) -> None:
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', page, flags=re.S)
+    times = {name: cells for name, cells in rows if "<small>616" in cells.replace("\u00a0", " ")}
+    assert list(times) == ["poisson, 6.6Mbit/s", "cbr, 6.6Mbit/s"]
+    assert "none (baseline)" in dict(rows)
+
+
+def test_the_discarded_repetition_is_named_with_its_reason(page: str) -> None:
+    said = text_of(page)
+    assert re.search(r"discard rep-020 poisson, 3\.3Mbit/s", said)
+    assert said.count("left late by 9.00 µs (p50), 2.40 ms (p99), 3.00 ms (most)") == 2  # its finding, and the table of all
+    assert "run on a machine with less else to do" in said
+
+
+def test_every_link_to_a_definition_finds_one(page: str) -> None:
+    asked = set(re.findall(r'href="#about-([a-z-]+)"', page))
+    assert asked
+    assert asked <= {definition.anchor for definition in DEFINITIONS}
+
+
+def test_the_charts_are_those_that_there_is_data_for(page: str) -> None:
+    found = re.search(r'id="payload">(.*?)</script>', page, flags=re.S)
+    assert found is not None
+    # Slowdown, against the factor, distribution; loss against the factor; seven cells over time, two charts each.
+    assert len(json.loads(found[1])["charts"]) == 3 + 1 + 2 * 7
+    assert page.count("How to read it.") == 3 + 1 + 1
+
+
+def test_it_stays_small(page: str) -> None:
+    assert len(page.encode()) < 1_500_000
+
+
+def test_nothing_in_a_run_can_break_out(model: Model) -> None:
+    changed = copy.deepcopy(model)
+    changed["run"] |= {"name": HOSTILE, "about": HOSTILE, "file": HOSTILE}
+    for cell in changed["cells"]:
+        cell["label"] = HOSTILE
+        cell["levels"] = {HOSTILE: HOSTILE}
+        cell["workloads"][0]["name"] = HOSTILE
+        for one in cell["backgrounds"]:
+            one["name"] = HOSTILE
+    for one in changed["repetitions"]:
+        one["why"] = one["label"] = HOSTILE
+    for shown in changed["queues"]:
+        shown["label"] = HOSTILE
+        shown["applications"][0]["name"] = HOSTILE
+    made = run_page.render(changed, {**ABOUT, "command": HOSTILE}, scenario=HOSTILE)
+    assert "<script>alert" not in made
+    assert "<img src=x" not in made
+    assert made.count("</style>") == 1
+
+
+@pytest.mark.parametrize("leave_out", [7, 6, 3])
+def test_a_run_that_is_half_done_has_a_page(tmp_path: Path, leave_out: int) -> None:
+    found = read_model(make_run(tmp_path / "run", repetitions=1, leave_out=leave_out).path)
+    said = text_of(run_page.render(found, ABOUT))
+    assert f"{7 - leave_out} of 7" in said
+    assert "nan" not in said.lower().split()
+
+
+def test_a_run_that_was_not_judged_has_a_page_without_results(tmp_path: Path) -> None:
+    found = read_model(make_run(tmp_path / "run", repetitions=1, judged=False).path)
+    said = text_of(run_page.render(found, ABOUT))
+    assert "It was carried out and not judged." in said
+    assert "What fetch experienced" not in said
+    assert "The background, as it was sent and as it arrived" in said
+
+
+def test_more_lines_than_colours_are_counted(model: Model) -> None:
+    changed = copy.deepcopy(model)
+    for number in (7, 8):
+        more = copy.deepcopy(changed["cells"][-1])
+        changed["cells"].append({**more, "number": number, "label": f"cell {number}", "levels": {"background.cross.model": f"m{number}"}})
+    section = run_html.sections(changed, Payload())[0]
+    captions = {figure.title: figure.caption for figure in section.figures}
+    assert captions["Distribution of the response times"].endswith("2 more cells are in the table and not drawn.")
+
+
+def test_the_deepest_queue_stays_in_its_chart(model: Model) -> None:
+    spec = charts.queue(model["queues"][0])
+    assert max(row["most"] for row in spec["datasets"]["slices"]) == 20
+    assert sum(row["lost"] for row in spec["datasets"]["lost"]) == 4
+
+
+def test_a_slowdown_without_interval_is_a_mark_without_a_bar() -> None:
+    places = [{"share": None, "ratio": 2.0, "low": None, "high": None, "basis": None}]
+    row = charts.slowdown([("cell", places)])["datasets"]["places"][0]
+    assert (row["word"], row["low"], row["high"]) == ("mean", 2.0, 2.0)
+
+
+def test_a_notebook_shows_the_cells(model: Model) -> None:
+    shown = notebook.run(model)
+    assert "2.94 ×" in shown
+    assert shown.count("<tr>") == 8
+
+
+def test_the_library_opens_a_run(study: Path, tmp_path: Path) -> None:
+    run = trustbed.open_run(study)
+    assert [cell["label"] for cell in run.cells][:2] == ["none", "poisson, 3.3Mbit/s"]
+    assert run.repetitions[-1]["use"] == "discard"
+    table = run.table("fetch.requests", 0)
+    assert table is not None
+    assert table.num_rows == 5
+    run.report(tmp_path / "report.html")
+    assert "[factors]" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "1 to be discarded" in repr(run)
+    assert "<table>" in run._repr_html_()

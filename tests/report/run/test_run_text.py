@@ -1,0 +1,96 @@
+"""What a run says in a terminal: word for word, within its width, in every state that a run can be in."""
+
+from __future__ import annotations
+
+import copy
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.report.run_directories import make_run
+from trustbed.report import run_text, run_words
+from trustbed.report.paint import Paint
+from trustbed.report.run_model import read_model
+
+Model = dict[str, Any]
+GOLDEN = Path(__file__).with_name("study.txt")
+
+
+def test_the_study_word_for_word(model: Model) -> None:
+    assert run_text.render(model, "study") == GOLDEN.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("columns", [40, 60, 72, 100, 300])
+def test_no_line_is_wider_than_asked(model: Model, columns: int) -> None:
+    widest = max(len(line) for line in run_text.render(model, "study", columns=columns).splitlines())
+    assert widest <= max(run_text.NARROWEST, min(columns, run_text.WIDEST))
+
+
+def test_colour_changes_no_word(model: Model) -> None:
+    painted = run_text.render(model, "study", paint=Paint(on=True))
+    assert "\x1b[1;31mdiscard" in painted
+    assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == run_text.render(model, "study")
+
+
+def test_a_run_that_has_not_begun_says_so(tmp_path: Path) -> None:
+    found = read_model(make_run(tmp_path / "run", repetitions=1, leave_out=7).path)
+    assert run_words.headline(found) == "No repetition is complete yet."
+    assert run_words.standing(found) == "0 of 7 repetitions carried out."
+    assert "trustbed report" in run_text.render(found, "run")
+
+
+def test_a_run_of_nothing_but_discarded_repetitions_is_not_summed_up(model: Model) -> None:
+    changed = copy.deepcopy(model)
+    for cell in changed["cells"]:
+        cell["only_discarded"] = True
+    assert run_words.headline(changed) == "No repetition may be used: the testbed was measured, not the network."
+    assert run_words.assurance(changed) == ""
+
+
+def without(model: Model, *keys: str) -> Model:
+    """The model with cells that are compared with nothing, and workloads that lack what is named."""
+    changed = copy.deepcopy(model)
+    for cell in changed["cells"]:
+        cell["baseline"] = None
+        for one in cell["workloads"]:
+            one["slowdown"] = []
+            for key in keys:
+                one[key] = None
+    return changed
+
+
+def test_without_a_baseline_the_range_is_told(model: Model) -> None:
+    assert run_words.headline(without(model)) == "fetch takes between 408 ms (none) and 1.20 s (poisson, 13.2Mbit/s)."
+
+
+def test_without_results_the_background_is_told(model: Model) -> None:
+    said = run_words.headline(without(model, "measure"))
+    assert said == "Of the packets of cross between 1.5 % (poisson, 3.3Mbit/s) and 2 % (poisson, 6.6Mbit/s) are lost."
+
+
+def test_background_that_does_not_matter_is_told_so(model: Model) -> None:
+    changed = copy.deepcopy(model)
+    for cell in changed["cells"]:
+        for place in cell["workloads"][0]["slowdown"]:
+            place["ratio"] = 1.01
+    assert run_words.headline(changed) == "Background traffic slows fetch down by less than 5 %."
+
+
+def test_findings_of_many_repetitions_are_told_once_with_the_worst(model: Model) -> None:
+    late = next(one for one in model["repetitions"] if one["findings"])
+    mild = {**late["findings"][0], "severity": "info", "value": 0.00004, "message": "mild"}
+    noise = {**mild, "code": "capture_snapped", "scope": "capture"}
+    rows = [{**one, "findings": one["findings"] or [mild, noise]} for one in model["repetitions"]]
+    found = run_words.gathered(rows)
+    assert [(row["code"], row["severity"], row["found_in"]) for row in found] == [("run_emulator_late", "error", "21 of 21")]
+    assert found[0]["message"].endswith(f"({late['folder']})")
+
+
+def test_what_weakens_results_is_said_once(tmp_path: Path) -> None:
+    found = read_model(make_run(tmp_path / "run", repetitions=1).path)
+    notes = run_words.notes(found["cells"], "fetch")
+    assert len(notes) == 3
+    assert "every cell has a single repetition" in notes[1]
+    assert "is to be discarded" in notes[2]
