@@ -5,7 +5,7 @@
 //!
 //! A sleeping thread wakes up tens of microseconds late, a spinning one costs a core: [`wait_until`] sleeps until shortly before and spins the
 //! rest. With real-time priority nothing else delays it; but who never sleeps is taken off the processor for 50 ms a second, so that others can
-//! run. [`Guard`] tells when to step down before that happens.
+//! run. [`Rest`] tells when to take a nap before that happens; [`Guard`] when to step down.
 
 use serde::{Deserialize, Serialize};
 use trustbed_units::{Ns, Span};
@@ -184,6 +184,62 @@ pub(crate) fn take_priority(asked: Priority) -> Granted {
     Granted { priority, priority_refused }
 }
 
+/// How much a thread with real-time priority owes to others. Inputs: [`Rest::on_sleep`] after every sleep, [`Rest::due`] when it would not sleep.
+///
+/// The kernel gives other threads 50 ms of every second that a real-time one leaves them none of, all at once. A thread that sleeps 6 % of every
+/// few milliseconds by itself never gets there: what it delays is late by a nap instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rest {
+    owed: Span,
+    counted: Ns,
+    naps: u64,
+}
+
+impl Rest {
+    const PERCENT: i64 = 6;
+    /// What earlier sleep is remembered: no more, since it is no use to whoever waits now.
+    const CREDIT: Span = Span::from_millis(-5);
+    /// What is owed when a nap is taken, if nothing comes due in it; and if something does.
+    const SOON: Span = Span::from_micros(60);
+    const NOW: Span = Span::from_micros(90);
+    /// What is owed at most: others that were starved for longer have had their 50 ms.
+    const MOST: Span = Span::from_millis(1);
+    /// A nap lasts longer than was asked by about this, unless the processor is busy meanwhile; then the rest is owed for the next.
+    const LONGER: Span = Span::from_micros(40);
+    const SHORTEST: Span = Span::from_micros(20);
+
+    /// Nothing is owed yet.
+    pub(crate) fn new(now: Ns) -> Self {
+        Self { owed: Span::ZERO, counted: now, naps: 0 }
+    }
+
+    /// The thread slept that long. Moments in which it hardly left the processor do not count.
+    #[inline]
+    pub(crate) fn on_sleep(&mut self, slept: Span) {
+        if slept > Span::from_micros(5) {
+            self.owed = (self.owed - slept).max(Self::CREDIT);
+        }
+    }
+
+    /// How long to sleep now, if at all; `free` is the time until something has to be done.
+    #[inline]
+    pub(crate) fn due(&mut self, now: Ns, free: Span) -> Option<Span> {
+        self.owed = (self.owed + Span((now - self.counted).0 * Self::PERCENT / 100)).min(Self::MOST);
+        self.counted = now;
+        let waits = free > self.owed + Self::LONGER;
+        if self.owed < (if waits { Self::SOON } else { Self::NOW }) {
+            return None;
+        }
+        self.naps += 1;
+        Some((self.owed - Self::LONGER).max(Self::SHORTEST))
+    }
+
+    /// How often it was.
+    pub(crate) fn naps(self) -> u64 {
+        self.naps
+    }
+}
+
 /// What a thread with real-time priority has to do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -321,6 +377,49 @@ mod tests {
         let offset = Offset::measure();
         let now = monotonic();
         assert_eq!(offset.to_monotonic(offset.to_realtime(now)), now);
+    }
+
+    /// The share of a second that a thread is off the processor which would never sleep by itself, when naps last longer than asked for.
+    fn rested(rest: &mut Rest, from: Ns, longer: Span) -> f64 {
+        let (mut now, mut slept) = (from, Span::ZERO);
+        while now - from < Span::from_secs(1) {
+            now = now + Span::from_micros(2);
+            if let Some(nap) = rest.due(now, Span::ZERO) {
+                let nap = nap + longer;
+                (now, slept) = (now + nap, slept + nap);
+                rest.on_sleep(nap);
+            }
+        }
+        slept.as_secs_f64()
+    }
+
+    #[test]
+    fn whoever_never_sleeps_is_made_to_for_more_than_the_kernel_asks() {
+        for longer in [0, 3, 45, 400] {
+            let mut rest = Rest::new(Ns(0));
+            rest.on_sleep(Span::from_secs(100));
+            let share = rested(&mut rest, Ns(0), Span::from_micros(longer));
+            assert!((0.05..0.07).contains(&share), "naps {longer} µs longer: {share}");
+            assert!(rest.naps() > 0);
+        }
+    }
+
+    #[test]
+    fn a_nap_waits_for_a_gap_but_not_for_ever() {
+        let mut rest = Rest::new(Ns(0));
+        let owing = |owed: i64| Ns(owed * 100 / Rest::PERCENT);
+        assert_eq!(rest.due(owing(70_000), Span::from_micros(30)), None);
+        assert!(rest.clone().due(owing(70_000), Span::from_micros(200)).is_some());
+        assert!(rest.due(owing(90_001), Span::from_micros(30)).is_some());
+    }
+
+    #[test]
+    fn whoever_sleeps_enough_never_naps() {
+        let mut rest = Rest::new(Ns(0));
+        for millisecond in 1..5000 {
+            rest.on_sleep(Span::from_micros(70));
+            assert_eq!(rest.due(Ns(0) + Span::from_millis(millisecond), Span::ZERO), None);
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use super::kernel::{BATCH, Inbox, Outbox, PacketSocket};
 use super::ledger::Recorder;
 use super::port::Port;
 use super::timeline::Timeline;
-use crate::clock::{self, Granted, Guard, Oversleep, Priority, Step};
+use crate::clock::{self, Granted, Oversleep, Priority, Rest};
 use crate::kernel::{self, Poll};
 use crate::talk::Stop;
 
@@ -67,7 +67,7 @@ pub(super) struct Mover {
     pub(super) time: Timeline,
     pub(super) granted: Granted,
     pub(super) published: Arc<Published>,
-    pub(super) guard: Guard,
+    pub(super) rest: Rest,
     pub(super) fared: Fared,
     start: Ns,
     empty: Vec<Ns>,
@@ -102,7 +102,7 @@ impl Mover {
             time,
             granted,
             published,
-            guard: Guard::new(now),
+            rest: Rest::new(now),
             fared: Fared::default(),
             start: now,
             came: Vec::with_capacity(2 * BATCH),
@@ -122,7 +122,7 @@ impl Mover {
         let now = self.time.now();
         self.start = start.unwrap_or(now);
         self.empty.fill(now);
-        self.guard = Guard::new(now);
+        self.rest = Rest::new(now);
         self.network.start(self.start);
         let sockets = Rc::clone(&self.sockets);
         let descriptors: Vec<_> = std::iter::once(stop.descriptor()).chain(sockets.iter().map(std::os::fd::AsFd::as_fd)).collect();
@@ -144,22 +144,26 @@ impl Mover {
         Ok(())
     }
 
-    /// Sleeps if nothing is due soon; how long it did.
+    /// Sleeps if nothing is due soon, or if it has to; how long it did.
     fn sleep(&mut self, poll: &mut Poll<'_>) -> Result<Span, EmulatorError> {
         let now = self.time.now();
-        if self.busy && now - self.read_at < BUSY {
+        let due = self.network.next_due().map_or(LONGEST_SLEEP, |due| due - now);
+        let free = (due - self.oversleep.margin()).min(LONGEST_SLEEP);
+        self.busy &= now - self.read_at < BUSY;
+        let slept = if free > Span::ZERO && !self.busy {
+            let woken = poll.wait(Some(free)).map_err(waiting)? > 0;
+            let slept = self.time.now() - now;
+            if !woken {
+                self.oversleep.learn(slept - free);
+            }
+            slept
+        } else if let (Priority::Fifo, Some(nap)) = (self.granted.priority, self.rest.due(now, due)) {
+            kernel::sleep_until(clock::monotonic() + nap);
+            self.time.now() - now
+        } else {
             return Ok(Span::ZERO);
-        }
-        self.busy = false;
-        let free = self.network.next_due().map_or(LONGEST_SLEEP, |due| due - now - self.oversleep.margin()).min(LONGEST_SLEEP);
-        if free <= Span::ZERO {
-            return Ok(Span::ZERO);
-        }
-        let woken = poll.wait(Some(free)).map_err(waiting)? > 0;
-        let slept = self.time.now() - now;
-        if !woken {
-            self.oversleep.learn(slept - free);
-        }
+        };
+        self.rest.on_sleep(slept);
         self.fared.asleep += slept;
         Ok(slept)
     }
@@ -257,14 +261,6 @@ impl Mover {
 
     /// What has to be done now and then.
     fn tend(&mut self, now: Ns) {
-        if self.granted.priority == Priority::Fifo {
-            // Who may raise a priority may lower it, and the other way round; should it fail, the next turn tries again.
-            match self.guard.poll(now) {
-                Some(Step::Down) => drop(kernel::schedule_normal()),
-                Some(Step::Up) => drop(kernel::schedule_fifo(clock::FIFO_PRIORITY)),
-                None => {}
-            }
-        }
         if now < self.tend_at {
             return;
         }

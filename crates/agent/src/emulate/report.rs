@@ -7,7 +7,7 @@ use trustbed_units::Span;
 use super::ledger::Written;
 use super::mover::{Fared, Mover};
 use super::port::PortCounts;
-use crate::clock::{Granted, Guard};
+use crate::clock::Granted;
 
 /// Everything stands.
 #[derive(Debug, Clone, Serialize)]
@@ -62,8 +62,8 @@ pub(super) struct Report {
 pub(super) struct Own {
     #[serde(flatten)]
     granted: Granted,
-    /// How often real-time priority was given up for a while, because it left no time for others.
-    stepped_down: u32,
+    /// How often it slept although there was something to do, because real-time priority left no time for others.
+    naps: u64,
     /// Of one core, by the moving thread.
     processor_share: f64,
     asleep_share: f64,
@@ -82,7 +82,7 @@ impl Own {
         let Fared { turns, asleep, longest_turn } = mover.fared;
         Self {
             granted: mover.granted.clone(),
-            stepped_down: Guard::downs(&mover.guard),
+            naps: mover.rest.naps(),
             processor_share: share(processor),
             asleep_share: share(asleep),
             turns,
