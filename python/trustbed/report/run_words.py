@@ -177,19 +177,19 @@ def notes(cells: Sequence[Row], workload: str) -> list[str]:
 
 
 def gathered(repetitions: Sequence[Row]) -> list[dict[str, Any]]:
-    """Findings of all repetitions, one row per kind: the one with the largest value, and in how many repetitions it was found.
+    """Findings of all repetitions, one row per kind and severity: the one with the largest value, and in how many repetitions it was found.
 
     Those about single transfers, and what is merely worth knowing of a capture, are in the repetitions' own files: they would be too many.
     """
-    held: dict[str, list[tuple[Row, Row]]] = {}
+    held: dict[tuple[str, str], list[tuple[Row, Row]]] = {}
     for one in repetitions:
         for finding in one["findings"]:
             of_capture = finding["severity"] == "info" and not finding["code"].startswith("run_")
             if not of_capture and not _TRANSFER.fullmatch(str(finding.get("scope") or "")):
-                held.setdefault(finding["code"], []).append((one, finding))
+                held.setdefault((finding["code"], finding["severity"]), []).append((one, finding))
     rows = []
     for pairs in held.values():
-        worst_of, worst = max(pairs, key=lambda pair: (_GRAVITY[pair[1]["severity"]], pair[1].get("value") or 0.0))
+        worst_of, worst = max(pairs, key=lambda pair: pair[1].get("value") or 0.0)
         count, judged = (
             len({one["folder"] for one, _ in pairs}),
             sum(bool(one["use"] in ("trust", "review", "discard")) for one in repetitions),

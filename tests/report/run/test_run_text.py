@@ -79,13 +79,22 @@ def test_background_that_does_not_matter_is_told_so(model: Model) -> None:
 
 
 def test_findings_of_many_repetitions_are_told_once_with_the_worst(model: Model) -> None:
-    late = next(one for one in model["repetitions"] if one["findings"])
-    mild = {**late["findings"][0], "severity": "info", "value": 0.00004, "message": "mild"}
+    late = next(one for one in model["repetitions"] if one["findings"])["findings"][0]
+    mild = {**late, "severity": "info", "value": 0.00004, "message": "mild"}
+    worse = {**mild, "value": 0.00009, "message": "worse"}
     noise = {**mild, "code": "capture_snapped", "scope": "capture"}
-    rows = [{**one, "findings": one["findings"] or [mild, noise]} for one in model["repetitions"]]
+    others = [one for one in model["repetitions"] if not one["findings"]]
+    rows = [{**one, "findings": [late, late] if place < 2 else [worse if place == 5 else mild, noise]} for place, one in enumerate(others)]
     found = run_words.gathered(rows)
-    assert [(row["code"], row["severity"], row["found_in"]) for row in found] == [("run_emulator_late", "error", "21 of 21")]
-    assert found[0]["message"].endswith(f"({late['folder']})")
+    assert [(row["code"], row["severity"], row["found_in"]) for row in found] == [
+        ("run_emulator_late", "error", "2 of 20"),
+        ("run_emulator_late", "info", "18 of 20"),
+    ]
+    assert found[1]["message"] == f"worse ({others[5]['folder']})"
+
+
+def test_a_single_error_stands_with_its_repetition_alone(model: Model) -> None:
+    assert run_words.gathered(model["repetitions"]) == []
 
 
 def test_what_weakens_results_is_said_once(tmp_path: Path) -> None:
