@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import trustbed
-from trustbed.cli import COMMANDS, arguments, burst, help, main, report, shell, testbed, watch
+from trustbed.cli import COMMANDS, arguments, burst, help, main, report, run, shell, testbed, watch
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
@@ -21,6 +21,7 @@ PAGES = {
     "explain": (help.EXPLAIN, arguments.explain_parser()),
     "burst": (help.BURST, burst.parser()),
     "watch": (help.WATCH, watch.parser()),
+    "run": (help.RUN, run.parser()),
     "shell": (help.SHELL, shell.parser()),
     "testbed": (help.TESTBED, testbed.parser()),
     "report": (help.REPORT, report.parser()),
@@ -46,7 +47,9 @@ def test_every_choice_is_on_the_page(verb: str) -> None:
             assert re.search(rf"\b{choice}\b", page), f"{action.option_strings}: {choice}"
 
 
-@pytest.mark.parametrize("page", [help.OVERVIEW, help.ANALYZE, help.EXPLAIN, help.BURST, help.WATCH, help.SHELL, help.TESTBED, help.REPORT])
+@pytest.mark.parametrize(
+    "page", [help.OVERVIEW, help.ANALYZE, help.EXPLAIN, help.BURST, help.WATCH, help.RUN, help.SHELL, help.TESTBED, help.REPORT]
+)
 def test_pages_fit_80_columns(page: str) -> None:
     assert max(len(line) for line in page.splitlines()) <= 80
     assert page.endswith("\n")

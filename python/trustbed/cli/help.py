@@ -302,6 +302,7 @@ What to do:
 What to write:
   -o, --out DIR           The run directory (default: SCENARIO.run, here), with
                           report.html at the end
+  --no-report             Without that page
   --json                  The results, or the plan, as JSON on standard output
   -q, --quiet             No summary and no progress
   --no-color              No colour (so does the variable NO_COLOR)

@@ -39,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--repetitions", type=_repetitions)
     parser.add_argument("--dry-run", action="store_true")
+    parser.add_argument("--no-report", action="store_true")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--fail-on", choices=arguments.LEVELS)
     parser.add_argument("-q", "--quiet", action="store_true")
@@ -81,14 +82,15 @@ def _carry_out(study: ScenarioFile, directory: RunDirectory, options: argparse.N
         finally:
             shown.close()
     found = open_run(directory.path)
-    found.report(directory.path / REPORT, about=about)
+    if not options.no_report:
+        found.report(directory.path / REPORT, about=about)
     if options.json:
         found.write_json(sys.stdout, about=about)
     elif not options.quiet:
         columns = shutil.get_terminal_size((run_text.WIDEST, 24)).columns if sys.stdout.isatty() else run_text.WIDEST
         painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
         sys.stdout.write(run_text.render(found.model, str(directory.path), columns=columns, paint=painter))
-        sys.stdout.write(f"wrote {directory.path / REPORT}\n")
+        sys.stdout.write(f"wrote {directory.path if options.no_report else directory.path / REPORT}\n")
     uses = found.model["run"]["uses"]
     if options.fail_on is not None and uses.get("discard"):
         return DISCARD

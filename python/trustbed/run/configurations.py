@@ -104,7 +104,8 @@ def listener(workload: Workload) -> Part | None:
     address = f"0.0.0.0:{workload.port}"
     if workload.kind == "bulk":
         receiver = _other(workload)
-        return Part(verb="bulk", where=receiver, configuration={"role": "receive", "listen": [address]})
+        buffer = {"tcp": {"receive_buffer_bytes": workload.receive_buffer_bytes}} if workload.receive_buffer_bytes is not None else {}
+        return Part(verb="bulk", where=receiver, configuration={"role": "receive", "listen": [address], **buffer})
     if workload.object_bytes is not None and workload.service is None and workload.to is not None:
         return Part(verb="serve", where=workload.to, configuration={"listen": [address]})
     return None

@@ -173,6 +173,7 @@ class Workload:
     bytes: int | None = None
     congestion_control: str | None = None
     send_buffer_bytes: int | None = None
+    receive_buffer_bytes: int | None = None
     heading: Literal["forward", "reverse"] = "forward"
     discard_ns: int = 0
 

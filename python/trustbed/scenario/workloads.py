@@ -142,6 +142,7 @@ def _bulk(table: Table, workload: Workload, around: Around, place: int) -> Workl
         connections=table.whole("connections", 1, least=1, most=10_000),
         congestion_control=table.text("congestion_control", CONGESTION_CONTROL),
         send_buffer_bytes=table.size("send_buffer", None),
+        receive_buffer_bytes=table.size("receive_buffer", None),
         heading=table.choice("direction", ("forward", "reverse"), "forward"),
         port=_BULK_PORT + place,
     )

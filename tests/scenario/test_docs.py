@@ -1,0 +1,51 @@
+"""The page on scenarios tells the truth: its examples are read, and it names every key that the readers know."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.scenario.conftest import SMALL, Read
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "scenario.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+TAKERS = frozenset(
+    ["text", "choice", "flag", "whole", "number", "rate", "rate_above_zero", "span", "span_above_zero", "size", "probability", "file", "texts", "table", "tables"]
+    + ["quantity_or_packets", "must"]
+)
+
+
+def known_keys() -> set[str]:
+    """Every key that a reader asks a table for, found in the readers themselves."""
+    found = set()
+    for file in (ROOT / "python" / "trustbed" / "scenario").glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            taken = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in TAKERS and node.args
+            if taken and isinstance(node, ast.Call) and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
+                found.add(node.args[0].value)
+    return found
+
+
+def test_there_are_keys_to_look_for() -> None:
+    assert {"rate", "hosts", "discipline", "packet_bytes"} <= known_keys()
+
+
+@pytest.mark.parametrize("key", sorted(known_keys()))
+def test_every_key_is_on_the_page(key: str) -> None:
+    assert re.search(rf"(?<![a-z_]){key}(?![a-z_])", PAGE), key
+
+
+def test_the_first_example_is_a_scenario(read: Read) -> None:
+    study = read(EXAMPLES[0])
+    assert len(study.cells) == 9
+    assert study.first.repetitions == 10
+
+
+def test_the_second_example_is_its_factors(read: Read) -> None:
+    pages = '[workload.pages]\nkind = "http"\nhost = "client"\nto = "server"\nobject = "1KB"\n'
+    noise = '[background.noise]\nmodel = "none"\nfrom = "client"\nto = "server"\n'
+    assert len(read(SMALL + pages + noise + EXAMPLES[1]).cells) == 2 * 2 * 3
