@@ -13,9 +13,25 @@ from tests.scenario.conftest import SMALL, Read
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "scenario.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-TAKERS = frozenset(
-    ["text", "choice", "flag", "whole", "number", "rate", "rate_above_zero", "span", "span_above_zero", "size", "probability", "file", "texts", "table", "tables", "quantity_or_packets", "must"]
-)
+TAKERS = {
+    "text",
+    "choice",
+    "flag",
+    "whole",
+    "number",
+    "rate",
+    "rate_above_zero",
+    "span",
+    "span_above_zero",
+    "size",
+    "probability",
+    "file",
+    "texts",
+    "table",
+    "tables",
+    "quantity_or_packets",
+    "must",
+}
 
 
 def known_keys() -> set[str]:
