@@ -39,6 +39,7 @@ def render(model: Model, about: Mapping[str, Any], *, scenario: str = "") -> str
         backgrounds=run.backgrounds(model),
         losses=losses,
         queues=queues,
+        applied=any(pair.above is not None for pair in queues),
         queues_left_out=len(model["cells"]) - len(queues),
         unusable=unusable,
         unusable_left_out=sum(one["use"] != "missing" for one in run_words.unusable(model)) - len(unusable),

@@ -27,6 +27,8 @@ Row = Mapping[str, Any]
 
 LINES = 7
 """At most so many lines in one picture: as many as there are colours."""
+SHARES = [0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]
+"""Where axes of shares have their ticks."""
 QUANTILES = {0.05: "5 %", 0.5: "median", 0.9: "90 %", 0.95: "95 %", None: "mean"}
 _ROLES = {"5 %": "allowed", "median": "data", "90 %": "silence", "95 %": "retransmission", "mean": "data"}
 _SHAPES = {"5 %": "triangle-left", "median": "circle", "90 %": "diamond", "95 %": "triangle-right", "mean": "circle"}
@@ -126,11 +128,19 @@ def _from_zero(steps: Sequence[Sequence[float]]) -> list[Sequence[float]]:
 
 
 def against_factor(
-    lines: Sequence[tuple[str, Sequence[Row]]], *, title: str, unit: str, measure: str, label: str, baseline: float | None = None
+    lines: Sequence[tuple[str, Sequence[Row]]],
+    *,
+    title: str,
+    unit: str,
+    measure: str,
+    label: str,
+    baseline: float | None = None,
+    shares: bool = False,
 ) -> Spec:
     """A result against the numbers of a factor, one line per combination of the others, with intervals.
 
-    ``lines`` holds rows of ``x``, ``value``, ``low`` and ``high``. ``baseline`` is the result without background.
+    ``lines`` holds rows of ``x``, ``value``, ``low`` and ``high``. ``baseline`` is the result without background; ``shares`` are drawn so
+    that one in a thousand can be seen beside a half.
     """
     shown = list(lines)[:LINES]
     rows = [
@@ -154,6 +164,10 @@ def against_factor(
         "axis": {"values": places, "labelExpr": _label(unit), "labelOverlap": "greedy", "labelFlush": 8},
     }
     vertical = quantity_axis("value", title=measure, label=label)
+    if shares:
+        most = max((row["high"] for row in rows), default=0.0)
+        vertical["scale"] = {"type": "symlog", "constant": 0.001, "domainMin": 0, "domainMax": max(1.1 * most, 0.002), "nice": False}
+        vertical["axis"] = {**vertical["axis"], "values": SHARES}
     tips = [
         {"field": "word", "title": "cell"},
         *tooltip(("x", title, ".4s"), ("value", measure, ".4s"), ("low", "interval from", ".4s"), ("high", "to", ".4s")),

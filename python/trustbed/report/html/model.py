@@ -74,6 +74,20 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Chapter:
+    """Captures of a page that belong together, by their titles; the others come before all chapters.
+
+    ``run`` is the model of the run that they are from (:mod:`trustbed.report.run_model`): the page then shows what its testbed did. A
+    chapter may have no captures: then its introduction says why.
+    """
+
+    title: str
+    introduction: str
+    captures: Sequence[str] = ()
+    run: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """Everything on one page. ``title`` and ``introduction`` open a page that tells the story of several captures."""
 
@@ -81,4 +95,5 @@ class Page:
     provenance: Provenance
     title: str | None = None
     introduction: str | None = None
+    chapters: Sequence[Chapter] = ()
     thresholds: Thresholds = THRESHOLDS

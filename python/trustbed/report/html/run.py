@@ -164,7 +164,7 @@ def backgrounds(model: Model) -> Table | None:
         return None
     bursts = any(cell["burstiness"] for cell, _ in rows)
     columns = [("Offered", "background"), ("Packets", ""), ("Lost", "background"), ("Left late, p99", "lateness"), ("Left late, most", "")]
-    columns += [("Burstiness mean", ""), ("Burstiness max", "")] if bursts else []
+    columns += [("Burstiness mean", "burstiness"), ("Burstiness max", "burstiness")] if bursts else []
     lines = []
     for cell, one in rows:
         cells = [

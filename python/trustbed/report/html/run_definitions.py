@@ -74,4 +74,11 @@ DEFINITIONS: tuple[Definition, ...] = (
         "not reach its sink, where it has packets (UDP).",
         "",
     ),
+    Definition(
+        "burstiness",
+        "Burstiness",
+        "Of what the sending host sent: the longest queue that the packets of a window of 100 ms would build in front of a link of that "
+        "window’s own average rate, in bytes (1 KB is 1024). Evenly spaced packets find nothing waiting. trustbed burst shows more of it.",
+        "Takano et al., Realtime Burstiness Measurement, PFLDnet 2006.",
+    ),
 )

@@ -20,7 +20,10 @@ READING = {
     "is shifted to the right means that all requests got slower, one that leans that they vary more.",
     "factor": "Each point is the result of a cell, each bar its 95 % confidence interval. Cells whose bars overlap may not differ at all. "
     "The dashed line is the cell without background.",
-    "loss": "Each point is the share of packets that did not arrive, the mean of the repetitions with its 95 % confidence interval.",
+    "loss": "Each point is the share of packets that did not arrive, the mean of the repetitions with its 95 % confidence "
+    "interval. The axis makes room for small shares.",
+    "queue": "The height is how many packets a packet found waiting in front of the link: the deepest of each slice of time, and the mean. "
+    "Strokes above are packets that the link lost.",
     "over_time": "Look down from a slow request: if the queue below it is deep, it waited there; if the queue is short, look for another "
     "reason. Strokes above the queue are packets that the link lost.",
 }
@@ -87,7 +90,7 @@ def _against(model: Model, pairs: Sequence[tuple[Row, Row]], payload: Payload) -
     measure = "throughput" if throughput else f"{name} response time"
     spec = charts.against_factor(
         [(word, sorted(rows, key=lambda row: row["x"])) for word, rows in lines.items()],
-        title=key_words(scale.key), unit=scale.unit, measure=measure, label=RATE_LABEL if throughput else SECONDS_LABEL, baseline=quiet,
+        title=_scale_words(scale), unit=scale.unit, measure=measure, label=RATE_LABEL if throughput else SECONDS_LABEL, baseline=quiet,
     )  # fmt: skip
     if not _drawn(spec):
         return None
@@ -97,6 +100,11 @@ def _against(model: Model, pairs: Sequence[tuple[Row, Row]], payload: Payload) -
     return Figure(
         chart=payload.add(spec), title=title, caption=caption or _ends_of(lines, shape), definition="interval", reading=READING["factor"]
     )
+
+
+def _scale_words(scale: Scale) -> str:
+    """The title of an axis whose labels have no unit says it."""
+    return key_words(scale.key) + (", packets" if scale.unit in ("p", "packets") else "")
 
 
 def _ends_of(lines: dict[str, list[Row]], shape: object) -> str:
@@ -129,14 +137,14 @@ def losses(model: Model, payload: Payload) -> list[Figure]:
     if scale is None or not any(one["loss_share"] for cell in cells for one in cell["backgrounds"]):
         return []
     lines = _loss_lines(cells, scale)
-    title = key_words(scale.key)
-    spec = charts.against_factor(lines, title=title, unit=scale.unit, measure="packets lost", label=SHARE_LABEL)
+    title = _scale_words(scale)
+    spec = charts.against_factor(lines, title=title, unit=scale.unit, measure="packets lost", label=SHARE_LABEL, shares=True)
     most = max(((row["value"], word) for word, rows in lines for row in rows), default=None)
     caption = "" if most is None else f"At most {words.percent(most[0])} ({most[1]})."
     return [
         Figure(
             chart=payload.add(spec),
-            title=f"Background lost against the {title}",
+            title=f"Background lost against the {key_words(scale.key)}",
             caption=caption,
             definition="background",
             reading=READING["loss"],
@@ -170,7 +178,7 @@ def over_time(shown: Row, payload: Payload) -> Pair:
         below_words=""
         if pipe is None
         else f"Queue of {pipe['name']}: {words.counted(max(pipe['packets_max']), 'packet')} at its deepest, {sum(pipe['lost'])} lost.",
-        reading=READING["over_time"],
+        reading=READING["queue" if first is None else "over_time"],
     )
 
 
