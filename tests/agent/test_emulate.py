@@ -360,21 +360,20 @@ def test_an_unknown_verb_is_answered_with_those_that_there_are() -> None:
 
 def test_it_does_not_outlive_whoever_started_it(box: Box) -> None:
     read, write = os.pipe()
-    starter = subprocess.Popen(
-        box.middle.enter([sys.executable, "-c", STARTER, str(binary()), "emulate"]), stdin=read, stdout=subprocess.PIPE, text=True
-    )
+    command = box.middle.enter([sys.executable, "-c", STARTER, str(binary()), "emulate"])
+    starter = subprocess.Popen(command, stdin=read, stdout=subprocess.PIPE, text=True)
     os.close(read)
+    assert starter.stdout is not None
     try:
-        assert starter.stdout is not None
         number = int(starter.stdout.readline())
+        os.write(write, json.dumps(box.configuration(TEN_MS)).encode() + b"\n")
+        assert json.loads(starter.stdout.readline())["event"] == "ready"
         starter.kill()
         starter.wait()
-        with contextlib.suppress(ProcessLookupError):
-            while Path(f"/proc/{number}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z":
-                pass
-    except FileNotFoundError:
-        pass
+        # Its standard input is open all the while; the end of its output is its end.
+        assert starter.stdout.read() == ""
+        assert not Path(f"/proc/{number}/exe").exists()
     finally:
         os.close(write)
-        assert starter.stdout is not None
+        starter.kill()
         starter.stdout.close()
