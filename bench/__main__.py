@@ -1,4 +1,4 @@
-"""`python -m bench [quick] [PART…]`: measures, prints every figure with what it should be, and keeps them in bench-data/results.json."""
+"""`python -m bench [quick] [long] [PART…]`: prints figures beside what they should be, and keeps them in bench-data/results.json."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from statistics import median
 
-from bench import emulate, watch
+from bench import emulate, generators, watch
 from bench.burst import measure_engine, measure_files
 from bench.captures import FOLDER, Captures
 from bench.flood import flood
@@ -50,8 +50,9 @@ QUICK = Scale(block=250_000, sizes=(250_000, MILLION, 4 * MILLION), tshark_sizes
 class Bench:
     """Runs parts and remembers every figure."""
 
-    def __init__(self, scale: Scale) -> None:
+    def __init__(self, scale: Scale, long_seconds: float) -> None:
         self._scale = scale
+        self._long_seconds = long_seconds
         self._captures = Captures(block_packets=scale.block)
         self._targets: list[Target] = []
         self._facts: dict[str, object] = {"scale": asdict(scale), "templates": [template.name for template in self._captures.templates]}
@@ -129,6 +130,15 @@ class Bench:
         self._facts["emulate"] = asdict(found)
         self._keep(emulate.targets(found))
 
+    def generators(self) -> None:
+        """Senders against their schedules."""
+        heading("generators: 40 Mbit/s of 1500 bytes (errors as seen by a capture; medians of rounds in turns)")
+        found = generators.measure(2.0 * self._scale.rounds, self._scale.rounds, self._long_seconds)
+        for line in generators.lines(found):
+            print(f"  {line}", flush=True)
+        self._facts["generators"] = asdict(found)
+        self._keep(generators.targets(found))
+
     def _keep(self, targets: list[Target]) -> None:
         for target in targets:
             print("  " + sentence(target))
@@ -199,12 +209,14 @@ def main() -> int:
         "burst": Bench.burst,
         "watch": Bench.watch,
         "emulate": Bench.emulate,
+        "generators": Bench.generators,
     }
-    parser.add_argument("words", nargs="*", choices=[*parts, "quick", []], metavar="PART", help=f"quick, or some of: {', '.join(parts)}")
+    said = f"quick, long (ten minutes for what may drift), or some of: {', '.join(parts)}"
+    parser.add_argument("words", nargs="*", choices=[*parts, "quick", "long", []], metavar="PART", help=said)
     words = parser.parse_args().words
     FOLDER.mkdir(exist_ok=True)
     try:
-        bench = Bench(QUICK if "quick" in words else FULL)
+        bench = Bench(QUICK if "quick" in words else FULL, long_seconds=600.0 if "long" in words else 60.0)
         for name in [word for word in words if word in parts] or parts:
             parts[name](bench)
         bench.finish()

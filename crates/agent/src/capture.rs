@@ -1,7 +1,7 @@
 //! The verb `capture`: the frames of an interface into a pcapng file, which is whole at any time and says what it lacks.
 //!
-//! It captures from `ready` on. At the end it waits for what the kernel still holds, so that everything that passed before the end is in the file,
-//! and nothing that passed behind it.
+//! It captures from `ready` on. At the end it waits for what the kernel still holds, so that everything that passed before the end is in
+//! the file, and nothing that passed behind it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The verb `bulk`: TCP transfers, one thread each, and the side that takes them.
 //!
-//! A sender writes as fast as the connection takes it, or a piece at a time with pauses, as an application does that has no more to send. When it is
-//! done it says so and waits until the receiver has everything: the end of a transfer is that moment, not the last write.
+//! A sender writes as fast as the connection takes it, or a piece at a time with pauses, as an application does that has no more to send.
+//! When it is done it says so and waits until the receiver has everything: the end of a transfer is that moment, not the last write.
 
 mod receive;
 mod rows;

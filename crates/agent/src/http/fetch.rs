@@ -1,7 +1,7 @@
 //! The verb `fetch`: clients that ask for an object again and again, the next request behind the last answer.
 //!
-//! A request that fails is a row with its reason and does not end the work. After a connection that did not come about, a client waits, longer
-//! each time up to a second, so that a server that is away is not counted as thousands of failures.
+//! A request that fails is a row with its reason and does not end the work. After a connection that did not come about, a client waits,
+//! longer each time up to a second, so that a server that is away is not counted as thousands of failures.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,5 @@
-//! HTTP/1.1 (RFC 9110, RFC 9112) as far as a workload of fixed objects needs it: the verb `serve` answers, the verb `fetch` asks, back to back.
+//! HTTP/1.1 (RFC 9110, RFC 9112) as far as a workload of fixed objects needs it: the verb `serve` answers, the verb `fetch` asks, back to
+//! back.
 //!
 //! Both sides work with other programs: any client can fetch from the one, the other can fetch from any server.
 

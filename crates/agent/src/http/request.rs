@@ -48,8 +48,8 @@ impl Status {
     }
 }
 
-/// Reads the head of a request from the beginning of what has come; none when it is not complete. After a refusal that says nothing about the
-/// message's end, the connection cannot go on.
+/// Reads the head of a request from the beginning of what has come; none when it is not complete. After a refusal that says nothing about
+/// the message's end, the connection cannot go on.
 pub(super) fn read(bytes: &[u8]) -> Option<Request> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut parsed = httparse::Request::new(&mut fields);

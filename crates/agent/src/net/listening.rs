@@ -40,8 +40,8 @@ impl Listeners {
         self.0.iter().map(|(_, address)| *address).collect()
     }
 
-    /// Hands everyone who connects to a thread, until the end is asked for; then waits for the threads, which have to end by themselves. What a
-    /// thread came to goes to `on_end`. While `most` are being served, others wait in the kernel's queue.
+    /// Hands everyone who connects to a thread, until the end is asked for; then waits for the threads, which have to end by themselves.
+    /// What a thread came to goes to `on_end`. While `most` are being served, others wait in the kernel's queue.
     pub(crate) fn serve<T>(
         self,
         stop: Stop,

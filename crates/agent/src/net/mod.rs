@@ -1,5 +1,5 @@
-//! What the verbs that send, receive and fetch share: sockets and what the kernel knows about them, stamps of datagrams, the wait for the end,
-//! rows in files.
+//! What the verbs that send, receive and fetch share: sockets and what the kernel knows about them, stamps of datagrams, the wait for the
+//! end, rows in files.
 
 pub(crate) mod attend;
 pub(crate) mod listening;

@@ -1,7 +1,8 @@
 //! Rows of numbers in a file: one line of JSON that says what they are, then records of one length.
 //!
-//! The line names every column with type, unit and meaning, so that a file can be read without this program. Rows are buffered; when the disk is
-//! full, what was written stays whole to the last record but perhaps one, later rows are counted and left out, and the work goes on.
+//! The line names every column with type, unit and meaning, so that a file can be read without this program. Rows are buffered; when the
+//! disk is full, what was written stays whole to the last record but perhaps one, later rows are counted and left out, and the work goes
+//! on.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

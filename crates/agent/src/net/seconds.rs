@@ -6,7 +6,8 @@ use trustbed_units::{Ns, Span};
 /// A day. What comes later counts in the last second.
 const MOST: usize = 86_400;
 
-/// One amount for every second since the start; seconds without any at the end are left out. What came before the start counts in the first.
+/// One amount for every second since the start; seconds without any at the end are left out. What came before the start counts in the
+/// first.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Seconds(Vec<u64>);

@@ -123,8 +123,8 @@ impl TcpOptions {
         self.apply(&socket)?;
         if let Some(from) = from {
             if from.port() == 0 {
-                // The port is chosen when the other end is known, so that one address has room for tens of thousands. Without it there is room for
-                // fewer.
+                // The port is chosen when the other end is known, so that one address has room for tens of thousands. Without it there is
+                // room for fewer.
                 let _ = set_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
             }
             socket.bind(&SockAddr::from(from)).map_err(|error| unusable("cannot send from", from, &error))?;

@@ -1,8 +1,8 @@
 //! What a datagram of the senders says about itself, so that a sink can count loss, order and delay.
 //!
-//! A stamp stands at the beginning of the payload and takes what room there is: 8 bytes name the run, the source and the packet, 8 more the moment
-//! of sending. A datagram of fewer than 8 bytes is only known by its addresses. The rest of the payload is zeros. A TCP stream begins with a stamp of
-//! 16 bytes, or as much of it as is ever sent.
+//! A stamp stands at the beginning of the payload and takes what room there is: 8 bytes name the run, the source and the packet, 8 more the
+//! moment of sending. A datagram of fewer than 8 bytes is only known by its addresses. The rest of the payload is zeros. A TCP stream
+//! begins with a stamp of 16 bytes, or as much of it as is ever sent.
 
 use trustbed_units::Ns;
 

@@ -1,8 +1,8 @@
 //! What the kernel knows about a TCP connection: `struct tcp_info` of `linux/tcp.h`, read from its bytes.
 //!
-//! The structure has grown with the kernels; what a kernel does not tell is absent. The same bytes come from `getsockopt(TCP_INFO)` and from
-//! socket diagnosis (`sock_diag(7)`). Nothing is computed here: durations are what the kernel counts, at its resolution (milliseconds for the times
-//! since something happened, microseconds for round trips and for what limited the sender).
+//! The structure has grown with the kernels; what a kernel does not tell is absent. The same bytes come from `getsockopt(TCP_INFO)` and
+//! from socket diagnosis (`sock_diag(7)`). Nothing is computed here: durations are what the kernel counts, at its resolution (milliseconds
+//! for the times since something happened, microseconds for round trips and for what limited the sender).
 
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 //! The verb `sample`: what a host and the connections of its namespace do, once a second, as lines of JSON.
 //!
-//! The first line says what every other has and what this host does not tell, with the reason. Counters are given as what they grew by since the
-//! line before; a line is late by what `late_ns` says, and covers `interval_ns`. Nothing is changed by looking, but looking costs: a
-//! socket costs about a microsecond, everything else some hundred together.
+//! The first line says what every other has and what this host does not tell, with the reason. Counters are given as what they grew by
+//! since the line before; a line is late by what `late_ns` says, and covers `interval_ns`. Nothing is changed by looking, but looking
+//! costs: a socket costs about a microsecond, everything else some hundred together.
 
 mod cgroups;
 mod interfaces;

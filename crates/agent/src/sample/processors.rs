@@ -1,7 +1,7 @@
 //! What the processors did (`/proc/stat`), and how many wanted them (`/proc/loadavg`). See proc(5).
 //!
-//! The kernel counts in ticks of a hundredth of a second: shares of a second are good to a percent. Of a namespace or container these are the
-//! numbers of the whole host.
+//! The kernel counts in ticks of a hundredth of a second: shares of a second are good to a percent. Of a namespace or container these are
+//! the numbers of the whole host.
 
 use std::fs;
 use std::io;

@@ -1,9 +1,9 @@
 //! The verb `send`: background traffic of several sources, from one process, at the times of their schedules.
 //!
-//! Times are counted from the start, so that nothing drifts; nothing leaves before it is due. Every packet says whose it is, which, and when it
-//! was sent (`net::stamp`). What the socket did not take is counted and not sent again; with TCP it waits for at most a second's worth
-//! ([`trustbed_traffic::Backlog`]). How late packets were is part of the report: a sender whose packets are late sends other traffic than it was
-//! asked for.
+//! Times are counted from the start, so that nothing drifts; nothing leaves before it is due. Every packet says whose it is, which, and
+//! when it was sent (`net::stamp`). What the socket did not take is counted and not sent again; with TCP it waits for at most a second's
+//! worth ([`trustbed_traffic::Backlog`]). How late packets were is part of the report: a sender whose packets are late sends other traffic
+//! than it was asked for.
 //!
 //! The moment of sending is the one just before the system call: a packet is in the network a few microseconds later than it says.
 

@@ -1,6 +1,7 @@
 //! The loop that sends: waits for the next packet of any source, exactly, and meanwhile serves connections that can take more.
 //!
-//! Sources without times (unpaced ones) have their turn between the others, a packet each; while they have something to send, nothing sleeps.
+//! Sources without times (unpaced ones) have their turn between the others, a packet each; while they have something to send, nothing
+//! sleeps.
 
 use std::sync::Arc;
 
@@ -111,8 +112,8 @@ impl Sender {
         (Mixture::new(timed), places, unpaced)
     }
 
-    /// Waits for a moment and serves whoever can be served meanwhile. Returns the moment at which it ended: not before `due`, unless the end was
-    /// asked for.
+    /// Waits for a moment and serves whoever can be served meanwhile. Returns the moment at which it ended: not before `due`, unless the
+    /// end was asked for.
     fn wait_until(&mut self, due: Ns, start: &mut Start, unpaced: &mut Unpaced) -> Ns {
         loop {
             let now = clock::monotonic();

@@ -1,7 +1,7 @@
 //! The verb `sink`: takes what senders send, and counts it by source.
 //!
-//! Datagrams are counted by their stamps (`net::stamp`): received, lost, reordered, duplicated. Of TCP connections the bytes are counted. What found
-//! no room in the socket's buffer was lost here and not in the network: it is counted apart, as far as the kernel tells.
+//! Datagrams are counted by their stamps (`net::stamp`): received, lost, reordered, duplicated. Of TCP connections the bytes are counted.
+//! What found no room in the socket's buffer was lost here and not in the network: it is counted apart, as far as the kernel tells.
 //!
 //! Moments are those at which a packet was taken out of its socket, never before it came: delays can be over-, never under-estimated.
 

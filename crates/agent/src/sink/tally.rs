@@ -1,9 +1,9 @@
 //! What arrived of one source: counts, loss, order, duplicates, delay.
 //!
-//! A packet is *reordered* when its number is smaller than one that came before it (RFC 4737, section 3.3), a *duplicate* when its number was
-//! there already. *Lost* are the numbers between the first and the last that never came; what was sent behind the last one to arrive is not known
-//! here: compare with what the sender says. A packet that comes more than [`WINDOW`] numbers late counts as reordered, though it might be a duplicate
-//! (then one loss too few is counted).
+//! A packet is *reordered* when its number is smaller than one that came before it (RFC 4737, section 3.3), a *duplicate* when its number
+//! was there already. *Lost* are the numbers between the first and the last that never came; what was sent behind the last one to arrive is
+//! not known here: compare with what the sender says. A packet that comes more than [`WINDOW`] numbers late counts as reordered, though it
+//! might be a duplicate (then one loss too few is counted).
 
 use serde::Serialize;
 use trustbed_units::{Ns, Span};
