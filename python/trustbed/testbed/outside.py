@@ -12,6 +12,7 @@ import contextlib
 import ipaddress
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,7 @@ _OWN = "/proc/thread-self/ns/net"
 _POOL = ipaddress.ip_network("198.18.0.0/15")
 """Addresses for tests of networks (RFC 2544, RFC 6890): nobody's own, seldom in use."""
 _TABLE = "trustbed"
+_VARIABLE = "TRUSTBED_PASTA"
 
 
 def connect(entry: Entry, plan: Plan, host: str, place: Path) -> None:
@@ -75,7 +77,9 @@ def through_pasta() -> None:
     Raises:
         TestbedError: There is no pasta.
     """
-    if rootless.may_make_networks():
+    from trustbed.testbed import registry
+
+    if rootless.may_make_networks() or os.environ.get(_VARIABLE):
         return
     program = shutil.which("pasta")
     if program is None:
@@ -83,8 +87,13 @@ def through_pasta() -> None:
             "an ordinary user reaches the network of this host through pasta only, which is not installed",
             "install it (Debian: passt), run as root, or do without --outside",
         )
+    registry.settle()
+    os.environ[_VARIABLE] = "1"
     sys.stdout.flush()
-    os.execv(program, [program, "--config-net", "--quiet", "--", *sys.orig_argv])
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and pasta takes that for a failure
+    # Without --no-map-gw the gateway's address would lead to this host's own loopback.
+    options = ["--config-net", "--ipv4-only", "--no-map-gw", "--quiet"]
+    os.execv(program, [program, *options, "--", *sys.orig_argv])
 
 
 _HINT = "the kernel must have veth and nftables with masquerading (modprobe nf_tables nft_masq nft_chain_nat)"

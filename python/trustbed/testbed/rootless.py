@@ -21,49 +21,55 @@ _VARIABLE = "TRUSTBED_ROOTLESS"
 
 
 def is_rootless() -> bool:
-    """Whether this process, or the one that started it, went into a user namespace for its testbeds."""
+    """Whether this process, or the one that started it, has namespaces that nobody else sees."""
     return bool(os.environ.get(_VARIABLE))
 
 
 def may_make_networks() -> bool:
-    """Whether namespaces can be made right here, with names that others can see."""
-    wanted = 1 << _NET_ADMIN | 1 << _SYS_ADMIN
-    return _effective_capabilities() & wanted == wanted and os.access(
-        folder if (folder := namespaces.FOLDER).is_dir() else folder.parent, os.W_OK
-    )
+    """Whether namespaces can be made right here: as root, or where :func:`prepare` has led."""
+    return _has_capabilities() and (is_rootless() or (_is_everybody_here() and os.access(_existing(namespaces.FOLDER), os.W_OK)))
 
 
 def prepare() -> bool:
     """Makes sure that testbeds can be made: as root nothing happens, anybody else gets a user namespace. Returns whether that was so.
 
-    Call it early: it is possible only while the process has one thread.
+    Call it early: it is possible only while the process has one thread. Whoever is root in a user namespace of somebody else's making (that
+    of a container, or pasta's) stays in it, and gets only a ``/run/netns`` of its own.
 
     Raises:
         TestbedError: What exactly forbids it.
     """
     registry.settle()
     if may_make_networks():
-        return False
-    user, group = os.geteuid(), os.getegid()
+        return is_rootless()
     if len(list(Path("/proc/self/task").iterdir())) > 1:
         raise TestbedError(
             "a testbed without root must be prepared before the process has more than one thread",
             "call trustbed.testbed.prepare() first, or run as root",
         )
     try:
-        namespaces.unshare(namespaces.NEWUSER | namespaces.NEWNET | namespaces.NEWNS)
-        Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
-        Path("/proc/self/uid_map").write_text(f"0 {user} 1", encoding="ascii")
-        Path("/proc/self/gid_map").write_text(f"0 {group} 1", encoding="ascii")
+        if _has_capabilities() and not _is_everybody_here():
+            namespaces.unshare(namespaces.NEWNS)
+        else:
+            _become_root_of_nothing()
         namespaces.keep_mounts_private()
         _own_run_netns()
-        with IPRoute() as kernel:
-            kernel.link("set", index=1, state="up")
     except OSError as error:
         message, hint = forbidden(error)
         raise TestbedError(message, hint) from error
     os.environ[_VARIABLE] = "1"
     return True
+
+
+def _become_root_of_nothing() -> None:
+    """Into a user namespace in which this user is root, with a network that holds nothing but itself."""
+    user, group = os.geteuid(), os.getegid()
+    namespaces.unshare(namespaces.NEWUSER | namespaces.NEWNET | namespaces.NEWNS)
+    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+    Path("/proc/self/uid_map").write_text(f"0 {user} 1", encoding="ascii")
+    Path("/proc/self/gid_map").write_text(f"0 {group} 1", encoding="ascii")
+    with IPRoute() as kernel:
+        kernel.link("set", index=1, state="up")
 
 
 def _own_run_netns() -> None:
@@ -135,8 +141,16 @@ def forbidden(error: OSError) -> tuple[str, str]:
     )
 
 
-def _effective_capabilities() -> int:
-    for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
-        if line.startswith("CapEff:"):
-            return int(line.split()[1], 16)
-    return 0
+def _has_capabilities() -> bool:
+    wanted = 1 << _NET_ADMIN | 1 << _SYS_ADMIN
+    lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
+    return any(line.startswith("CapEff:") and int(line.split()[1], 16) & wanted == wanted for line in lines)
+
+
+def _is_everybody_here() -> bool:
+    """Whether all users of the machine are known here, as outside of user namespaces."""
+    return Path("/proc/self/uid_map").read_text(encoding="ascii").split()[:3] == ["0", "0", str(2**32 - 1)]
+
+
+def _existing(folder: Path) -> Path:
+    return folder if folder.is_dir() else folder.parent
