@@ -13,7 +13,8 @@ from pathlib import Path
 
 from trustbed.judging import judge
 from trustbed.run.directory import RunDirectory
-from trustbed.run.session import Listener, Session
+from trustbed.run.listener import Listener
+from trustbed.run.session import Session
 from trustbed.run_report import Run, open_run
 from trustbed.scenario import ScenarioFile, load
 

@@ -20,11 +20,13 @@ from typing import Any, NoReturn
 from trustbed.cli import DISCARD, FINE, REVIEW, arguments, progress
 from trustbed.cli.analyze import describe
 from trustbed.report import paint, run_text, words
-from trustbed.run.directory import REPORT, RunDirectory
+from trustbed.run.directory import REPORT, RunDirectory, open_directory
+from trustbed.run.listener import Listener
 from trustbed.run.matrix import Repetition
 from trustbed.run.progress import Forecast
-from trustbed.run.session import Listener, dry, open_directory
+from trustbed.run.rehearsal import rehearse
 from trustbed.scenario import Cell, ScenarioFile, load
+from trustbed.testbed import prepare
 
 _MOST_REPETITIONS = 100_000
 _WIDEST = 100
@@ -57,6 +59,7 @@ def run(words: Sequence[str]) -> int:
     if options.dry_run:
         _show_plan(study, options)
         return FINE
+    prepare()  # possible only as long as there is one thread: what is imported below starts some
     from trustbed.experiment import default_folder
 
     path = options.out or default_folder(study)
@@ -183,7 +186,7 @@ def _shown(study: ScenarioFile, options: argparse.Namespace) -> _Shown:
 
 
 def _show_plan(study: ScenarioFile, options: argparse.Namespace) -> None:
-    described = dry(study, options.repetitions)
+    described = rehearse(study, options.repetitions)
     if options.json:
         json.dump(described, sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")

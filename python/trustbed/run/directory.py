@@ -154,6 +154,14 @@ class RunDirectory:
         return found
 
 
+def open_directory(path: Path, *, must_exist: bool) -> RunDirectory:
+    """The directory of a run; ``must_exist`` for those who want to continue one."""
+    directory = RunDirectory(path)
+    if must_exist and not directory.exists:
+        raise RunDirectoryError(f"no run to continue, {path}", "leave --resume out to begin one, or name its folder with --out")
+    return directory
+
+
 def write_whole(path: Path, text: str) -> None:
     """A text file that is there with all its content or not at all, after a crash of the machine too."""
     partial = path.with_name(path.name + _PARTIAL)

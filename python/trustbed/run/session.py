@@ -19,11 +19,12 @@ from trustbed.run import host, manifest, rows, samples
 from trustbed.run.clock import Clock, SystemClock
 from trustbed.run.commands import programs
 from trustbed.run.configurations import sampled
-from trustbed.run.directory import RunDirectory, RunDirectoryError
+from trustbed.run.directory import RunDirectory
 from trustbed.run.execute import Execution, Record, RunError
+from trustbed.run.listener import Listener
 from trustbed.run.matrix import Repetition, order
 from trustbed.run.progress import Forecast
-from trustbed.scenario import Cell, Scenario, ScenarioError, ScenarioFile
+from trustbed.scenario import Scenario, ScenarioError, ScenarioFile
 from trustbed.scenario.description import topology
 from trustbed.scenario.error import nearest
 from trustbed.testbed import Host, Plan, Testbed, plan, prepare
@@ -36,22 +37,6 @@ MOST_FAILURES = 3
 _RAW_LEDGER = "packets.rows"
 
 Judge = Callable[[RunDirectory, str, Scenario], Mapping[str, Any]]
-
-
-class Listener:
-    """Hears how a run goes. Does nothing; whoever shows something overrides what it shows."""
-
-    def on_begun(self, forecast: Forecast) -> None:
-        """The run begins, or goes on."""
-
-    def on_repetition(self, repetition: Repetition, cell: Cell, forecast: Forecast) -> None:
-        """A repetition begins."""
-
-    def on_phase(self, name: str) -> None:
-        """A phase of it begins."""
-
-    def on_judged(self, repetition: Repetition, cell: Cell, record: Mapping[str, Any], findings: Mapping[str, Any]) -> None:
-        """It is complete and judged."""
 
 
 class Session:
@@ -213,23 +198,3 @@ def _disk_full_explained(path: Path) -> Iterator[None]:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise RunError(f"no space left, {path}", "free some space, then call the same command again: it continues") from error
-
-
-def open_directory(path: Path, *, must_exist: bool) -> RunDirectory:
-    """The directory of a run; ``must_exist`` for those who want to continue one."""
-    directory = RunDirectory(path)
-    if must_exist and not directory.exists:
-        raise RunDirectoryError(f"no run to continue, {path}", "leave --resume out to begin one, or name its folder with --out")
-    return directory
-
-
-def dry(study: ScenarioFile, repetitions: int | None) -> dict[str, Any]:
-    """What would be done, without doing any of it."""
-    asked = order(study.cells, repetitions=repetitions or study.first.repetitions, seed=study.first.seed)
-    forecast = Forecast([study.cells[one.cell].scenario.expected_ns / SECOND for one in asked])
-    return {
-        **manifest.describe(study, asked, session={}),
-        "sessions": [],
-        "expected_seconds": forecast.left_seconds,
-        "topologies": [{"cell": cell.number, **topology(cell.scenario)} for cell in study.cells],
-    }
