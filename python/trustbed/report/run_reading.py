@@ -50,8 +50,10 @@ class Measured:
 class Repetition:
     """One repetition of a run: its place in the order, and what is in its folder."""
 
-    def __init__(self, directory: RunDirectory, place: Row) -> None:
+    def __init__(self, directory: RunDirectory, place: Row, *, is_baseline: bool = False) -> None:
         self._directory = directory
+        self._kept: dict[str, Measured | None] = {}
+        self.is_baseline = is_baseline
         self.folder: str = place["folder"]
         self.cell: int = place["cell"]
         self.round: int = place["round"]
@@ -105,7 +107,15 @@ class Repetition:
             raise _damaged(path, error) from None
 
     def measured(self, workload: str) -> Measured | None:
-        """What a workload measured; ``None`` if it left no result."""
+        """What a workload measured; ``None`` if it left no result. Kept for a baseline, which every cell is held against."""
+        if workload in self._kept:
+            return self._kept[workload]
+        found = self._measured(workload)
+        if self.is_baseline:
+            self._kept[workload] = found
+        return found
+
+    def _measured(self, workload: str) -> Measured | None:
         summary = self.table(f"{workload}.summary")
         told = summary.to_pylist() if summary is not None and summary.num_rows else []
         first = told[0] if told else {}
@@ -133,8 +143,9 @@ class Run:
         self.directory = RunDirectory(path)
         self.manifest = self.directory.manifest()
         try:
-            self.repetitions = [Repetition(self.directory, place) for place in self.manifest["order"]]
             self.cells: Sequence[Row] = [dict(cell) for cell in self.manifest["cells"]]
+            quiet = {cell.get("baseline") for cell in self.cells}
+            self.repetitions = [Repetition(self.directory, place, is_baseline=place["cell"] in quiet) for place in self.manifest["order"]]
         except (KeyError, TypeError, AttributeError) as error:
             raise RunDirectoryError(f"manifest lacks something, {path}: {error}", "restore it, or run into a new folder") from None
 

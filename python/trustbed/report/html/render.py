@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from trustbed.report import words
 from trustbed.report.charts.palette import DARK, LIGHT, style_sheet
-from trustbed.report.html import burst, burst_definitions
+from trustbed.report.html import burst, burst_definitions, chapters
 from trustbed.report.html.definitions import DEFINITIONS
 from trustbed.report.html.evidence import expected_rate
 from trustbed.report.html.model import Page
@@ -103,7 +103,11 @@ def render(page: Page) -> str:
         **shown,
         provenance=page.provenance,
         qualities=[quality(capture, captures=len(page.captures)) for capture in page.captures],
-        definitions=(*DEFINITIONS, *(burst_definitions.DEFINITIONS if any(told for _, told in shown["groups"]) else ())),
+        definitions=(
+            *DEFINITIONS,
+            *(burst_definitions.DEFINITIONS if any(told for _, told in shown["groups"]) else ()),
+            *chapters.definitions(page),
+        ),
         burst_columns=burst.COLUMNS,
         expected_rate=expected_rate,
     )

@@ -14,7 +14,7 @@ from trustbed.diagnose.diagnosis import FLAGS
 from trustbed.report import words
 from trustbed.report.charts.rates import LIMITS
 from trustbed.report.charts.transfer import silences_are_seen
-from trustbed.report.html import burst
+from trustbed.report.html import burst, chapters
 from trustbed.report.html.comparison import Difference, differences, in_a_sentence
 from trustbed.report.html.evidence import Measured, measured
 from trustbed.report.html.figures import Drawer, Figure, Scale
@@ -270,7 +270,9 @@ def view(page: Page, payload: Payload) -> Mapping[str, Any]:
         "several": len(page.captures) > 1,
         "summary": summary(page),
         "sections": told,
+        "chapters": chapters.grouped(page, told),
         "groups": [([section for section in told if section.capture == place], _burst(page, place, payload)) for place in places],
+        "testbeds": chapters.testbeds(page, payload),
         "short": sum(capture.overview.not_judged for capture in page.captures),
         "table": [
             {"capture": title, "transfer": transfer, "verdict": Verdict.of(transfer), "endpoints": endpoints(transfer)}
