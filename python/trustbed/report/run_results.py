@@ -33,6 +33,9 @@ from trustbed.workload.http import BASELINE_REQUESTS, SLOWDOWN_SHARES
 STEPS = 300
 """A distribution has about so many steps."""
 
+ROUNDS = 2_000
+"""Rounds of the bootstrap, fifty of which lie beyond each end of an interval."""
+
 Found = tuple[Repetition, Measured]
 
 
@@ -159,7 +162,7 @@ def _against(
 
 
 def _within(seconds: Sequence[float], share: float, quiet: Sequence[float], seed: int) -> Callable[[], Interval | None]:
-    return lambda: ratio_interval(seconds, share, quiet, seed=seed)
+    return lambda: ratio_interval(seconds, share, quiet, seed=seed, rounds=ROUNDS)
 
 
 def _ratio(above: float | None, below: float | None) -> float | None:
