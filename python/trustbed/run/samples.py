@@ -162,7 +162,8 @@ def _summary(lines: Sequence[Row]) -> dict[str, Any]:
     whole = sum(line.get("interval_ns") or 0 for line in lines)
 
     def mean(key: str) -> float | None:
-        told = [(line["processors"][key], line.get("interval_ns") or 0) for line in lines if line.get("processors")]
+        seen = [((line.get("processors") or {}).get(key), line.get("interval_ns") or 0) for line in lines]
+        told = [(share, interval) for share, interval in seen if share is not None]
         weight = sum(interval for _, interval in told)
         return sum(share * interval for share, interval in told) / weight if weight else None
 

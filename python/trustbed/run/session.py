@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trustbed import agent
-from trustbed.run import host, manifest, rows, samples
+from trustbed.run import ceiling, host, manifest, rows, samples
 from trustbed.run.clock import Clock, SystemClock
 from trustbed.run.commands import programs
 from trustbed.run.configurations import sampled
@@ -80,17 +80,21 @@ class Session:
         """Does what is missing: repetitions, then judgements."""
         prepare()
         self.check()
+        most = ceiling.refuse_too_much([cell.scenario for cell in self.study.cells]) if self._missing() else None
         with self.directory.locked(), _disk_full_explained(self.directory.path):
-            earlier = self.directory.manifest() if self.directory.exists else None
-            described = manifest.describe(self.study, self.order, session=self._about, earlier=earlier)
-            if earlier is None:
-                self.directory.begin(described, self.study.text, host.facts())
-            elif described["order"] != earlier["order"] or self._missing():
-                self.directory.write_manifest(described)
+            self._begin({**host.facts(), "emulator_ceiling_bits_per_second": most})
             forecast = self.forecast
             self._listener.on_begun(forecast)
             for repetition in self.order:
                 self._do(repetition, forecast)
+
+    def _begin(self, facts: Mapping[str, Any]) -> None:
+        earlier = self.directory.manifest() if self.directory.exists else None
+        described = manifest.describe(self.study, self.order, session=self._about, earlier=earlier)
+        if earlier is None:
+            self.directory.begin(described, self.study.text, facts)
+        elif described["order"] != earlier["order"] or self._missing():
+            self.directory.write_manifest(described)
 
     def _do(self, repetition: Repetition, forecast: Forecast) -> None:
         cell = self.study.cells[repetition.cell]

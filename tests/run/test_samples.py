@@ -1,0 +1,92 @@
+"""What was seen every second becomes tables, and a few words about the machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from trustbed.run import host, samples
+
+HEAD = {"trustbed": "0.1.0", "start_ns": 1000, "interval_ns": 1_000_000_000, "units": "ns", "cgroups": [], "not_told": []}
+
+
+def line(second: int, *, steal: float = 0.0, throttled: int = 0, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - parts of a sample
+    return {
+        "at_ns": 1000 + second * 1_000_000_000,
+        "after_ns": second * 1_000_000_000,
+        "late_ns": 5,
+        "interval_ns": 1_000_000_000,
+        "processors": {"user_share": 0.5, "idle_share": 0.5 - steal, "steal_share": steal, "context_switches": 7, "busy_shares": [0.5]},
+        "run_queue": {"load_1min": 1.5, "running": 2, "tasks": 100},
+        "pressure": {"processor_some_share": 0.25},
+        "cgroups": [{"cgroup": "/sys/fs/cgroup/x", "periods": 10, "throttled_periods": 1, "throttled_ns": throttled, "used_ns": None}],
+        "interfaces": [{"name": "eth0", "received_bytes": 10, "sent_bytes": 20}],
+        "sockets": [{"local": "10.77.0.1:5", "peer": "10.77.0.2:6", "tcp": {"rtt_ns": 20_000_000, "congestion_window_segments": 10}}],
+        **more,
+    }
+
+
+def write(path: Path, lines: list[dict[str, Any]], cut: str = "") -> None:
+    path.write_text("\n".join(json.dumps(one) for one in [HEAD, *lines]) + "\n" + cut)
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pyarrow.parquet.read_table(path).to_pylist()
+    return rows
+
+
+def test_lines_become_tables(tmp_path: Path) -> None:
+    write(tmp_path / "client.jsonl", [line(1), line(2)], cut='{"at_ns": 3')
+    write(tmp_path / "server.jsonl", [line(1, sockets=None)])
+    samples.convert(tmp_path, ["client", "server", "missing"])
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "cgroups.parquet",
+        "client.interfaces.parquet",
+        "client.sockets.parquet",
+        "machine.parquet",
+        "server.interfaces.parquet",
+        "server.sockets.parquet",
+    ]
+    first, second = read(tmp_path / "machine.parquet")
+    assert (first["at_ns"], first["user_share"], first["running"], first["processor_some_share"]) == (1_000_001_000, 0.5, 2, 0.25)
+    assert first["disk_full_share"] is None
+    assert second["after_ns"] == 2_000_000_000
+    (socket, _) = read(tmp_path / "client.sockets.parquet")
+    assert (socket["local"], socket["rtt_ns"], socket["lost_segments"]) == ("10.77.0.1:5", 20_000_000, None)
+    assert read(tmp_path / "server.sockets.parquet") == []
+    assert read(tmp_path / "client.interfaces.parquet")[0]["sent_bytes"] == 20
+
+
+def test_the_machine_in_a_few_numbers(tmp_path: Path) -> None:
+    write(tmp_path / "client.jsonl", [line(1, steal=0.1, throttled=500_000_000), line(2, steal=0.3)])
+    machine = samples.convert(tmp_path, ["client"])
+    assert machine["samples"] == 2
+    assert machine["steal_share"] == pytest.approx(0.2)
+    assert machine["throttled_share"] == pytest.approx(0.25)
+    assert machine["busy_share"] == pytest.approx(0.7)
+
+
+def test_what_is_not_told_is_null(tmp_path: Path) -> None:
+    write(tmp_path / "client.jsonl", [line(1, processors=None, cgroups=[])])
+    machine = samples.convert(tmp_path, ["client"])
+    assert (machine["steal_share"], machine["throttled_share"], machine["busy_share"]) == (None, None, None)
+    assert samples.convert(tmp_path / "nowhere", ["client"]) == {}
+
+
+@pytest.mark.parametrize("schema", [samples.MACHINE, samples.CGROUPS, samples.INTERFACES, samples.SOCKETS])
+def test_every_column_has_a_meaning_and_numbers_a_unit(schema: pyarrow.Schema) -> None:
+    for field in schema:
+        assert field.metadata[b"meaning"]
+        assert field.metadata[b"unit"] or field.type == pyarrow.string()
+
+
+def test_facts_about_the_machine_are_plain() -> None:
+    facts = host.facts()
+    assert json.loads(json.dumps(facts)) == facts
+    assert facts["kernel"]
+    assert facts["processors_allowed"] >= 1
+    assert facts["memory_bytes"] is None or facts["memory_bytes"] > 0
