@@ -15,7 +15,9 @@ use crate::kernel::{self, ClockId};
 /// How long before a moment sleeping gives way to spinning: a little more than how late a thread wakes up.
 pub(crate) const SPIN: Span = Span::from_micros(100);
 /// The priority that is asked for: above ordinary threads, below those of the kernel that run at 50.
-pub(crate) const FIFO_PRIORITY: i32 = 20;
+pub(crate) const FIFO_PRIORITY: i32 = 10;
+/// That of the emulator: what generators send must not wait in it because they are still sending.
+pub(crate) const EMULATOR_PRIORITY: i32 = 20;
 
 /// Now, by the clock that everything is scheduled by.
 #[inline]
@@ -168,11 +170,16 @@ pub(crate) struct Granted {
 
 /// Gives the calling thread exact timers and, if permitted, the priority.
 pub(crate) fn take_priority(asked: Priority) -> Granted {
+    take_priority_of(asked, FIFO_PRIORITY)
+}
+
+/// The same, of a level among real-time threads.
+pub(crate) fn take_priority_of(asked: Priority, level: i32) -> Granted {
     // Without it every sleep is up to 50 µs longer; spinning makes up for it.
     let _ = kernel::tighten_timers();
     let (priority, priority_refused) = match asked {
         Priority::Normal => (Priority::Normal, None),
-        Priority::Fifo => match kernel::schedule_fifo(FIFO_PRIORITY) {
+        Priority::Fifo => match kernel::schedule_fifo(level) {
             Ok(()) => {
                 // For the times when a guard has it step down; who may do the one may do the other.
                 let _ = kernel::prefer();

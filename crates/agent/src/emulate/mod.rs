@@ -123,7 +123,7 @@ fn prepare(configuration: &Configuration, published: Arc<Published>) -> Result<M
     };
     let network = Network::new(&topology, configuration.seed, recorder)?;
     // The threads of the ledger and of the conversation are there already: they do not inherit the priority.
-    let granted = clock::take_priority(configuration.priority);
+    let granted = clock::take_priority_of(configuration.priority, clock::EMULATOR_PRIORITY);
     Ok(Mover::new(network, opened.into_iter().unzip(), granted, published))
 }
 
