@@ -121,6 +121,14 @@ def test_a_part_that_dies_ends_the_workload_and_is_said(run: Run, verb: str) -> 
     assert all(agent.closed for agent in bed.started)
 
 
+def test_a_capture_that_could_not_be_written_is_a_failure(run: Run) -> None:
+    trouble = {"message": "the file cannot be written: No space left on device", "hint": "free some space"}
+    bed = FakeBed(agents={"capture": {"report_with": {"complete": False, "troubles": [trouble]}}}, programs={"tool": (1.0, 0)})
+    record = run(COMMAND, bed)
+    assert record["outcome"] == "failed"
+    assert record["failures"] == [{"verb": "capture", "where": "client", "message": trouble["message"]}]
+
+
 def test_a_playback_that_is_over_is_no_failure(run: Run) -> None:
     bed = FakeBed(agents={"send": {"lasts": 1.0, "report_with": {"offered_packets": 3}}}, programs={"tool": (5.0, 0)})
     record = run(COMMAND + NOISE, bed)

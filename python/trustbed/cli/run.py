@@ -26,7 +26,6 @@ from trustbed.run.matrix import Repetition
 from trustbed.run.progress import Forecast
 from trustbed.run.rehearsal import rehearse
 from trustbed.scenario import Cell, ScenarioFile, load
-from trustbed.testbed import prepare
 
 _MOST_REPETITIONS = 100_000
 _WIDEST = 100
@@ -59,6 +58,8 @@ def run(words: Sequence[str]) -> int:
     if options.dry_run:
         _show_plan(study, options)
         return FINE
+    from trustbed.testbed import prepare
+
     prepare()  # possible only as long as there is one thread: what is imported below starts some
     from trustbed.experiment import default_folder
 

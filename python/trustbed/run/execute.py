@@ -380,6 +380,8 @@ class Execution:
     def _stop(self, assistant: Assistant) -> None:
         try:
             assistant.report = assistant.agent.stop(_END_SECONDS)
+            for trouble in assistant.report.get("troubles") or ():
+                self._fail(assistant, trouble["message"])
         except AgentError as error:
             self._fail(assistant, error.message)
         assistant.agent.close()

@@ -133,6 +133,11 @@ class Session:
 
     def _collect(self, path: Path, scenario: Scenario, record: Record) -> None:
         """Raw records in the form that stays: ledger and samples as Parquet."""
+        said = [failure["message"] for failure in record["failures"]] + [
+            ((record["emulator"] or {}).get("ledger") or {}).get("error") or ""
+        ]
+        if any("no space left" in text.lower() for text in said):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         ledger = path / "ledger" / _RAW_LEDGER
         if ledger.is_file():
             words = rows.lists(ledger)
