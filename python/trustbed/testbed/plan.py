@@ -114,9 +114,9 @@ def plan(hosts: Sequence[Host], *, mtu: int = 1500) -> Plan:
     _check_names(hosts)
     addresses = [tuple(_address(host, text) for text in host.addresses) for host in hosts]
     _check_addresses(hosts, addresses)
+    everybody = _networks([address for own in addresses for address in own])
     cables = []
     for number, (host, own) in enumerate(zip(hosts, addresses, strict=True)):
-        others = [address for index, all_of in enumerate(addresses) if index != number for address in all_of]
         way_out = any(other.outside for other in hosts if other is not host)
         cables.append(
             Cable(
@@ -125,7 +125,7 @@ def plan(hosts: Sequence[Host], *, mtu: int = 1500) -> Plan:
                 mac=_mac(number, 1),
                 port=f"p{number}",
                 port_mac=_mac(number, 2),
-                routes=tuple(_routes(own, others, way_out=way_out)),
+                routes=tuple(_routes(own, everybody, way_out=way_out)),
             )
         )
     return Plan(cables=tuple(cables), mtu=mtu)
@@ -178,14 +178,24 @@ def _mac(number: int, end: int) -> str:
     return f"02:74:62:{number >> 8:02x}:{number & 0xFF:02x}:{end:02x}"
 
 
-def _routes(own: Sequence[Address], others: Sequence[Address], *, way_out: bool) -> list[Route]:
+def _networks(addresses: Sequence[Address]) -> dict[int, list[Network]]:
+    """All addresses in as few networks as hold nothing else, by version of IP."""
+    found: dict[int, list[Network]] = {}
+    for version in (4, 6):
+        alone: list[Network] = [ipaddress.ip_network(address) for address in addresses if address.version == version]
+        found[version] = list(ipaddress.collapse_addresses(alone))  # type: ignore[type-var] # all of one version
+    return found
+
+
+def _routes(own: Sequence[Address], everybody: Mapping[int, Sequence[Network]], *, way_out: bool) -> list[Route]:
+    """To all others. A network may hold own addresses too: the kernel looks among those first."""
     routes = []
+    alone = {ipaddress.ip_network(address) for address in own}
     for version in (4, 6):
         source = next((address for address in own if address.version == version), None)
         if source is None:
             continue
-        reached: list[Network] = [ipaddress.ip_network(address) for address in others if address.version == version]
-        networks = list(ipaddress.collapse_addresses(reached))  # type: ignore[type-var] # all of one version
+        networks = [network for network in everybody[version] if network not in alone]
         if way_out:
             networks = [ipaddress.ip_network("0.0.0.0/0" if version == 4 else "::/0")]
         routes += [Route(to=network, gateway=GATEWAYS[version], source=source) for network in networks]

@@ -1,0 +1,172 @@
+"""A testbed as it stands: interfaces, offloads, addresses, neighbours, routes; and what is left when it is gone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.testbed.conftest import Machine
+
+SHOW = """
+def show(bed, host, *words):
+    return json.loads(bed.run(host, ["ip", "-json", "-details", *words], seconds=20).stdout)
+"""
+
+
+@pytest.fixture(params=["root", "user"])
+def either(request: pytest.FixtureRequest) -> Machine:
+    """Both kinds of people."""
+    found: Machine = request.getfixturevalue("machine" if request.param == "root" else "user")
+    return found
+
+
+def test_a_host_has_a_cable_and_nothing_to_ask_on_it(either: Machine) -> None:
+    found = either.python(
+        SHOW
+        + """
+with Testbed(plan(PAIR, mtu=1400)) as bed:
+    print(json.dumps({what: show(bed, "near", *what.split()) for what in ("link", "address", "route", "neighbour")}))
+"""
+    )
+    loopback, cable = found["link"]
+    assert loopback["flags"][:2] == ["LOOPBACK", "UP"]
+    assert (cable["ifname"], cable["mtu"], cable["operstate"]) == ("eth0", 1400, "UP")
+    (address,) = found["address"][1]["addr_info"]
+    assert (address["family"], address["local"], address["prefixlen"]) == ("inet", "10.77.0.1", 32), "no IPv6 unless asked for"
+    (route,) = found["route"]
+    assert (route["dst"], route["gateway"], route["prefsrc"]) == ("10.77.0.2", "169.254.77.1", "10.77.0.1")
+    (neighbour,) = found["neighbour"]
+    assert (neighbour["dst"], neighbour["lladdr"], neighbour["state"]) == ("169.254.77.1", "02:74:62:ff:ff:fe", ["PERMANENT"])
+
+
+def test_no_offload_is_on_at_either_end(either: Machine) -> None:
+    found = either.python("""
+from trustbed.testbed import namespaces
+from trustbed.testbed.plan import OFFLOADS_OFF
+from pyroute2.ethtool.ioctl import IoctlEthtool
+state = {}
+with Testbed(plan(PAIR)) as bed:
+    for where, interface in (("near", "eth0"), ("far", "eth0"), ("net", "p0"), ("net", "p1")):
+        with namespaces.inside(bed.namespace(where)):
+            driver = IoctlEthtool(interface)
+            flags = driver.get_offload_flags()
+            driver.close()
+        state[f"{where} {interface}"] = [name for name in OFFLOADS_OFF if flags[name]]
+print(json.dumps(state))
+""")
+    assert found == {"near eth0": [], "far eth0": [], "net p0": [], "net p1": []}
+
+
+def test_thousands_of_addresses_and_routes_that_cannot_be_joined(either: Machine) -> None:
+    found = either.python(
+        SHOW
+        + """
+import ipaddress
+many = tuple(str(ipaddress.ip_address("10.78.0.0") + 2 * number) for number in range(3000))
+with Testbed(plan([PAIR[0], Host(name="crowd", addresses=many)])) as bed:
+    addresses = show(bed, "crowd", "-4", "address", "show", "eth0")[0]["addr_info"]
+    routes = show(bed, "near", "-4", "route")
+print(json.dumps([[one["local"] for one in addresses] == list(many), sorted(one["dst"] for one in routes) == sorted(many)]))
+"""
+    )
+    assert found == [True, True]
+
+
+def test_ipv6_is_static_where_it_is_asked_for(either: Machine) -> None:
+    found = either.python(
+        SHOW
+        + """
+hosts = [Host(name="a", addresses=("fd00::1", "10.0.0.1")), Host(name="b", addresses=("fd00::2",))]
+with Testbed(plan(hosts)) as bed:
+    print(json.dumps({what: show(bed, "a", "-6", *what.split()) for what in ("address show eth0", "neighbour", "route show dev eth0")}))
+"""
+    )
+    (address,) = found["address show eth0"][0]["addr_info"]
+    assert (address["local"], address["scope"], address.get("tentative", False)) == ("fd00::1", "global", False)
+    assert [(one["dst"], one["state"]) for one in found["neighbour"]] == [("fe80::77:1", ["PERMANENT"])]
+    assert [(one["dst"], one["gateway"]) for one in found["route show dev eth0"]] == [("fd00::2", "fe80::77:1")]
+
+
+def test_congestion_control_is_the_one_that_was_asked_for(either: Machine) -> None:
+    found = either.python(
+        SHOW
+        + """
+from dataclasses import replace
+names = open("/proc/sys/net/ipv4/tcp_available_congestion_control").read().split()
+used = {}
+for name in names:
+    with Testbed(plan([replace(PAIR[0], congestion_control=name), PAIR[1]])) as bed:
+        used[name] = [route["metrics"][0]["congestion"] for route in show(bed, "near", "route")]
+try:
+    Testbed(plan([replace(PAIR[0], congestion_control="carrier-pigeon")])).__enter__()
+except TestbedError as error:
+    used["error"] = [error.message, error.hint]
+print(json.dumps(used))
+"""
+    )
+    message, hint = found.pop("error")
+    assert "carrier-pigeon" in message
+    assert all(name in hint for name in found)
+    assert found == {name: [name] for name in found}
+
+
+def test_only_the_testbed_can_be_reached(machine: Machine) -> None:
+    machine.run("ip", "address", "add", "192.0.2.1/24", "dev", "lo")
+    code = """
+with Testbed(plan(PAIR)) as bed:
+    print(json.dumps([bed.run("near", ["ping", "-c1", "-W1", where], seconds=20).returncode for where in ("192.0.2.1", "10.77.0.1")]))
+"""
+    unreachable, itself = machine.python(code)
+    assert unreachable != 0
+    assert itself == 0
+
+
+def test_nothing_is_left_after_the_block_whatever_happened_in_it(machine: Machine) -> None:
+    before = machine.run("ip", "-brief", "link").stdout
+    machine.python("""
+with Testbed(plan(PAIR)) as bed:
+    assert bed.namespace("near").exists()
+    bed.start("near", ["sleep", "1234567"])
+try:
+    with Testbed(plan(PAIR)) as bed:
+        bed.start("far", ["sleep", "1234567"])
+        raise ValueError
+except ValueError:
+    pass
+print("[]")
+""")
+    assert machine.namespaces() == []
+    assert machine.records() == []
+    assert machine.processes("1234567") == []
+    assert machine.run("ip", "-brief", "link").stdout == before
+
+
+def test_a_step_that_fails_leaves_nothing_and_says_which(machine: Machine) -> None:
+    message, hint = machine.python("""
+from trustbed.testbed import apply
+def fails(interface):
+    raise PermissionError(1, "Operation not permitted", interface)
+apply._offloads_off = fails
+try:
+    Testbed(plan(PAIR)).__enter__()
+except TestbedError as error:
+    print(json.dumps([error.message, error.hint]))
+""")
+    assert message == "host near cannot be made: operation not permitted, p0"
+    assert "CAP_NET_ADMIN" in hint
+    assert machine.namespaces() == []
+    assert machine.records() == []
+
+
+def test_two_testbeds_side_by_side_do_not_meet(machine: Machine) -> None:
+    first, second, names = machine.python("""
+from trustbed.testbed import namespaces
+with Testbed(plan(PAIR)) as one, Testbed(plan(PAIR)) as other:
+    server = one.start("near", ["python3", "-m", "http.server", "--bind", "10.77.0.1", "8000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not one.listens("near", 8000):
+        time.sleep(0.02)
+    heard = [bed.run("near", ["curl", "-s", "-o", "/dev/null", "--max-time", "5", "http://10.77.0.1:8000/"], seconds=20).returncode for bed in (one, other)]
+    names = sorted(path.name for path in namespaces.FOLDER.iterdir())
+print(json.dumps([*heard, names]))
+""")
+    assert (first, second) == (0, 7), "in the other one nobody listens (curl: 7)"
+    assert len(names) == 6

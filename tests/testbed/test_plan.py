@@ -1,0 +1,102 @@
+"""What a testbed consists of, decided without touching anything."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trustbed.testbed import Host, TestbedError, plan
+from trustbed.testbed.plan import GATEWAY_MAC
+
+PAIR = (Host(name="near", addresses=("10.77.0.1",)), Host(name="far", addresses=("10.77.0.2",)))
+
+
+def test_a_pair_knows_its_way_through_the_gateway() -> None:
+    near, far = plan(PAIR).cables
+    (route,) = near.routes
+    assert (str(route.to), route.gateway, str(route.source)) == ("10.77.0.2/32", "169.254.77.1", "10.77.0.1")
+    assert [str(route.to) for route in far.routes] == ["10.77.0.1/32"]
+    assert near.versions == far.versions == (4,)
+
+
+def test_the_emulator_is_told_every_port_and_the_mac_behind_it() -> None:
+    planned = plan(PAIR)
+    config = planned.emulator({"hosts": []}, seed=7, ledger={"path": "x", "detail": "packets"}, priority="normal")
+    assert config == {
+        "topology": {"hosts": []},
+        "ports": [{"host": "near", "interface": "p0", "mac": planned.cables[0].mac}, {"host": "far", "interface": "p1", "mac": planned.cables[1].mac}],
+        "seed": 7,
+        "priority": "normal",
+        "ledger": {"path": "x", "detail": "packets"},
+    }
+    assert "ledger" not in planned.emulator({}, seed=1)
+
+
+def test_many_neighbouring_addresses_need_few_routes() -> None:
+    many = tuple(str(ipaddress.ip_address("10.78.0.0") + number) for number in range(1024))
+    near, _ = plan([PAIR[0], Host(name="crowd", addresses=many)]).cables
+    assert [str(route.to) for route in near.routes] == ["10.78.0.0/22"]
+
+
+def test_the_way_outside_is_everybody_s_but_its_own() -> None:
+    near, far = plan([PAIR[0], Host(name="far", addresses=("10.77.0.2",), outside=True)]).cables
+    assert [str(route.to) for route in near.routes] == ["0.0.0.0/0"]
+    assert [str(route.to) for route in far.routes] == ["10.77.0.1/32"]
+
+
+def test_each_version_of_ip_has_its_routes_from_its_own_address() -> None:
+    hosts = [Host(name="a", addresses=("10.0.0.1", "fd00::1")), Host(name="b", addresses=("fd00::2",)), Host(name="c", addresses=("10.0.0.3",))]
+    a, b, c = plan(hosts).cables
+    assert {(str(route.to), str(route.source)) for route in a.routes} == {("10.0.0.3/32", "10.0.0.1"), ("fd00::2/128", "fd00::1")}
+    assert [str(route.to) for route in b.routes] == ["fd00::1/128"]
+    assert [str(route.to) for route in c.routes] == ["10.0.0.1/32"]
+
+
+@given(st.sampled_from((1, 2, 255, 256, 257, 700)))
+def test_hardware_addresses_and_ports_are_all_different(count: int) -> None:
+    hosts = [Host(name=f"h{number}", addresses=(str(ipaddress.ip_address("10.0.0.0") + number),)) for number in range(count)]
+    cables = plan(hosts).cables
+    macs = {mac for cable in cables for mac in (cable.mac, cable.port_mac)} | {GATEWAY_MAC}
+    assert len(macs) == 2 * count + 1
+    assert all(int(mac[:2], 16) & 3 == 2 for mac in macs), "locally administered, and of one interface"
+    assert len({cable.port for cable in cables}) == count
+    assert all(len(cable.port) <= 15 for cable in cables)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "part"),
+    [
+        ([], "without hosts"),
+        ([Host(name="", addresses=("10.0.0.1",))], "no name"),
+        ([Host(name="A b", addresses=("10.0.0.1",))], "'A b' is no name"),
+        ([Host(name="x" * 33, addresses=("10.0.0.1",))], "no name"),
+        ([Host(name="net", addresses=("10.0.0.1",))], "called net"),
+        ([Host(name="a", addresses=("10.0.0.1",)), Host(name="a", addresses=("10.0.0.2",))], "two hosts are called a"),
+        ([Host(name="a", addresses=())], "host a has no address"),
+        ([Host(name="a", addresses=("10.0.0.300",))], "'10.0.0.300' is no IP address"),
+        ([Host(name="a", addresses=("127.0.0.1",))], "127.0.0.1"),
+        ([Host(name="a", addresses=("224.0.0.1",))], "224.0.0.1"),
+        ([Host(name="a", addresses=("169.254.0.1",))], "169.254.0.1"),
+        ([Host(name="a", addresses=("10.0.0.1", "10.0.0.1"))], "twice (a)"),
+        ([Host(name="a", addresses=("10.0.0.1",)), Host(name="b", addresses=("10.0.0.1",))], "twice (a and b)"),
+        ([Host(name=name, addresses=(f"10.0.0.{number}",), outside=True) for number, name in enumerate(("a", "b"), 1)], "more than one"),
+    ],
+)
+def test_what_cannot_be_is_named(hosts: list[Host], part: str) -> None:
+    with pytest.raises(TestbedError) as caught:
+        plan(hosts)
+    assert part in caught.value.message
+    assert caught.value.hint
+
+
+def test_an_mtu_that_cannot_be_is_refused() -> None:
+    with pytest.raises(TestbedError, match="MTU of 100"):
+        plan(PAIR, mtu=100)
+
+
+def test_a_host_that_does_not_exist_is_asked_for() -> None:
+    with pytest.raises(TestbedError, match="no host middle"):
+        plan(PAIR).cable("middle")
