@@ -160,6 +160,14 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
         RunDirectory(tmp_path / "thesis.tex").begin({}, "", {})
 
 
+@pytest.mark.parametrize(("name", "message"), [(".", "something else"), ("thesis.tex", "not a folder")])
+def test_a_place_that_belongs_to_others_is_not_even_locked(tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(RunDirectoryError, match=message), RunDirectory(tmp_path / name).locked():
+        pass
+    assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
+
+
 def test_a_complete_repetition_is_never_written_again(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path / "run")
     carry_out(directory)

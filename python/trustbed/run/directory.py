@@ -52,15 +52,19 @@ class RunDirectory:
 
     def begin(self, manifest: Mapping[str, Any], scenario: str, host: Mapping[str, Any]) -> None:
         """Makes the folder a run directory. Files of others in it are an error."""
-        if self.path.exists() and not self.path.is_dir():
-            raise RunDirectoryError(f"exists and is not a folder, {self.path}", "give --out another name")
+        self._check_free()
         self.path.mkdir(parents=True, exist_ok=True)
-        strange = [entry.name for entry in self.path.iterdir() if not _ours(entry.name)]
-        if strange:
-            raise RunDirectoryError(f"folder holds something else, {self.path} ({sorted(strange)[0]})", "give --out another name")
         write_whole(self.path / SCENARIO, scenario)
         write_whole(self.path / HOST, _text(host))
         self.write_manifest(manifest)
+
+    def _check_free(self) -> None:
+        """Looks only: what belongs to others stays as it was."""
+        if self.path.exists() and not self.path.is_dir():
+            raise RunDirectoryError(f"exists and is not a folder, {self.path}", "give --out another name")
+        strange = [entry.name for entry in self.path.iterdir() if not _ours(entry.name)] if self.path.exists() else []
+        if strange:
+            raise RunDirectoryError(f"folder holds something else, {self.path} ({sorted(strange)[0]})", "give --out another name")
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Puts a manifest in the place of the earlier one."""
@@ -83,6 +87,8 @@ class RunDirectory:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """One run at a time. The lock goes with the process that holds it, however that ends."""
+        if not self.exists:
+            self._check_free()
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / _LOCK).open("a") as stream:
             try:
