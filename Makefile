@@ -61,8 +61,8 @@ tools:
 
 setup: $(READY)/develop $(READY)/command tools ## Everything that working on trustbed needs
 
-demo: $(READY)/command ## Judge five real recordings and write report.html
-	$(BIN)/python tools/demo.py
+demo: $(READY)/command ## Judge five real recordings, carry out a live experiment, and write report.html
+	$(BIN)/python -m tools.demo
 
 test: setup ## Everything that must hold: lint, Rust tests, Python tests
 	$(MAKE) --no-print-directory lint

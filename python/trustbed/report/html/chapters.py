@@ -1,0 +1,87 @@
+"""The chapters of a page: which verdicts stand under which title, and what the testbed did that their captures are from.
+
+Places what others made: sections come from :mod:`~trustbed.report.html.view`, tables and charts of a run from
+:mod:`~trustbed.report.html.run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from trustbed.report.html import run, run_definitions
+from trustbed.report.html.definitions import Definition
+from trustbed.report.html.model import Chapter, Page
+from trustbed.report.html.payload import Payload
+from trustbed.report.html.run import Table
+from trustbed.report.html.run_figures import Pair
+
+_WORDS = ("cell", "use", "lateness", "ledger")
+"""What the tables and charts of a testbed use of the words of a run."""
+
+
+class OfCapture(Protocol):
+    """A section that knows the place of its capture."""
+
+    @property
+    def capture(self) -> int:
+        """Where its capture stands on the page."""
+
+
+Told = TypeVar("Told", bound=OfCapture)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Testbed:
+    """What the emulated links of a chapter did, and how late the emulator was."""
+
+    anchor: str
+    title: str
+    repetitions: Table
+    pipes: Table | None
+    queues: Sequence[Pair]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown(Generic[Told]):
+    """Sections under one title; the first group of a page has none of its own."""
+
+    chapter: Chapter | None
+    anchor: str
+    sections: Sequence[Told]
+
+
+def grouped(page: Page, told: Sequence[Told]) -> list[Shown[Told]]:
+    """The sections by chapter, those of no chapter first. A chapter without sections stays."""
+    taken = {name for chapter in page.chapters for name in chapter.captures}
+    titles = [capture.title for capture in page.captures]
+    free = [section for section in told if titles[section.capture] not in taken]
+    return [
+        Shown(None, "verdicts", free),
+        *(
+            Shown(chapter, f"chapter-{number}", [section for section in told if titles[section.capture] in chapter.captures])
+            for number, chapter in enumerate(page.chapters, start=1)
+        ),
+    ]
+
+
+def testbeds(page: Page, payload: Payload) -> list[Testbed]:
+    """The testbeds of the chapters that have a run. Adds their charts to the payload."""
+    return [
+        Testbed(
+            anchor=f"testbed-{number}",
+            title=f"{chapter.title}: what the testbed did",
+            repetitions=run.repetitions(chapter.run),
+            pipes=run.pipes(chapter.run),
+            queues=run.queues(chapter.run, payload),
+        )
+        for number, chapter in enumerate(page.chapters, start=1)
+        if chapter.run is not None
+    ]
+
+
+def definitions(page: Page) -> list[Definition]:
+    """Of the words that testbeds need, if there is one."""
+    wanted = _WORDS if any(chapter.run is not None for chapter in page.chapters) else ()
+    return [definition for definition in run_definitions.DEFINITIONS if definition.anchor in wanted]
