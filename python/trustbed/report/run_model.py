@@ -76,7 +76,7 @@ def _counted(repetitions: Sequence[Repetition]) -> list[Repetition]:
 
 def _cell(run: Run, cell: Row, chosen: Mapping[int, Sequence[Repetition]]) -> dict[str, Any]:
     own, counted = run.of(cell["number"]), chosen[cell["number"]]
-    baseline = cell.get("baseline")
+    baseline = _baseline(run, cell)
     quiet = chosen.get(baseline, ()) if baseline is not None else None
     seed = int(run.manifest.get("seed") or 0)
     return {
@@ -88,16 +88,32 @@ def _cell(run: Run, cell: Row, chosen: Mapping[int, Sequence[Repetition]]) -> di
         "counted": len(counted),
         "only_discarded": bool(counted) and not any(one.counts for one in counted),
         "uses": dict(sorted(Counter(one.use for one in own).items())),
-        "workloads": [result(name, kind, counted, quiet, seed=seed) for name, kind in _workloads(counted)],
+        "workloads": [
+            {**result(name, kind, counted, quiet, seed=seed), "transfers": _limits(counted, name)} for name, kind in _workloads(counted)
+        ],
         "backgrounds": _backgrounds(counted),
         "pipes": _pipes(counted),
         "burstiness": _burstiness(counted),
     }
 
 
+def _baseline(run: Run, cell: Row) -> int | None:
+    """The cell without background, where there is one with: a cell that only stands for itself is compared with nothing."""
+    baseline = cell.get("baseline")
+    others = sum(one.get("baseline") == baseline for one in run.cells)
+    return baseline if baseline is not None and others > 1 else None
+
+
 def _workloads(repetitions: Iterable[Repetition]) -> list[tuple[str, str]]:
     found = {one["name"]: str(one.get("kind") or "") for each in repetitions for one in each.workloads}
     return list(found.items())
+
+
+def _limits(repetitions: Iterable[Repetition], workload: str | None = None) -> list[dict[str, Any]]:
+    """What limited the transfers, the most frequent first; of one workload, or of all."""
+    found = Counter((row["cause"], row["verdict"]) for each in repetitions for row in each.transfers if workload in (None, row["workload"]))
+    ordered = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [{"cause": cause, "verdict": verdict, "count": count} for (cause, verdict), count in ordered]
 
 
 # What passed the links.
@@ -230,6 +246,7 @@ def _repetition(one: Repetition, run: Run) -> dict[str, Any]:
         "why": one.findings.get("why") or "",
         "verdicts": dict(one.findings.get("verdicts") or {}),
         "findings": list(one.findings.get("findings") or ()),
+        "transfers": _limits([one]),
         "started": one.record.get("started"),
         "seconds": one.record.get("seconds"),
         "emulator": {

@@ -120,7 +120,25 @@ def _application(repetition: Repetition, workload: Row, begin: int | None) -> di
     if intervals is not None and intervals.num_rows and "bits_per_second" in intervals.column_names:
         started = workload.get("started_ns") or repetition.record.get("workload_start_ns")
         return _rates(name, intervals, ((started - begin) / SECOND) if started is not None and begin is not None else 0.0)
-    return None
+    return _seconds(repetition, workload, begin)
+
+
+def _seconds(repetition: Repetition, workload: Row, begin: int | None) -> dict[str, Any] | None:
+    """What a bulk transfer of ours delivered second by second: as its receiver saw it, where it is the only one; else as it was sent."""
+    bulk = [one for one in repetition.workloads if one.get("kind") == "bulk"]
+    taken = [one.get("report") for one in repetition.record.get("services") or () if one.get("verb") == "bulk"]
+    report = (taken[0] if len(bulk) == len(taken) == 1 else workload.get("report")) or {}
+    series = [one["payload_bytes_per_second"] for one in report.get("transfers") or () if one.get("payload_bytes_per_second")]
+    started = report.get("start_ns") if workload.get("kind") == "bulk" else None
+    if not series or started is None or begin is None:
+        return None
+    length = max(len(one) for one in series)
+    return {
+        "name": workload["name"],
+        "measure": "throughput",
+        "t": [(started - begin) / SECOND + second for second in range(length)],
+        "bits_per_second": [8 * sum(one[second] for one in series if second < len(one)) for second in range(length)],
+    }
 
 
 def _thinned_requests(name: str, requests: pa.Table, begin: int) -> dict[str, Any]:

@@ -106,6 +106,16 @@ class Repetition:
         except (OSError, pa.ArrowException) as error:
             raise _damaged(path, error) from None
 
+    @cached_property
+    def transfers(self) -> list[Row]:
+        """Verdict and cause of every transfer of a workload that was judged."""
+        table = self.table("transfers")
+        columns = ("workload", "verdict", "cause")
+        if table is None or not set(columns) <= set(table.column_names):
+            return []
+        rows: list[Row] = table.select(columns).to_pylist()
+        return [row for row in rows if row["workload"] is not None and row["verdict"] != "not_judged"]
+
     def measured(self, workload: str) -> Measured | None:
         """What a workload measured; ``None`` if it left no result. Kept for a baseline, which every cell is held against."""
         if workload in self._kept:

@@ -77,6 +77,9 @@ def _group(name: str, group: Sequence[Row], where: str, width: int, paint: Paint
     value = "throughput" if rate else "median" if pairs[0][1]["measure"] == "response_time" else "mean time"
     head = ["CELL", "REPETITIONS", value.upper(), "95 % INTERVAL", *(("SLOWDOWN", "95 % INTERVAL") if compared else ())]
     rows = [[_name(cell, group), *_cells(cell, one, compared)] for cell, one in pairs[:CELLS]]
+    if any(one.get("transfers") for _, one in pairs):
+        head.append("TRANSFERS MOSTLY")
+        rows = [[*row, _limited(one)] for row, (_, one) in zip(rows, pairs, strict=False)]
     yield paint("strong", name + (f", {where}" if where else ""))
     yield from _table(head, rows, width, paint)
     if len(pairs) > CELLS:
@@ -99,6 +102,11 @@ def _cells(cell: Row, one: Row, compared: bool) -> list[str]:
         place = run_words.central(one)
         found += ["", ""] if place is None else [times(place["ratio"]), span(place["low"], place["high"], factor)]
     return found
+
+
+def _limited(one: Row) -> str:
+    limited = run_words.limits(one.get("transfers") or ())
+    return limited[0][0] if limited else ""
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int, paint: Paint) -> Iterator[str]:
@@ -144,7 +152,9 @@ def _unusable(model: Model, width: int, paint: Paint) -> Iterator[str]:
     margin = " " * _INDENT
     for one in found[:UNUSABLE]:
         use = run_words.USE_WORDS[one["use"]]
-        lines = _wrapped(f"{one['folder']} ({one['label']}): {one['why'] or 'no reason was given'}", width, first=margin, rest=margin)
+        lines = _wrapped(
+            f"{one['folder']} ({one['label']}): {run_words.why(one) or 'no reason was given'}", width, first=margin, rest=margin
+        )
         yield paint(one["use"], f"{use:<{_INDENT}}") + lines[0][_INDENT:]
         yield from lines[1:]
     if len(found) > UNUSABLE:

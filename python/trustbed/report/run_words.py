@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from trustbed.diagnose.verdicts import WHAT
 from trustbed.report import words
 from trustbed.report.run_factors import short
 
@@ -122,7 +123,7 @@ def _ranged(found: Sequence[tuple[Row, Row]]) -> str:
         return ""
     least, most = min(known, key=lambda one: one[0]), max(known, key=lambda one: one[0])
     name, rate = least[3]["name"], least[3]["measure"] == "throughput"
-    what = f"{name} reaches" if rate else f"{name} takes"
+    what = f"The throughput of {name} is" if rate else f"The response time of {name} is"
     if len(known) == 1:
         return f"{what} {least[1]}{'' if rate else ' by the median'}."
     return f"{what} between {least[1]} ({least[2]['label']}) and {most[1]} ({most[2]['label']})."
@@ -160,6 +161,19 @@ def standing(model: Model) -> str:
     if len(parts) == 1 and complete:
         parts.append("all of them may be used")
     return "; ".join(parts) + "."
+
+
+def limits(transfers: Sequence[Row]) -> list[tuple[str, str, int]]:
+    """What limited transfers in words, with the verdict and how many: ``slowed by packet loss``, ``review``, 3."""
+    return [(WHAT.get(one["cause"], one["cause"]), one["verdict"], one["count"]) for one in transfers]
+
+
+def why(repetition: Row) -> str:
+    """Why a repetition is used as it is, with what limited the transfers that are the reason."""
+    said = repetition["why"]
+    blamed = [what for what, verdict, _ in limits(repetition.get("transfers") or ()) if verdict == repetition["use"]]
+    graver = any(finding["severity"] == "error" for finding in repetition["findings"])
+    return f"{said}: {', '.join(dict.fromkeys(blamed))}" if said and blamed and not graver else said
 
 
 def notes(cells: Sequence[Row], workload: str) -> list[str]:

@@ -7,9 +7,11 @@ import math
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
-from tests.report.run_directories import LATE, make_run
+from tests.report.run_directories import LATE, STUDY, make_run
 from trustbed.report.run_model import read_model
 from trustbed.run.directory import RunDirectoryError
 
@@ -141,6 +143,34 @@ def test_a_cell_of_nothing_but_discarded_repetitions_shows_them_and_says_so(tmp_
     found = read_model(make_run(tmp_path / "one", repetitions=1).path)
     assert [one["label"] for one in found["cells"] if one["only_discarded"]] == [found["repetitions"][-1]["label"]]
     assert next(one for one in found["cells"] if one["only_discarded"])["counted"] == 1
+
+
+def test_the_transfers_of_the_workloads_are_counted_by_cause(tmp_path: Path) -> None:
+    directory = make_run(tmp_path / "run", repetitions=1)
+    rows = [
+        {"workload": workload, "verdict": verdict, "cause": cause}
+        for workload, verdict, cause, count in (
+            ("fetch", "trust", "slow_start", 3),
+            ("fetch", "review", "network_loss", 2),
+            ("fetch", "not_judged", "insufficient", 9),
+            (None, "discard", "host_stall", 1),
+        )
+        for _ in range(count)
+    ]
+    pa.parquet.write_table(pa.Table.from_pylist(rows), directory.path / "rep-000" / "tables" / "transfers.parquet")
+    found = read_model(directory.path)
+    wanted = [{"cause": "slow_start", "verdict": "trust", "count": 3}, {"cause": "network_loss", "verdict": "review", "count": 2}]
+    first = found["repetitions"][0]
+    assert first["transfers"] == wanted
+    assert found["cells"][first["cell"]]["workloads"][0]["transfers"] == wanted
+    assert found["repetitions"][1]["transfers"] == []
+
+
+def test_without_background_no_cell_is_a_baseline(tmp_path: Path) -> None:
+    text = STUDY.split("[background.cross]")[0] + '[factors]\n"link.rate" = ["5Mbit/s", "20Mbit/s"]\n'
+    found = read_model(make_run(tmp_path / "run", text, repetitions=2).path)
+    assert [one["baseline"] for one in found["cells"]] == [None, None]
+    assert all(one["workloads"][0]["slowdown"] == [] for one in found["cells"])
 
 
 def test_it_is_json(model: Model) -> None:

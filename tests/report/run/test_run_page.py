@@ -136,6 +136,16 @@ def test_a_slowdown_without_interval_is_a_mark_without_a_bar() -> None:
     assert (row["word"], row["low"], row["high"]) == ("mean", 2.0, 2.0)
 
 
+def test_cells_that_are_compared_with_nothing_get_a_chart_of_their_values(model: Model) -> None:
+    changed = copy.deepcopy(model)
+    for number, cell in enumerate(changed["cells"]):
+        cell |= {"baseline": None, "levels": {"link.loss": f"kind {number}"}}
+        cell["workloads"][0]["slowdown"] = []
+    section = run_html.sections({**changed, "factors": []}, Payload())[0]
+    assert [figure.title for figure in section.figures] == ["Median response time, cell by cell", "Distribution of the response times"]
+    assert section.figures[0].caption == "From 408 ms to 1.20 s."
+
+
 def test_a_notebook_shows_the_cells(model: Model) -> None:
     shown = notebook.run(model)
     assert "2.94 ×" in shown

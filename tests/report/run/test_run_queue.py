@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -88,6 +89,25 @@ def test_rates_of_intervals_are_summed_over_streams(directory: RunDirectory) -> 
     application = over_time(directory)["applications"]
     assert isinstance(application, list)
     assert (application[0]["t"], application[0]["bits_per_second"]) == ([0.0, 1.0], [3e6, 4e6])
+
+
+def test_a_bulk_transfer_is_what_its_receiver_got_each_second(directory: RunDirectory) -> None:
+    folder = directory.path / "rep-000"
+    (folder / "tables" / "fetch.requests.parquet").unlink()
+    record = json.loads((folder / "repetition.json").read_text())
+    sent = {"start_ns": EPOCH + 10**9, "transfers": [{"payload_bytes_per_second": [9, 9, 9]}]}
+    taken = {"start_ns": EPOCH, "transfers": [{"payload_bytes_per_second": [0, 100, 200]}, {"payload_bytes_per_second": [0, 50]}]}
+    record["workloads"] = [{"name": "bulk", "kind": "bulk", "outcome": "complete", "report": sent}]
+    record["services"] = [{"verb": "bulk", "where": "server", "report": taken}]
+    (folder / "repetition.json").write_text(json.dumps(record))
+    application = over_time(directory)["applications"]
+    assert isinstance(application, list)
+    assert (application[0]["t"], application[0]["bits_per_second"]) == ([0.0, 1.0, 2.0], [0, 1200, 1600])
+    record["services"] = []
+    (folder / "repetition.json").write_text(json.dumps(record))
+    application = over_time(directory)["applications"]
+    assert isinstance(application, list)
+    assert (application[0]["t"], application[0]["bits_per_second"]) == ([1.0, 2.0, 3.0], [72, 72, 72])
 
 
 def test_without_a_ledger_the_application_stays_and_without_both_there_is_nothing(directory: RunDirectory) -> None:

@@ -62,7 +62,7 @@ def without(model: Model, *keys: str) -> Model:
 
 
 def test_without_a_baseline_the_range_is_told(model: Model) -> None:
-    assert run_words.headline(without(model)) == "fetch takes between 408 ms (none) and 1.20 s (poisson, 13.2Mbit/s)."
+    assert run_words.headline(without(model)) == "The response time of fetch is between 408 ms (none) and 1.20 s (poisson, 13.2Mbit/s)."
 
 
 def test_without_results_the_background_is_told(model: Model) -> None:
@@ -103,3 +103,19 @@ def test_what_weakens_results_is_said_once(tmp_path: Path) -> None:
     assert len(notes) == 3
     assert "every cell has a single repetition" in notes[1]
     assert "is to be discarded" in notes[2]
+
+
+def test_what_limited_the_transfers_stands_beside_the_result_and_the_reason(model: Model) -> None:
+    changed = copy.deepcopy(model)
+    for cell in changed["cells"]:
+        cell["workloads"][0]["transfers"] = [{"cause": "network_loss", "verdict": "review", "count": 3}]
+    changed["repetitions"][0] |= {
+        "use": "review",
+        "why": "1 transfer of 1 to be reviewed",
+        "transfers": [{"cause": "network_loss", "verdict": "review", "count": 1}, {"cause": "slow_start", "verdict": "trust", "count": 4}],
+    }
+    said = run_text.render(changed, "study")
+    assert said.count("slowed by packet loss") == 7 + 1
+    assert "1 transfer of 1 to be reviewed: slowed by packet loss" in said
+    narrow = run_text.render(changed, "study", columns=60)
+    assert "slowed by packet loss" not in narrow.split("Not to be used")[0]

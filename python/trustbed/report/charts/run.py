@@ -34,6 +34,13 @@ _ROLES = {"5 %": "allowed", "median": "data", "90 %": "silence", "95 %": "retran
 _SHAPES = {"5 %": "triangle-left", "median": "circle", "90 %": "diamond", "95 %": "triangle-right", "mean": "circle"}
 _DOT = {"type": "point", "filled": True, "size": 62, "opacity": 1}
 _RULE = {"type": "rule", "strokeDash": [6, 4], "strokeWidth": 1.3}
+_CELLS = {
+    "field": "cell",
+    "type": "nominal",
+    "sort": None,
+    "title": None,
+    "axis": {"labelLimit": 190, "grid": True, "domain": False, "ticks": False},
+}
 _TIMES_LABEL = "format(datum.value, '~r') + ' ×'"
 
 
@@ -56,14 +63,7 @@ def slowdown(cells: Sequence[tuple[str, Sequence[Row]]]) -> Spec:
     ]
     seen = [word for word in _ROLES if any(row["word"] == word for row in rows)]
     labels = [label for label, _ in cells]
-    vertical = {
-        "field": "cell",
-        "type": "nominal",
-        "sort": None,
-        "title": None,
-        "scale": {"domain": labels},
-        "axis": {"labelLimit": 190, "grid": True, "domain": False, "ticks": False},
-    }
+    vertical = {**_CELLS, "scale": {"domain": labels}}
     beside = {"field": "word", "type": "nominal", "sort": None, "scale": {"domain": seen}}
     horizontal = {
         **quantity_axis("ratio", title="response time over the baseline's median", label=_TIMES_LABEL),
@@ -95,9 +95,56 @@ def slowdown(cells: Sequence[tuple[str, Sequence[Row]]]) -> Spec:
             layer("places", _DOT, x=horizontal, y=vertical, yOffset=beside, tooltip=tips, **both),
         ],
         params={},
-        height=max(150, 24 + 46 * len(labels)),
+        height=max(220, 24 + 46 * len(labels)),
     )
     return spec if rows else {**spec, "datasets": {}}
+
+
+EACH, TOGETHER = "one repetition", "all that count"
+
+
+def values(cells: Sequence[tuple[str, Row]], *, title: str, label: str) -> Spec:
+    """A result per cell with its interval, and what each repetition gave; a row per cell.
+
+    ``cells`` holds the label of each, and its ``value``, ``low``, ``high`` and ``each``.
+    """
+    labels = [name for name, _ in cells]
+    wholes = [
+        {
+            "cell": name,
+            "value": row["value"],
+            "low": row["value"] if row["low"] is None else row["low"],
+            "high": row["value"] if row["high"] is None else row["high"],
+        }
+        for name, row in cells
+        if row["value"] is not None
+    ]
+    singles = [{"cell": name, "value": value} for name, row in cells for value in row["each"] if value is not None]
+    vertical = {**_CELLS, "scale": {"domain": labels}}
+    horizontal = quantity_axis("value", title=title, label=label)
+    colour = coloured_by_word({TOGETHER: "data", EACH: "silence"})
+    tips = [{"field": "cell", "title": "cell"}, *tooltip(("value", title, ".4s"))]
+    ends = [*tips, *tooltip(("low", "interval from", ".4s"), ("high", "to", ".4s"))]
+    tick = {"type": "tick", "thickness": 1.6, "size": 16}
+    return frame(
+        description=f"{title}, cell by cell",
+        datasets={"wholes": wholes, "singles": singles},
+        layers=[
+            layer("singles", tick, x=horizontal, y=vertical, word=EACH, color=colour, tooltip=tips),
+            layer(
+                "wholes",
+                {"type": "rule", "strokeWidth": 1.8},
+                x={**horizontal, "field": "low"},
+                x2={"field": "high"},
+                y=vertical,
+                word=TOGETHER,
+                color=colour,
+            ),
+            layer("wholes", _DOT, x=horizontal, y=vertical, word=TOGETHER, color=colour, tooltip=ends),
+        ],
+        params={},
+        height=max(270, 24 + 34 * len(labels)),
+    )
 
 
 def distributions(cells: Sequence[tuple[str, Sequence[Sequence[float]]]], *, logarithmic: bool = False) -> Spec:
@@ -195,7 +242,7 @@ def _label(unit: str) -> str:
 
 DEEPEST, AVERAGE, LOST = "deepest queue", "mean queue", "packets lost"
 REQUEST, FAILED, THROUGHPUT = "request", "failed request", "throughput"
-_EXTENT = {"minExtent": 46, "maxExtent": 46}
+_EXTENT = {"minExtent": 62, "maxExtent": 62}
 """The labels of axes that stand above each other take the same room, so that their times do."""
 
 

@@ -93,7 +93,9 @@ def results(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row]) -> list[Tabl
         shape = _timed
     else:
         columns, shape = [("Repetitions", "cell"), ("Mean", "interval")], _plain
-    found = [Table(first="Cell", columns=columns, lines=[_line(cell, group, shape(cell, one)) for cell, one in pairs])]
+    judged = any(one.get("transfers") for _, one in pairs)
+    lines = [_line(cell, group, [*shape(cell, one), *([_limited(one)] if judged else [])]) for cell, one in pairs]
+    found = [Table(first="Cell", columns=[*columns, *([("Transfers mostly", "limit")] if judged else [])], lines=lines)]
     if any(one["slowdown"] for _, one in pairs):
         found.append(_compared(pairs, group))
     return found
@@ -101,6 +103,16 @@ def results(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row]) -> list[Tabl
 
 def _line(cell: Row, group: Sequence[Row], cells: Sequence[Cell]) -> Line:
     return Line(name=_name(cell, group), cells=cells, use="discard" if cell["only_discarded"] else "")
+
+
+def _limited(one: Row) -> Cell:
+    """What limited most of its transfers, with the verdict; what limited the others in small."""
+    limited = run_words.limits(one.get("transfers") or ())
+    if not limited:
+        return Cell("–")
+    told = [f"{words.count(count)} {what} ({verdict})" for what, verdict, count in limited]
+    more = f", {len(told) - 3} more causes" if len(told) > 3 else ""
+    return Cell(limited[0][0], None, "; ".join(told[:3]) + more)
 
 
 def _compared(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row]) -> Table:
@@ -235,7 +247,7 @@ def unusable(model: Model) -> list[Unusable]:
             label=one["label"],
             use="not_judged" if one["use"] == "missing" else one["use"],
             use_words=run_words.USE_WORDS[one["use"]],
-            why="" if one["why"] and one["why"] in {found["message"] for found in one["findings"]} else one["why"] or _unsaid(one),
+            why="" if one["why"] and one["why"] in {found["message"] for found in one["findings"]} else run_words.why(one) or _unsaid(one),
             findings=[finding for finding in one["findings"] if finding["severity"] != "info"],
         )
         for one in run_words.unusable(model)
@@ -268,7 +280,7 @@ def repetitions(model: Model) -> Table:
                 cells=[
                     Cell(one["label"]),
                     Cell(run_words.USE_WORDS[one["use"]], float(run_words.USES.index(one["use"]))),
-                    Cell(one["why"] or "–"),
+                    Cell(run_words.why(one) or "–"),
                     Cell(words.duration(late), late),
                     Cell(words.duration(most), most),
                     Cell((one["started"] or "–").replace("T", " ").removesuffix("Z")[:19]),

@@ -41,6 +41,13 @@ DEFINITIONS: tuple[Definition, ...] = (
         "Conover, Practical Nonparametric Statistics, 3.2; Efron, Annals of Statistics 7, 1979.",
     ),
     Definition(
+        "limit",
+        "What limited the transfers",
+        "Every TCP connection of the workload that was captured is judged as trustbed analyze does it: what limited it, and whether its "
+        "number describes the network (trust), needs a look (review) or describes the testbed (discard). Short transfers are not judged.",
+        "",
+    ),
+    Definition(
         "distribution",
         "Cumulative distribution (CDF)",
         "For every response time the share of requests that took at most so long. All repetitions of a cell that count are in its line.",

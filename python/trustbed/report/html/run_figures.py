@@ -20,10 +20,14 @@ READING = {
     "is shifted to the right means that all requests got slower, one that leans that they vary more.",
     "factor": "Each point is the result of a cell, each bar its 95 % confidence interval. Cells whose bars overlap may not differ at all. "
     "The dashed line is the cell without background.",
+    "values": "Each dot is the result of a cell, its bar the 95 % confidence interval, each stroke what one repetition gave. Cells whose "
+    "bars overlap may not differ at all.",
     "loss": "Each point is the share of packets that did not arrive, the mean of the repetitions with its 95 % confidence "
     "interval. The axis makes room for small shares.",
     "queue": "The height is how many packets a packet found waiting in front of the link: the deepest of each slice of time, and the mean. "
     "Strokes above are packets that the link lost.",
+    "rate_over_time": "Above what the application got, below the queue in front of the link. A queue that never empties means that the "
+    "link is the limit; an empty one under a low rate that something else is. Strokes above the queue are packets that the link lost.",
     "over_time": "Look down from a slow request: if the queue below it is deep, it waited there; if the queue is short, look for another "
     "reason. Strokes above the queue are packets that the link lost.",
 }
@@ -43,7 +47,10 @@ class Pair:
 
 def of_workload(model: Model, pairs: Sequence[tuple[Row, Row]], group: Sequence[Row], payload: Payload) -> list[Figure]:
     """Slowdown, result against a factor, distributions: those that there is something for."""
-    found = [_slowdown(pairs, group, payload), _against(model, pairs, payload), _distribution(pairs, group, payload)]
+    found = [_slowdown(pairs, group, payload), _against(model, pairs, payload)]
+    if not any(found) and len(pairs) > 1:
+        found.append(_values(pairs, group, payload))
+    found.append(_distribution(pairs, group, payload))
     drawn = [figure for figure in found if figure is not None]
     return [*drawn[:-1], replace(drawn[-1], wide=True)] if len(drawn) % 2 else drawn
 
@@ -105,6 +112,40 @@ def _against(model: Model, pairs: Sequence[tuple[Row, Row]], payload: Payload) -
 def _scale_words(scale: Scale) -> str:
     """The title of an axis whose labels have no unit says it."""
     return key_words(scale.key) + (", packets" if scale.unit in ("p", "packets") else "")
+
+
+def _measure(pairs: Sequence[tuple[Row, Row]]) -> tuple[bool, str, str]:
+    """Whether a throughput was measured, the name of the estimate that stands for it, and its unit."""
+    measure = pairs[0][1]["measure"]
+    if measure == "throughput":
+        return True, "mean", "bits_per_second"
+    return False, "median" if measure == "response_time" else "mean", "seconds"
+
+
+def _values(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row], payload: Payload) -> Figure | None:
+    """The result of every cell, where no factor has numbers and nothing is compared."""
+    throughput, name, unit = _measure(pairs)
+    cells: list[tuple[str, Row]] = [
+        (
+            short(cell, group),
+            {
+                "value": one.get(f"{name}_{unit}"),
+                "low": one.get(f"{name}_low_{unit}"),
+                "high": one.get(f"{name}_high_{unit}"),
+                "each": [each.get(f"{name}_{unit}") for each in one["per_repetition"]],
+            },
+        )
+        for cell, one in pairs
+    ]
+    title = "throughput" if throughput else f"{name} response time"
+    spec = charts.values(cells, title=title, label=RATE_LABEL if throughput else SECONDS_LABEL)
+    if not _drawn(spec):
+        return None
+    shape = run_words.bits if throughput else words.duration
+    known = [row["value"] for _, row in cells if row["value"] is not None]
+    caption = f"From {shape(min(known))} to {shape(max(known))}."
+    heading = f"{title[0].upper()}{title[1:]}, cell by cell"
+    return Figure(chart=payload.add(spec), title=heading, caption=caption, definition="interval", reading=READING["values"])
 
 
 def _ends_of(lines: dict[str, list[Row]], shape: object) -> str:
@@ -178,7 +219,7 @@ def over_time(shown: Row, payload: Payload) -> Pair:
         below_words=""
         if pipe is None
         else f"Queue of {pipe['name']}: {words.counted(max(pipe['packets_max']), 'packet')} at its deepest, {sum(pipe['lost'])} lost.",
-        reading=READING["queue" if first is None else "over_time"],
+        reading=READING["queue" if first is None else "rate_over_time" if first["measure"] == "throughput" else "over_time"],
     )
 
 
