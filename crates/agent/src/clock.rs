@@ -3,9 +3,9 @@
 //! Everything here is scheduled by the monotonic clock, which nobody sets. The kernel stamps packets by the real-time clock, which may be set:
 //! [`Offset`] translates, and notices when it was.
 //!
-//! A sleeping thread wakes up tens of microseconds late, a spinning one costs a core: [`wait_until`] sleeps until shortly before and spins the
-//! rest. With real-time priority nothing else delays it; but who never sleeps is taken off the processor for 50 ms a second, so that others can
-//! run. [`Rest`] tells when to take a nap before that happens; [`Guard`] when to step down.
+//! A sleeping thread wakes up tens of microseconds late, a spinning one costs a core: what waits exactly sleeps until
+//! shortly before ([`Oversleep`]) and spins the rest ([`spin_until`]). With real-time priority nothing else delays it; but who never sleeps
+//! is taken off the processor for 50 ms a second, so that others can run. [`Rest`] tells when to take a nap before that happens.
 
 use serde::{Deserialize, Serialize};
 use trustbed_units::{Ns, Span};
@@ -35,23 +35,15 @@ pub(crate) fn thread_time() -> Span {
     kernel::read_clock(ClockId::Thread) - Ns(0)
 }
 
-/// What all threads of the program have used of processors.
-pub(crate) fn processor_time() -> Span {
-    kernel::read_clock(ClockId::Process) - Ns(0)
-}
-
-/// Waits for a moment of the monotonic clock: sleeps until [`SPIN`] before, then spins. Returns the first moment seen that is not before it.
-pub(crate) fn wait_until(due: Ns) -> Ns {
-    let mut now = monotonic();
-    if due - now > SPIN {
-        kernel::sleep_until(due - SPIN);
-        now = monotonic();
-    }
-    while now < due {
+/// Spins until a moment of the monotonic clock. Returns the first moment seen that is not before it.
+pub(crate) fn spin_until(due: Ns) -> Ns {
+    loop {
+        let now = monotonic();
+        if now >= due {
+            return now;
+        }
         std::hint::spin_loop();
-        now = monotonic();
     }
-    now
 }
 
 /// How far the real-time clock is ahead of the monotonic one. They run at the same rate; only setting the real-time clock changes it.
@@ -180,11 +172,7 @@ pub(crate) fn take_priority_of(asked: Priority, level: i32) -> Granted {
     let (priority, priority_refused) = match asked {
         Priority::Normal => (Priority::Normal, None),
         Priority::Fifo => match kernel::schedule_fifo(level) {
-            Ok(()) => {
-                // For the times when a guard has it step down; who may do the one may do the other.
-                let _ = kernel::prefer();
-                (Priority::Fifo, None)
-            }
+            Ok(()) => (Priority::Fifo, None),
             Err(error) => (Priority::Normal, Some(format!("real-time priority needs root or CAP_SYS_NICE on the host: {error}"))),
         },
     };
@@ -247,137 +235,9 @@ impl Rest {
     }
 }
 
-/// What a thread with real-time priority has to do about it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// It has hardly slept: go on like every other thread, before the kernel takes the processor away.
-    Down,
-    /// It sleeps enough again.
-    Up,
-}
-
-/// Watches how much of a processor a thread takes. Input: [`Guard::poll`], every turn of the loop.
-///
-/// The kernel gives other threads 50 ms of every second that a real-time one leaves them none of, all at once. So a thread that was off the
-/// processor for less than 6 % of 0.8 s steps down, and up again once it is off for 15 %.
-#[derive(Debug, Clone)]
-pub(crate) struct Guard {
-    /// How long the thread was off the processor, by slot.
-    slots: [Span; Self::SLOTS],
-    current: usize,
-    /// The slot's beginning, and what the thread had used of processors then.
-    begun: (Ns, Span),
-    /// Slots that have to pass before there is a judgement.
-    unknown: usize,
-    down: bool,
-    downs: u32,
-}
-
-impl Guard {
-    const SLOTS: usize = 16;
-    const SLOT: Span = Span::from_millis(50);
-    const WINDOW: Span = Span::from_millis(800);
-    /// Per cent of the time.
-    const ENOUGH: i64 = 6;
-    const PLENTY: i64 = 15;
-
-    /// A guard of the calling thread that begins now.
-    pub(crate) fn new(now: Ns) -> Self {
-        Self::of(now, thread_time())
-    }
-
-    /// A guard of a thread that has used that much of processors.
-    fn of(now: Ns, used: Span) -> Self {
-        Self { slots: [Span::ZERO; Self::SLOTS], current: 0, begun: (now, used), unknown: Self::SLOTS, down: false, downs: 0 }
-    }
-
-    /// What the calling thread has to do, if anything.
-    #[inline]
-    pub(crate) fn poll(&mut self, now: Ns) -> Option<Step> {
-        self.poll_with(now, thread_time)
-    }
-
-    #[inline]
-    fn poll_with(&mut self, now: Ns, used: impl FnOnce() -> Span) -> Option<Step> {
-        if now - self.begun.0 < Self::SLOT { None } else { self.judge(now, used()) }
-    }
-
-    /// How often the thread had to step down.
-    pub(crate) fn downs(&self) -> u32 {
-        self.downs
-    }
-
-    fn judge(&mut self, now: Ns, used: Span) -> Option<Step> {
-        let off = (now - self.begun.0) - (used - self.begun.1);
-        self.begun = (now, used);
-        // Whoever was away for longer than a slot has done enough for this one and no more.
-        self.slots[self.current] = off.min(Self::SLOT);
-        self.current = (self.current + 1) % Self::SLOTS;
-        self.unknown = self.unknown.saturating_sub(1);
-        if self.unknown > 0 {
-            return None;
-        }
-        let off = self.slots.iter().fold(Span::ZERO, |sum, one| sum + *one);
-        let percent = off.0 * 100 / Self::WINDOW.0;
-        let step = match self.down {
-            false if percent < Self::ENOUGH => Step::Down,
-            true if percent > Self::PLENTY => Step::Up,
-            _ => return None,
-        };
-        self.down = step == Step::Down;
-        self.downs += u32::from(self.down);
-        self.unknown = Self::SLOTS;
-        Some(step)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A thread that is off the processor for a share of every millisecond: how it steps within seconds.
-    struct Thread {
-        now: Ns,
-        used: Span,
-        guard: Guard,
-    }
-
-    impl Thread {
-        fn new() -> Self {
-            Self { now: Ns(0), used: Span::ZERO, guard: Guard::of(Ns(0), Span::ZERO) }
-        }
-
-        fn run(&mut self, seconds: i64, off_permille: i64) -> Vec<Step> {
-            let mut found = Vec::new();
-            for _ in 0..seconds * 1000 {
-                self.now = self.now + Span::from_millis(1);
-                self.used += Span((1000 - off_permille) * 1000);
-                found.extend(self.guard.poll_with(self.now, || self.used));
-            }
-            found
-        }
-    }
-
-    #[test]
-    fn who_never_sleeps_steps_down_before_a_second_is_over_and_up_when_it_sleeps() {
-        let mut thread = Thread::new();
-        assert_eq!(thread.run(1, 0), [Step::Down]);
-        assert_eq!(thread.run(5, 100), []);
-        assert_eq!(thread.run(5, 300), [Step::Up]);
-        assert_eq!(thread.guard.downs(), 1);
-    }
-
-    #[test]
-    fn who_sleeps_enough_is_left_alone() {
-        assert_eq!(Thread::new().run(10, 100), []);
-    }
-
-    #[test]
-    fn one_long_sleep_does_not_pay_for_a_second_without() {
-        let mut thread = Thread::new();
-        thread.now = thread.now + Span::from_secs(100);
-        assert_eq!(thread.run(1, 0), [Step::Down]);
-    }
 
     #[test]
     fn the_offset_translates_there_and_back() {
@@ -450,7 +310,7 @@ mod tests {
     fn waiting_never_ends_before_its_moment() {
         for ahead in [Span(-5), Span::from_micros(3), Span::from_micros(400)] {
             let due = monotonic() + ahead;
-            assert!(wait_until(due) >= due);
+            assert!(spin_until(due) >= due);
             assert!(monotonic() >= due);
         }
     }

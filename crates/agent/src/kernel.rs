@@ -24,8 +24,6 @@ pub(crate) enum ClockId {
     Realtime,
     /// What the calling thread has used of a processor.
     Thread,
-    /// What all threads of the program have used.
-    Process,
 }
 
 impl ClockId {
@@ -34,7 +32,6 @@ impl ClockId {
             Self::Monotonic => libc::CLOCK_MONOTONIC,
             Self::Realtime => libc::CLOCK_REALTIME,
             Self::Thread => libc::CLOCK_THREAD_CPUTIME_ID,
-            Self::Process => libc::CLOCK_PROCESS_CPUTIME_ID,
         }
     }
 }
@@ -117,12 +114,6 @@ pub(crate) fn schedule_fifo(priority: i32) -> io::Result<()> {
 /// Puts the calling thread back among all others.
 pub(crate) fn schedule_normal() -> io::Result<()> {
     schedule(libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0)
-}
-
-/// Has the calling thread preferred to all others, as far as threads without a real-time priority can be.
-pub(crate) fn prefer() -> io::Result<()> {
-    // SAFETY: no pointers are passed; 0 is the calling thread.
-    checked(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) }).map(|_| ())
 }
 
 fn schedule(policy: c_int, priority: c_int) -> io::Result<()> {

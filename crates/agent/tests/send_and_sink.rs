@@ -279,6 +279,7 @@ fn wrong_configurations_say_what_is_wrong() {
         (with("model", json!({"kind": "playback", "capture": "x", "filter": "udp prt 5"})), "filter", 2),
         (with("release", json!({"timer_hz": 0})), "a timer of 0 Hz", 2),
         (with("from", json!("near")), "is no address", 2),
+        (with("from", json!("::1")), "different versions of IP", 2),
         (with("from", json!("192.0.2.1")), "cannot send from 192.0.2.1:0", 1),
         (with("transport", json!("tcp")), "cannot connect to 127.0.0.1:9", 1),
     ];

@@ -118,6 +118,7 @@ impl TcpOptions {
     /// # Errors
     /// What the configuration or this host is to blame for.
     pub(crate) fn socket(&self, to: SocketAddr, from: Option<SocketAddr>) -> Result<Socket, Failure> {
+        check_versions(to, from)?;
         let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP));
         let socket = socket.map_err(|error| unusable("no socket for", to, &error))?;
         self.apply(&socket)?;
@@ -191,8 +192,20 @@ pub(crate) fn granted(stream: &TcpStream) -> Granted {
     }
 }
 
+/// Refuses to send from an address of one version of IP to one of the other.
+fn check_versions(to: SocketAddr, from: Option<SocketAddr>) -> Result<(), Failure> {
+    match from {
+        Some(from) if from.is_ipv4() != to.is_ipv4() => {
+            let message = format!("from: {} and to: {to} are of different versions of IP", from.ip());
+            Err(Failure::configuration(message, "give both as IPv4 or both as IPv6"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A UDP socket that sends to one address and never waits.
 pub(crate) fn datagrams_to(to: SocketAddr, from: Option<SocketAddr>, send_buffer_bytes: Option<u32>) -> Result<UdpSocket, Failure> {
+    check_versions(to, from)?;
     let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP));
     let socket = socket.map_err(|error| unusable("no socket for", to, &error))?;
     if let Some(bytes) = send_buffer_bytes {

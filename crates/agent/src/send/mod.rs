@@ -135,9 +135,9 @@ fn finish(
     stop.ask();
     let sender = attend::join("send", thread)?;
     outcome?;
-    let downs = sender.downs();
+    let naps = sender.naps();
     let (sources, departures) = sender.into_parts();
-    talk.report(&Report::of(&sources, begun, departures).with_priority_given_up(downs))
+    talk.report(&Report::of(&sources, begun, departures).with_naps(naps))
 }
 
 fn check(configuration: &Configuration) -> Result<(), Failure> {

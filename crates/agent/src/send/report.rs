@@ -26,8 +26,8 @@ pub(super) struct Report {
     lateness: LatenessSummary,
     /// Whether any source was late: then what was sent is not what was asked for.
     generator_late: bool,
-    /// How often the sender had to give up real-time priority, because it left no time to others.
-    priority_given_up_times: u32,
+    /// How often a sender with real-time priority slept only because it had left no time to others.
+    naps: u64,
     sources: Vec<SourceReport>,
     departures: Option<RowsWritten>,
 }
@@ -84,7 +84,7 @@ impl Report {
             offered_ip_bytes_per_second: seconds,
             lateness: lateness.summary(),
             generator_late: sources.iter().any(|source| source.lateness.summary().generator_late),
-            priority_given_up_times: 0,
+            naps: 0,
             sources: sources.iter().map(SourceReport::of).collect(),
             departures,
         }
@@ -92,9 +92,9 @@ impl Report {
 }
 
 impl Report {
-    /// The same, of a sender that gave up its priority so often.
-    pub(super) fn with_priority_given_up(self, times: u32) -> Self {
-        Self { priority_given_up_times: times, ..self }
+    /// The same, of a sender that slept so often.
+    pub(super) fn with_naps(self, naps: u64) -> Self {
+        Self { naps, ..self }
     }
 }
 

@@ -12,7 +12,7 @@ use super::Offered;
 use super::channel::{Connected, Fate};
 use super::departures;
 use super::source::Source;
-use crate::clock::{self, Guard, Oversleep, Priority, Step};
+use crate::clock::{self, Oversleep, Priority, Rest};
 use crate::kernel::{self, Poll};
 use crate::net::attend::Start;
 use crate::net::readiness::{Interest, Readiness};
@@ -34,7 +34,7 @@ pub(super) struct Sender {
     departures: Option<Rows>,
     offered: Arc<Offered>,
     stop: Stop,
-    guard: Guard,
+    rest: Rest,
     oversleep: Oversleep,
     real_time: bool,
 }
@@ -48,8 +48,8 @@ impl Sender {
             Failure::running(format!("the connections cannot be waited for: {error}"), "raise the limit of open files (ulimit -n)")
         })?;
         let waiting = vec![false; sources.len()];
-        let (guard, oversleep) = (Guard::new(clock::monotonic()), Oversleep::new());
-        Ok(Self { sources, waiting, awaited: 0, readiness, departures, offered, stop, guard, oversleep, real_time: false })
+        let (rest, oversleep) = (Rest::new(clock::monotonic()), Oversleep::new());
+        Ok(Self { sources, waiting, awaited: 0, readiness, departures, offered, stop, rest, oversleep, real_time: false })
     }
 
     /// What was granted to the thread that sends.
@@ -57,9 +57,9 @@ impl Sender {
         self.real_time = granted == Priority::Fifo;
     }
 
-    /// How often it had to give up real-time priority for a while.
-    pub(super) fn downs(&self) -> u32 {
-        self.guard.downs()
+    /// How often it slept so that others could run, though it would not have slept by itself.
+    pub(super) fn naps(&self) -> u64 {
+        self.rest.naps()
     }
 
     /// The sources, and what became of the file of departures.
@@ -69,7 +69,7 @@ impl Sender {
 
     /// Sends everything there is, or until the end is asked for.
     pub(super) fn send(&mut self, mut start: Start) {
-        self.guard = Guard::new(clock::monotonic());
+        self.rest = Rest::new(clock::monotonic());
         let (mut mixture, places, mut unpaced) = self.schedules();
         let mut next = mixture.next();
         while let Some((place, departure)) = next {
@@ -83,8 +83,7 @@ impl Sender {
             next = mixture.next();
         }
         while !unpaced.is_empty() && !self.stop.is_asked() {
-            let now = clock::monotonic();
-            self.step(now);
+            let now = self.nap(Span::ZERO);
             let busy = self.serve_unpaced(&mut unpaced, now, &start);
             self.serve_connections(if busy { Span::ZERO } else { LONGEST_WAIT }, &start);
         }
@@ -116,8 +115,7 @@ impl Sender {
     /// end was asked for.
     fn wait_until(&mut self, due: Ns, start: &mut Start, unpaced: &mut Unpaced) -> Ns {
         loop {
-            let now = clock::monotonic();
-            self.step(now);
+            let now = self.nap(due - clock::monotonic());
             if now >= due || self.stop.is_asked() {
                 return now;
             }
@@ -129,7 +127,7 @@ impl Sender {
             }
             let (left, margin) = (due - now, self.oversleep.margin());
             if left <= margin {
-                return spin_until(due);
+                return clock::spin_until(due);
             }
             self.serve_connections((left - margin).min(LONGEST_WAIT), start);
             if left > LONGEST_WAIT {
@@ -138,16 +136,17 @@ impl Sender {
         }
     }
 
-    /// Keeps clear of the kernel's limit for real-time threads.
-    fn step(&mut self, now: Ns) {
+    /// Sleeps a little if it has to, so that the kernel need not take a real-time thread off the processor for long. The moment behind it.
+    fn nap(&mut self, free: Span) -> Ns {
+        let now = clock::monotonic();
         if !self.real_time {
-            return;
+            return now;
         }
-        match self.guard.poll(now) {
-            Some(Step::Down) => drop(kernel::schedule_normal()),
-            Some(Step::Up) => drop(kernel::schedule_fifo(clock::FIFO_PRIORITY)),
-            None => {}
-        }
+        let Some(nap) = self.rest.due(now, free) else { return now };
+        kernel::sleep_until(now + nap);
+        let woken = clock::monotonic();
+        self.rest.on_sleep(woken - now);
+        woken
     }
 
     /// One packet of each source without times; whether any had one that could be sent.
@@ -210,6 +209,7 @@ impl Sender {
         let woken = poll.wait(Some(timeout)).unwrap_or(0) > 0 && poll.is_ready(1);
         drop(poll);
         if !woken {
+            self.rest.on_sleep(clock::monotonic() - before);
             if timeout > Span::ZERO {
                 self.oversleep.learn(clock::monotonic() - before - timeout);
             }
@@ -240,16 +240,5 @@ impl Sender {
             }
             self.serve_connections(left, start);
         }
-    }
-}
-
-/// The first moment seen that is not before `due`.
-fn spin_until(due: Ns) -> Ns {
-    loop {
-        let now = clock::monotonic();
-        if now >= due {
-            return now;
-        }
-        std::hint::spin_loop();
     }
 }

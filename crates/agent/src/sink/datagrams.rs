@@ -95,10 +95,6 @@ impl Datagrams {
         self.sockets.len()
     }
 
-    pub(super) fn listening(&self) -> impl Iterator<Item = Listening> {
-        self.sockets.iter().map(Receiving::listening)
-    }
-
     /// Takes what waits in a socket, as much as is its turn.
     pub(super) fn take(&mut self, number: usize, start: &Start) {
         for _ in 0..TURN {

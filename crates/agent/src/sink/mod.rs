@@ -116,7 +116,7 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     }
     socket::allow_many_files();
     let sink = Sink::open(&configuration)?;
-    talk.ready(&ReadyBody { listening: sink.datagrams.listening().chain(sink.streams.listening()).collect() })?;
+    talk.ready(&ReadyBody { listening: sink.listening.clone() })?;
     let Some(start) = attend::wait_for_start(talk)? else { return talk.report(&sink.report(None)) };
     let (counted, stop) = (Arc::clone(&sink.counted), talk.stop());
     let thread = attend::spawn("sink", move || sink.count(start, stop))?;
@@ -135,6 +135,8 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
 
 /// All sockets, and what came out of them.
 struct Sink {
+    /// In the order of the configuration.
+    listening: Vec<Listening>,
     readiness: Readiness,
     datagrams: Datagrams,
     streams: Streams,
@@ -146,11 +148,23 @@ impl Sink {
         let counted = Arc::new(Counted::default());
         let mut sockets: Vec<UdpSocket> = Vec::new();
         let mut listeners: Vec<TcpListener> = Vec::new();
-        for listen in &configuration.listen {
-            match listen.transport {
-                Transport::Udp => sockets.push(socket::datagrams_at(listen.address, configuration.receive_buffer_bytes)?),
-                Transport::Tcp => listeners.push(configuration.tcp.listen(listen.address)?),
-            }
+        let mut listening = Vec::new();
+        for Listen { transport, address } in configuration.listen.iter().copied() {
+            let bound = match transport {
+                Transport::Udp => {
+                    let socket = socket::datagrams_at(address, configuration.receive_buffer_bytes)?;
+                    let bound = socket.local_addr();
+                    sockets.push(socket);
+                    bound
+                }
+                Transport::Tcp => {
+                    let listener = configuration.tcp.listen(address)?;
+                    let bound = listener.local_addr();
+                    listeners.push(listener);
+                    bound
+                }
+            };
+            listening.push(Listening { transport, address: bound.map_err(|error| broken(&error))? });
         }
         let readiness = Readiness::new().map_err(|error| broken(&error))?;
         let numbered = |place: usize| u64::try_from(place).unwrap_or(END);
@@ -162,7 +176,7 @@ impl Sink {
         }
         let datagrams = Datagrams::new(sockets, configuration.nonce, Arc::clone(&counted)).map_err(|error| broken(&error))?;
         let streams = Streams::new(listeners, configuration.nonce, Arc::clone(&counted)).map_err(|error| broken(&error))?;
-        Ok(Self { readiness, datagrams, streams, counted })
+        Ok(Self { listening, readiness, datagrams, streams, counted })
     }
 
     /// Counts until the end is asked for, and then what waits in the sockets.

@@ -98,10 +98,6 @@ impl Streams {
         })
     }
 
-    pub(super) fn listening(&self) -> impl Iterator<Item = Listening> {
-        self.listeners.iter().map(|(_, address)| Listening { transport: Transport::Tcp, address: *address })
-    }
-
     /// Accepts those who wait; they are numbered from `first` on.
     pub(super) fn accept(&mut self, listener: usize, first: u64, readiness: &Readiness) -> io::Result<()> {
         while let Some((listening, _)) = self.listeners.get(listener) {
