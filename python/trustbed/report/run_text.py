@@ -75,7 +75,7 @@ def _group(name: str, group: Sequence[Row], where: str, width: int, paint: Paint
     rate = pairs[0][1]["measure"] == "throughput"
     compared = any(one["slowdown"] for _, one in pairs)
     value = "throughput" if rate else "median" if pairs[0][1]["measure"] == "response_time" else "mean time"
-    head = ["CELL", "REPETITIONS", value.upper(), "95 % INTERVAL", *(("SLOWDOWN", "95 % INTERVAL") if compared else ())]
+    head = ["CELL", "USED", value.upper(), "95 % INTERVAL", *(("SLOWDOWN", "95 % INTERVAL") if compared else ())]
     rows = [[_name(cell, group), *_cells(cell, one, compared)] for cell, one in pairs[:CELLS]]
     if any(one.get("transfers") for _, one in pairs):
         head.append("TRANSFERS MOSTLY")
