@@ -121,14 +121,15 @@ impl Mover {
         self.time = Timeline::begin();
         let now = self.time.now();
         self.start = start.unwrap_or(now);
-        self.empty.fill(now);
         self.rest = Rest::new(now);
         self.network.start(self.start);
         let sockets = Rc::clone(&self.sockets);
         let descriptors: Vec<_> = std::iter::once(stop.descriptor()).chain(sockets.iter().map(std::os::fd::AsFd::as_fd)).collect();
         let mut poll = Poll::new(&descriptors);
         let mut looked = now;
-        while !stop.is_asked() {
+        loop {
+            // The last turn still reads what has come.
+            let last = stop.is_asked();
             let slept = self.sleep(&mut poll)?;
             let now = self.time.now();
             self.fared.longest_turn = self.fared.longest_turn.max(now - looked - slept);
@@ -140,8 +141,10 @@ impl Mover {
             self.send_due(now);
             self.time.compare(now);
             self.tend(now);
+            if last {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     /// Sleeps if nothing is due soon, or if it has to; how long it did.

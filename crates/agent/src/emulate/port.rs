@@ -33,6 +33,8 @@ pub(super) struct PortCounts {
     pub(super) received_bytes: u64,
     /// Frames that found no room in the socket's buffer: the emulator was too slow.
     pub(super) socket_drops: u64,
+    /// Frames that waited in the buffer when the end came.
+    pub(super) unread_packets: u64,
     /// Frames that were not moved, by reason.
     pub(super) refused: Reasons,
     pub(super) sent_packets: u64,
@@ -50,6 +52,9 @@ impl PortCounts {
     /// What was counted at the socket.
     pub(super) fn add(&mut self, counts: Counts) {
         self.socket_drops += u64::from(counts.drops);
+        // The kernel counts with 32 bits.
+        let unread = u64::from(counts.frames).wrapping_sub(u64::from(counts.drops)).wrapping_sub(self.received_packets);
+        self.unread_packets = unread & u64::from(u32::MAX);
     }
 }
 
@@ -83,5 +88,23 @@ fn usable(plan: &PortPlan, found: Option<Interface>) -> Result<Interface, Emulat
         Some(interface) if !interface.ethernet => Err(EmulatorError::NotEthernet { name }),
         Some(interface) if !interface.up => Err(EmulatorError::InterfaceDown { name }),
         Some(interface) => Ok(interface),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_read_is_what_the_kernel_counted_and_nobody_else() {
+        let unread = |received_packets, frames, drops| {
+            let mut counts = PortCounts { received_packets, ..PortCounts::default() };
+            counts.add(Counts { frames, drops });
+            (counts.socket_drops, counts.unread_packets)
+        };
+        assert_eq!(unread(10, 10, 0), (0, 0));
+        assert_eq!(unread(10, 18, 5), (5, 3));
+        assert_eq!(unread((1 << 32) + 10, 18, 5), (5, 3));
+        assert_eq!(unread((1 << 32) - 2, 1, 0), (0, 3));
     }
 }
