@@ -97,11 +97,15 @@ def _cells(cell: Row, one: Row, compared: bool) -> list[str]:
     used = str(cell["counted"]) if cell["counted"] == cell["planned"] else f"{cell['counted']} of {cell['planned']}"
     shape: Callable[[float | None], str] = bits if one["measure"] == "throughput" else words.duration
     key = {"throughput": "mean{}_bits_per_second", "response_time": "median{}_seconds"}.get(one["measure"], "mean{}_seconds")
-    found = [used, shape(one.get(key.format(""))), span(one.get(key.format("_low")), one.get(key.format("_high")), shape)]
+    found = [used, shape(one.get(key.format(""))), _short(one.get(key.format("_low")), one.get(key.format("_high")), shape)]
     if compared:
         place = run_words.central(one)
-        found += ["", ""] if place is None else [times(place["ratio"]), span(place["low"], place["high"], factor)]
+        found += ["", ""] if place is None else [times(place["ratio"]), _short(place["low"], place["high"], factor)]
     return found
+
+
+def _short(low: float | None, high: float | None, shape: Callable[[float | None], str]) -> str:
+    return span(low, high, shape).replace(" to ", "–")
 
 
 def _limited(one: Row) -> str:

@@ -19,6 +19,7 @@ from trustbed.report.html.run_figures import Pair
 
 _WORDS = ("cell", "use", "lateness", "ledger")
 """What the tables and charts of a testbed use of the words of a run."""
+WHAT = "What the testbed did"
 
 
 class OfCapture(Protocol):
@@ -71,7 +72,7 @@ def testbeds(page: Page, payload: Payload) -> list[Testbed]:
     return [
         Testbed(
             anchor=f"testbed-{number}",
-            title=f"{chapter.title}: what the testbed did",
+            title=WHAT if sum(one.run is not None for one in page.chapters) == 1 else f"{chapter.title}: {WHAT[0].lower()}{WHAT[1:]}",
             repetitions=run.repetitions(chapter.run),
             pipes=run.pipes(chapter.run),
             queues=run.queues(chapter.run, payload),

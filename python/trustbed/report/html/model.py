@@ -78,11 +78,12 @@ class Chapter:
     """Captures of a page that belong together, by their titles; the others come before all chapters.
 
     ``run`` is the model of the run that they are from (:mod:`trustbed.report.run_model`): the page then shows what its testbed did. A
-    chapter may have no captures: then its introduction says why.
+    chapter may have no captures: then its introduction says why. ``notes`` are what else must be said of it, each a sentence.
     """
 
     title: str
     introduction: str
+    notes: Sequence[str] = ()
     captures: Sequence[str] = ()
     run: Mapping[str, Any] | None = None
 
