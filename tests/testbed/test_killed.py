@@ -1,0 +1,120 @@
+"""Whoever made a testbed is killed without a word: nothing it left hinders the next one, and `clean` removes it all."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.testbed.conftest import BEGIN, Machine, processes_with
+
+BUSY = BEGIN + """
+mark = sys.argv[1]
+while True:
+    with Testbed(plan(PAIR), purpose=mark) as bed:
+        print(bed.id, flush=True)
+        pipes = [{"name": "up", "from": "near", "to": "far"}, {"name": "down", "from": "far", "to": "near"}]
+        hosts = [{"name": host.name, "addresses": list(host.addresses)} for host in PAIR]
+        agent = bed.start_agent("emulate", bed.plan.emulator({"hosts": hosts, "pipes": pipes}, seed=1), where="net")
+        agent.begin()
+        bed.start("near", ["sh", "-c", f"trap '' TERM; (setsid sleep 600.{mark} &); sleep 600.{mark}"])
+        bed.start("far", ["sleep", f"600.{mark}"])
+        time.sleep(0.05)
+"""
+"""Makes testbeds with everything in them, one after the other."""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_at_any_moment(machine: Machine, seed: int) -> None:
+    mark = str(random.Random(f"mark {seed}").randrange(10**6, 10**7))
+    owner = machine.start(sys.executable, "-c", BUSY, mark)
+    assert owner.stdout is not None
+    owner.stdout.readline()
+    time.sleep(random.Random(seed).uniform(0, 0.6))
+    pid = _python(owner)
+    machine.run("kill", "-KILL", str(pid))
+    owner.communicate()
+    machine.trustbed("testbed", "clean")
+    assert machine.namespaces() == []
+    assert machine.records() == []
+    assert processes_with(mark) == []
+
+
+def _python(child: subprocess.Popen[str]) -> int:
+    """The process that was asked for: nsenter and unshare have become it."""
+    return child.pid
+
+
+def test_the_next_testbed_removes_what_was_left(machine: Machine) -> None:
+    owner = machine.start(sys.executable, "-c", BUSY, "1234321")
+    assert owner.stdout is not None
+    first = owner.stdout.readline().strip()
+    owner.kill()
+    owner.communicate()
+    assert any(first in name for name in machine.namespaces())
+    second = machine.python("""
+with Testbed(plan(PAIR)) as bed:
+    print(json.dumps([bed.id, [record.id for record in registry.records()]]))
+""")
+    assert second[1] == [second[0]]
+    assert machine.namespaces() == []
+
+
+def test_a_testbed_whose_owner_lives_is_left_alone(machine: Machine) -> None:
+    code = BEGIN + """
+with Testbed(plan(PAIR), purpose="alive") as bed:
+    print(bed.id, flush=True)
+    sys.stdin.readline()
+    print(bed.run("near", ["true"], seconds=20).returncode, flush=True)
+"""
+    owner = machine.start(sys.executable, "-c", code, stdin=subprocess.PIPE)
+    assert owner.stdout is not None
+    name = owner.stdout.readline().strip()
+    assert machine.trustbed("testbed", "clean").stdout == "nothing to remove\n"
+    (listed,) = json.loads(machine.trustbed("testbed", "list", "--json").stdout)
+    assert (listed["id"], listed["purpose"], listed["owner_lives"], listed["hosts"]) == (name, "alive", True, ["near", "far"])
+    assert "alive" in machine.trustbed("testbed", "list").stdout
+    out, err = owner.communicate("\n", timeout=60)
+    assert out == "0\n", err
+
+
+def test_clean_says_what_it_removed(machine: Machine) -> None:
+    owner = machine.start(sys.executable, "-c", BUSY, "7654567")
+    assert owner.stdout is not None
+    name = owner.stdout.readline().strip()
+    owner.kill()
+    owner.communicate()
+    listed = machine.trustbed("testbed", "list")
+    assert "dead" in listed.stdout
+    assert "hint: trustbed testbed clean" in listed.stderr
+    assert f"removed {name} (7654567)" in machine.trustbed("testbed", "clean").stdout
+    assert machine.trustbed("testbed", "list").stdout == "no testbeds\n"
+
+
+def test_without_root_everything_vanishes_with_its_processes(user: Machine) -> None:
+    owner = user.start(sys.executable, "-c", BUSY, "9182736")
+    assert owner.stdout is not None
+    owner.stdout.readline()
+    owner.kill()
+    owner.communicate()
+    user.trustbed("testbed", "clean")
+    assert user.records() == []
+    assert processes_with("9182736") == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_shell_that_is_told_to_end_leaves_nothing(machine: Machine, number: signal.Signals) -> None:
+    child = machine.start(sys.executable, "-m", "trustbed", "shell", "--", "sh", "-c", "echo ready; exec sleep 600.31415")
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    child.send_signal(number)
+    child.communicate(timeout=60)
+    assert child.returncode == 128 + number
+    assert machine.namespaces() == []
+    assert machine.records() == []
+    assert processes_with("600.31415") == []

@@ -1,0 +1,130 @@
+"""What is written down about testbeds, and what of it may be removed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from trustbed.testbed import TestbedError, registry
+from trustbed.testbed.registry import Owner, Record
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of records of the test's own."""
+    place = tmp_path / "records"
+    monkeypatch.setenv("TRUSTBED_RUNTIME", str(place))
+    return place
+
+
+def reserve() -> registry.Entry:
+    return registry.reserve(purpose="a test", hosts=("near", "far"), middle="net", rootless=True)
+
+
+def orphan(entry: registry.Entry, owner: Owner | None = None) -> Record:
+    """As if the owner had been another process, which has ended."""
+    entry.update(owner=owner or replace(entry.record.owner, started_ticks=entry.record.owner.started_ticks - 1))
+    return entry.record
+
+
+def test_a_testbed_is_written_down_with_its_owner_before_it_exists(folder: Path) -> None:
+    entry = reserve()
+    (found,) = registry.records()
+    assert found == entry.record
+    assert found.namespaces == tuple(f"tb-{found.id}-{host}" for host in ("net", "near", "far"))
+    assert found.owner.pid == os.getpid()
+    assert found.owner.lives()
+    assert [path.name for path in folder.iterdir()] == [f"{found.id}.json"]
+    entry.drop()
+    assert registry.records() == []
+
+
+def test_every_testbed_has_an_id_of_its_own(folder: Path) -> None:
+    assert len({reserve().record.id for _ in range(50)}) == 50
+
+
+def test_a_number_that_another_process_has_now_is_no_owner(folder: Path) -> None:
+    mine = reserve().record.owner
+    assert not replace(mine, started_ticks=mine.started_ticks + 1).lives()
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    assert not replace(mine, pid=ended.pid).lives()
+
+
+def test_only_what_nobody_owns_is_removed(folder: Path) -> None:
+    kept, gone = reserve(), reserve()
+    orphan(gone)
+    (removed,) = registry.clean()
+    assert removed.record.id == gone.record.id
+    assert [record.id for record in registry.records()] == [kept.record.id]
+    assert registry.clean() == []
+
+
+def test_processes_with_the_mark_of_an_orphan_are_ended_and_no_others(folder: Path) -> None:
+    entry, other = reserve(), reserve()
+    marked, unmarked = (
+        subprocess.Popen(["sleep", "600"], env={**os.environ, registry.VARIABLE: one.record.id}) for one in (entry, other)
+    )
+    try:
+        assert marked.pid in entry.record.processes()
+        orphan(entry)
+        (removed,) = registry.clean()
+        assert removed.processes == 1
+        assert marked.wait(20) == -signal.SIGKILL
+        assert unmarked.poll() is None
+    finally:
+        for child in (marked, unmarked):
+            child.kill()
+            child.wait()
+
+
+def test_control_groups_that_were_written_down_are_removed(folder: Path, tmp_path: Path) -> None:
+    outer, inner = tmp_path / "group", tmp_path / "group" / "inner"
+    inner.mkdir(parents=True)
+    entry = reserve()
+    entry.update(cgroups=(str(outer), str(inner), str(tmp_path / "never made")))
+    orphan(entry)
+    registry.clean()
+    assert not outer.exists()
+
+
+def test_half_a_file_of_a_killed_writer_is_removed(folder: Path) -> None:
+    entry = reserve()
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    (folder / f"abcdef.{ended.pid}.new").write_text("{", encoding="utf-8")
+    registry.clean()
+    assert [path.name for path in folder.iterdir()] == [entry.path.name]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", json.dumps({"id": "x"}), json.dumps({"owner": {}})])
+def test_a_file_that_is_none_is_named(folder: Path, text: str) -> None:
+    reserve()
+    (folder / "strange.json").write_text(text, encoding="utf-8")
+    with pytest.raises(TestbedError, match="strange.json is no record") as caught:
+        registry.records()
+    assert "remove it" in caught.value.hint
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TRUSTBED_RUNTIME", str(tmp_path / "file" / "below"))
+    with pytest.raises(TestbedError, match="cannot be made"):
+        reserve()
+
+
+def test_records_are_kept_where_the_user_s_things_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRUSTBED_RUNTIME", raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(os, "getuid", lambda: 1000)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert registry.folder() == tmp_path / "trustbed"
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "nowhere"))
+    assert registry.folder().name == "trustbed-1000"
