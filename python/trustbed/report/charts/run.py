@@ -214,7 +214,7 @@ def against_factor(
     if shares:
         most = max((row["high"] for row in rows), default=0.0)
         vertical["scale"] = {"type": "symlog", "constant": 0.001, "domainMin": 0, "domainMax": max(1.1 * most, 0.002), "nice": False}
-        vertical["axis"] = {**vertical["axis"], "values": SHARES}
+        vertical["axis"] = {**vertical["axis"], "values": SHARES, "labelOverlap": "greedy"}
     tips = [
         {"field": "word", "title": "cell"},
         *tooltip(("x", title, ".4s"), ("value", measure, ".4s"), ("low", "interval from", ".4s"), ("high", "to", ".4s")),

@@ -6,7 +6,7 @@ Takes the model of :mod:`trustbed.report.run_model`. Decides what is shown and i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trustbed.report import run_words, words
 from trustbed.report.charts.run import QUANTILES
@@ -93,11 +93,12 @@ def results(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row]) -> list[Tabl
         shape = _timed
     else:
         columns, shape = [("Repetitions", "cell"), ("Mean", "interval")], _plain
-    judged = any(one.get("transfers") for _, one in pairs)
-    lines = [_line(cell, group, [*shape(cell, one), *([_limited(one)] if judged else [])]) for cell, one in pairs]
-    found = [Table(first="Cell", columns=[*columns, *([("Transfers mostly", "limit")] if judged else [])], lines=lines)]
+    found = [Table(first="Cell", columns=columns, lines=[_line(cell, group, shape(cell, one)) for cell, one in pairs])]
     if any(one["slowdown"] for _, one in pairs):
         found.append(_compared(pairs, group))
+    if any(one.get("transfers") for _, one in pairs):
+        lines = [replace(line, cells=[*line.cells, _limited(one)]) for line, (_, one) in zip(found[-1].lines, pairs, strict=True)]
+        found[-1] = replace(found[-1], columns=[*found[-1].columns, ("Transfers mostly", "limit")], lines=lines)
     return found
 
 
