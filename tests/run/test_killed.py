@@ -1,0 +1,202 @@
+"""A run killed at ten random moments and continued each time comes to the tables of one that was left alone.
+
+What is compared is all that the scenario and its seeds decide: order, cells and seeds of repetitions, files, names and types of columns,
+and of the values those in ``SUMMARY``, ``TRANSFERS`` and ``SOURCE``; besides, which packets the link loses. Everything else in the tables was
+measured (times, rates, round trips, retransmissions, samples of the machine, verdicts) and differs between any two runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from trustbed import agent
+from trustbed.testbed.rootless import may_make_networks
+
+TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
+KILLS = 10
+REPETITIONS = 8
+SEED = 4
+SCENARIO = """
+duration = "5s"
+warm_up = "50ms"
+seed = 11
+repetitions = 4
+[hosts.client]
+[hosts.server]
+[link]
+rate = "20Mbit/s"
+delay = "1ms"
+queue = "unlimited"
+up.loss = "3%"
+[workload.w]
+kind = "bulk"
+host = "client"
+to = "server"
+bytes = "100KB"
+[background.noise]
+model = "none"
+rate = "2Mbit/s"
+from = "client"
+to = "server"
+[factors]
+"background.noise.model" = ["none", "poisson"]
+"""
+MANIFEST = ("order", "cells", "factors", "inputs", "seed", "repetitions")
+SUMMARY = ("connection", "direction", "protocol", "streams", "sent_bytes", "received_bytes", "congestion_control", "error")
+TRANSFERS = (
+    *("capture", "workload", "src", "dst", "dst_port", "at", "at_from", "unique_bytes", "mss", "window_scale", "timestamps", "sack"),
+    *("offloaded", "one_sided", "midstream"),
+)
+SOURCE = ("name", "source", "transport", "to", "kind", "release", "seed", "first_due_ns")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _networks() -> None:
+    """What these tests need."""
+    if not may_make_networks():
+        pytest.skip("networks cannot be made here: this needs root")
+    try:
+        agent.binary()
+    except agent.AgentError as error:
+        pytest.skip(error.message)
+
+
+def begin(folder: Path, name: str) -> subprocess.Popen[str]:
+    (folder / "study.toml").write_text(SCENARIO)
+    return subprocess.Popen(
+        [TRUSTBED, "run", "study.toml", "--out", name, "--no-report"],
+        cwd=folder,
+        env={**os.environ, "TRUSTBED_RUNTIME": str(folder / "registry")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(folder: Path, name: str) -> None:
+    child = begin(folder, name)
+    _, err = child.communicate(timeout=200)
+    assert child.returncode == 0, err
+
+
+def killed(folder: Path, name: str, after_seconds: float, *, at_work: bool) -> None:
+    """Kills a run so long after it was called, or after it has begun a repetition."""
+    before = unfinished(folder / name)
+    child = begin(folder, name)
+    while at_work and child.poll() is None and unfinished(folder / name) <= before:
+        time.sleep(0.005)
+    try:
+        child.wait(after_seconds)
+    except subprocess.TimeoutExpired:
+        child.kill()
+    _, err = child.communicate(timeout=20)
+    assert child.returncode == -9, f"it had ended before: {err}"
+
+
+def unfinished(run: Path) -> set[int]:
+    """Of a repetition that is not complete: when its folder was last changed, which it is when it begins again."""
+    return {folder.stat().st_ctime_ns for folder in run.glob("rep-*/logs") if not folder.with_name("done").exists()}
+
+
+def complete(run: Path) -> dict[str, int]:
+    """When each complete repetition was completed. All that is complete can be read."""
+    found = {}
+    for marker in run.glob("rep-*/done"):
+        read(marker.with_name("repetition.json"))
+        for table in marker.parent.glob("*/*.parquet"):
+            if table.parent.name != "tables.partial":
+                pyarrow.parquet.read_table(table)
+        found[marker.parent.name] = marker.stat().st_mtime_ns
+    return found
+
+
+def read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def values(table: Path, columns: tuple[str, ...]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pyarrow.parquet.read_table(table, columns=list(columns)).to_pylist()
+    return found
+
+
+def decided(run: Path) -> dict[str, Any]:
+    """What the scenario and its seeds decide in a run that is complete."""
+    manifest = read(run / "manifest.json")
+    found: dict[str, Any] = {key: manifest[key] for key in MANIFEST}
+    files = [file for file in run.rglob("*") if file.is_file() and file.name != ".lock"]
+    found["files"] = sorted(str(file.relative_to(run)) for file in files)
+    found["columns"] = {
+        str(file.relative_to(run)): [(field.name, str(field.type)) for field in pyarrow.parquet.read_schema(file)]
+        for file in sorted(files)
+        if file.suffix == ".parquet"
+    }
+    for one in manifest["order"]:
+        folder = run / one["folder"]
+        record = read(folder / "repetition.json")
+        sources = [source for flow in record["backgrounds"] for source in flow["send"]["sources"]]
+        found[one["folder"]] = {
+            **{key: record[key] for key in ("number", "cell", "round", "seed", "outcome")},
+            "workloads": [(workload["name"], workload["kind"], workload["outcome"]) for workload in record["workloads"]],
+            "emulator": record["emulator_ready"]["seed"],
+            "sources": [{key: source[key] for key in SOURCE} for source in sources],
+            "summary": values(folder / "tables" / "w.summary.parquet", SUMMARY),
+            "transfers": values(folder / "tables" / "transfers.parquet", TRANSFERS),
+        }
+    return found
+
+
+def lost(run: Path, folder: str) -> list[bool]:
+    """Of the packets that went up, in the order in which they came: whether the link lost it."""
+    rows = pyarrow.parquet.read_table(run / folder / "ledger" / "packets.parquet", columns=["packet", "pipe", "fate"]).to_pylist()
+    return [row["fate"] != "passed" for row in sorted(rows, key=itemgetter("packet")) if row["pipe"] == "link.up"]
+
+
+def left(folder: Path) -> list[bytes]:
+    """Command lines of processes that a run of this test has left."""
+    mark = f"TRUSTBED_RUNTIME={folder / 'registry'}".encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                found.append((process / "cmdline").read_bytes())
+        except OSError:  # it has ended, or is somebody else's
+            continue
+    return found
+
+
+@pytest.mark.timeout(300)
+def test_ten_kills_change_no_table(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    finish(tmp_path, "whole")
+    # Longer than a repetition takes, so that every part of it is hit; too short for most, so that some are left to the last.
+    longest = 1.4 * (time.monotonic() - begun) / REPETITIONS
+    moments = random.Random(SEED)
+    kept: dict[str, int] = {}
+    for number in range(KILLS):
+        killed(tmp_path, "killed", moments.uniform(0, longest), at_work=number % 2 == 1)
+        now = complete(tmp_path / "killed")
+        assert {name: now.get(name) for name in kept} == kept, "what was complete was touched"
+        kept = now
+    finish(tmp_path, "killed")
+    assert {name: complete(tmp_path / "killed")[name] for name in kept} == kept
+    undisturbed = decided(tmp_path / "whole")
+    assert decided(tmp_path / "killed") == undisturbed
+    for one in undisturbed["order"]:
+        pair = [lost(tmp_path / name, one["folder"]) for name in ("whole", "killed")]
+        common = min(map(len, pair))
+        assert common > 60
+        assert pair[0][:common] == pair[1][:common], one["folder"]
+    assert list((tmp_path / "registry").glob("*.json")) == []
+    assert left(tmp_path) == []
