@@ -103,7 +103,7 @@ def live_lines(found: live.Experiment | live.Missing) -> Iterator[str]:
         yield f"hint: {found.hint}"
         return
     for one in found.transfers:
-        if one.usable:
+        if one.capture is not None:
             yield from lines(one.story.name, one.capture)
             yield from indented(one.lateness)
         else:
@@ -117,16 +117,17 @@ def live_lines(found: live.Experiment | live.Missing) -> Iterator[str]:
 def chapter(found: live.Experiment | live.Missing) -> html.Chapter:
     """The live part of the page."""
     if isinstance(found, live.Missing):
-        return html.Chapter(title=LIVE, introduction=f"The live experiment did not take place: {found.message}. To have it, {found.hint}.")
-    usable = [one.story.name for one in found.transfers if one.usable]
-    said = [live_introduction(found)]
-    said += [
+        return html.Chapter(
+            title=LIVE, introduction=f"The live experiment could not be carried out: {found.message}. To have it, {found.hint}."
+        )
+    usable = [one.story.name for one in found.transfers if one.capture is not None]
+    notes = [
         f"{one.story.name} has no verdict: {one.repetition['why']}. Its number would be about this machine, not about the network."
         for one in found.transfers
-        if not one.usable
+        if one.capture is None
     ]
-    said += [f"{name} was carried out twice: the first time, {why}." for name, why in found.again.items()]
-    return html.Chapter(title=LIVE, introduction=" ".join(said), captures=usable, run=found.model)
+    notes += [f"{name} was carried out twice, because the first time it had to be discarded: {why}." for name, why in found.again.items()]
+    return html.Chapter(title=LIVE, introduction=live_introduction(found), notes=notes, captures=usable, run=found.model)
 
 
 def live_introduction(found: live.Experiment) -> str:
@@ -134,36 +135,39 @@ def live_introduction(found: live.Experiment) -> str:
     link, workload = found.scenario.links[0].forward, found.scenario.workloads[0]
     assert link.rate is not None, "the scenario gives one"
     lasting, round_trip = words.duration(workload.duration_ns / 1e9), words.duration(2 * link.delay_ns / 1e9)
-    late = words.duration(found.late_seconds)
+    late = found.late_seconds
+    error = (
+        ""
+        if late is None
+        else f" The emulator has an error of its own and counts it: of a hundred packets, 99 left at most {words.duration(late)} late."
+    )
     return (
         f"The next transfers were made a moment ago, in network namespaces of their own: {lasting} of bulk TCP over an emulated link of "
         f"{words.rate(link.rate / 8)} with a round trip of {round_trip}, once undisturbed, once beside traffic of others, once over a link "
         "that loses packets. They are judged like the recordings, from the packets beside the sender, but here trustbed was told what the "
-        "run knows: that the sender always had data, and how fast the link is. The emulator has an error of its own and counts it: of a "
-        f"hundred packets, 99 left at most {late} late."
+        "run knows: that the sender always had data, and how fast the link is."
+        f"{error}"
     )
 
 
 def live_parts(found: live.Experiment | live.Missing) -> list[html.Capture]:
     """The live captures that may be used, as parts of the page."""
     transfers = found.transfers if isinstance(found, live.Experiment) else ()
-    usable = {one.story.name: one for one in transfers if one.usable}
+    usable = {one.story.name: (one.story, one.capture) for one in transfers if one.capture is not None}
     return [
-        one.capture.for_page(name=name, story=one.story.text, beside=one.story.beside if one.story.beside in usable else None)
-        for name, one in usable.items()
+        capture.for_page(name=name, story=story.text, beside=story.beside if story.beside in usable else None)
+        for name, (story, capture) in usable.items()
     ]
 
 
 def main(report: Path = REPORT, *, experiment: Callable[[Path], live.Experiment | live.Missing] = live.carry_out) -> int:
     """Prints the verdicts and writes the page."""
-    forbidden = live.allowed()
     captures = {story.recording: judge(story) for story in STORIES}
     for story in STORIES:
         print("\n".join(lines(story.recording, captures[story.recording])), end="\n\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="trustbed-demo-") as folder:
-        if forbidden is None:
-            print(f"{LIVE}: three transfers over an emulated link, less than a minute", end="\n\n", flush=True)
-        found = forbidden or experiment(Path(folder) / "demo.run")
+        print(f"{LIVE}: three transfers over an emulated link, less than a minute", end="\n\n", flush=True)
+        found = experiment(Path(folder) / "demo.run")
         print("\n".join(live_lines(found)))
         parts = [captures[story.recording].for_page(name=story.recording, story=story.text, beside=story.beside) for story in STORIES]
         page = html.Page(
