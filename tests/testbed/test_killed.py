@@ -11,9 +11,11 @@ import time
 
 import pytest
 
-from tests.testbed.conftest import BEGIN, Machine, processes_with
+from tests.testbed.conftest import BEGIN, TRUSTBED, Machine, processes_with
 
-BUSY = BEGIN + """
+BUSY = (
+    BEGIN
+    + """
 mark = sys.argv[1]
 while True:
     with Testbed(plan(PAIR), purpose=mark) as bed:
@@ -26,6 +28,7 @@ while True:
         bed.start("far", ["sleep", f"600.{mark}"])
         time.sleep(0.05)
 """
+)
 """Makes testbeds with everything in them, one after the other."""
 
 
@@ -66,12 +69,15 @@ with Testbed(plan(PAIR)) as bed:
 
 
 def test_a_testbed_whose_owner_lives_is_left_alone(machine: Machine) -> None:
-    code = BEGIN + """
+    code = (
+        BEGIN
+        + """
 with Testbed(plan(PAIR), purpose="alive") as bed:
     print(bed.id, flush=True)
     sys.stdin.readline()
     print(bed.run("near", ["true"], seconds=20).returncode, flush=True)
 """
+    )
     owner = machine.start(sys.executable, "-c", code, stdin=subprocess.PIPE)
     assert owner.stdout is not None
     name = owner.stdout.readline().strip()
@@ -118,3 +124,31 @@ def test_a_shell_that_is_told_to_end_leaves_nothing(machine: Machine, number: si
     assert machine.namespaces() == []
     assert machine.records() == []
     assert processes_with("600.31415") == []
+
+
+def test_a_kind_kill_before_the_command_runs_leaves_nothing(machine: Machine) -> None:
+    child = machine.start(TRUSTBED, "shell", "--far", "sleep 600.7654321", "--", "true")
+    deadline = time.monotonic() + 20
+    while not processes_with("600.7654321") or not machine.namespaces():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    time.sleep(0.3)  # it waits now for the far command to listen
+    child.terminate()
+    _, said = child.communicate(timeout=20)
+    assert child.returncode == 130
+    assert "interrupted" in said
+    assert machine.namespaces() == []
+    assert machine.records() == []
+    assert processes_with("600.7654321") == []
+
+
+def test_a_command_whose_attendant_is_killed_was_killed(machine: Machine) -> None:
+    ended = machine.python("""
+with Testbed(plan(PAIR)) as bed:
+    process = bed.start("near", ["sleep", "600"])
+    attendant = int(open(f"/proc/{process.pid}/stat").read().rsplit(")", 1)[1].split()[1])
+    os.kill(attendant, 9)
+    code = process.wait(10)
+print(json.dumps([code, process.poll()]))
+""")
+    assert ended == [137, 137]

@@ -1,4 +1,4 @@
-"""Ctrl-C while the engine waits for input that does not come.
+"""Ctrl-C while the engine waits for input that does not come; and what else shall do what Ctrl-C does.
 
 Python raises ``KeyboardInterrupt`` when its own code runs again. While the engine computes it asks for signals every tenth of a
 second; while it waits in a read (``tcpdump -w - | trustbed analyze -`` on a quiet network) it cannot. A thread then ends the
@@ -13,6 +13,8 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
 
 GRACE_SECONDS = 0.5
 
@@ -43,3 +45,18 @@ def ends_waiting(give_up: Callable[[], object]) -> Iterator[None]:
         os.close(writing)
         watcher.join()
         os.close(reading)
+
+
+@contextmanager
+def kills_are_interrupts() -> Iterator[None]:
+    """A kind kill and a terminal that is closed do what Ctrl-C does, so that what was made is removed."""
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -9,16 +9,14 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from trustbed.cli import DISCARD, FINE, REVIEW, arguments, progress
 from trustbed.cli.analyze import describe
+from trustbed.cli.interrupt import kills_are_interrupts
 from trustbed.report import paint, run_text, words
 from trustbed.run.directory import REPORT, RunDirectory, open_directory
 from trustbed.run.listener import Listener
@@ -76,7 +74,7 @@ def _carry_out(study: ScenarioFile, directory: RunDirectory, options: argparse.N
     session_about = {key: value for key, value in about.items() if key != "schema_version"}
     shown = _shown(study, options)
     session = session_of(study, directory, about=session_about, repetitions=options.repetitions, listener=shown)
-    with _ends_in_order():
+    with kills_are_interrupts():
         try:
             session.carry_out()
         except KeyboardInterrupt:
@@ -105,21 +103,6 @@ def _repetitions(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= _MOST_REPETITIONS:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of repetitions (1 to {_MOST_REPETITIONS})")
     return int(text)
-
-
-@contextmanager
-def _ends_in_order() -> Iterator[None]:
-    """A kind kill and a terminal that is closed do what Ctrl-C does."""
-
-    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 # How it goes.

@@ -23,6 +23,7 @@ from typing import IO, Any
 
 from trustbed.agent import Agent, AgentError
 from trustbed.cli import arguments, link_options, link_summary
+from trustbed.cli.interrupt import kills_are_interrupts
 from trustbed.testbed import Host, Plan, Process, Testbed, TestbedError, outside, plan, prepare
 
 NEAR, FAR = "near", "far"
@@ -83,7 +84,7 @@ def _run(words: Sequence[str]) -> int:
             for name, address in ADDRESSES.items()
         ]
     )
-    with ExitStack() as stack:
+    with kills_are_interrupts(), ExitStack() as stack:
         ledger = stack.enter_context(_raw_ledger(options.ledger))
         shell = Shell(planned, topology, options, command)
         code = shell.carry_out(None if ledger is None else {"path": str(ledger), "detail": "packets"})

@@ -122,12 +122,12 @@ class Process:
 
     def poll(self) -> int | None:
         """Its exit code (128 and the signal's number if one killed it), or None while it runs."""
-        return self._helper.poll()
+        return _code(self._helper.poll())
 
     def wait(self, seconds: float | None = None) -> int | None:
         """Waits until it has ended, and all it started with it; None if it has not within the time."""
         try:
-            return self._helper.wait(seconds)
+            return _code(self._helper.wait(seconds))
         except subprocess.TimeoutExpired:
             return None
 
@@ -169,3 +169,8 @@ class Process:
         """
         out, err = self._helper.communicate(timeout=seconds)
         return out or b"", err or b""
+
+
+def _code(code: int | None) -> int | None:
+    """As a shell reports it: of a process beside the command that was itself killed, the command died too."""
+    return code if code is None or code >= 0 else 128 - code
