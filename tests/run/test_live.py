@@ -215,6 +215,7 @@ def test_an_emulator_that_is_killed_fails_the_repetition_and_not_the_run(tmp_pat
     record, findings = (read(tmp_path / "run" / "rep-000" / name) for name in ("repetition.json", "findings.json"))
     assert record["outcome"] == "failed"
     assert record["failures"][0]["verb"] == "emulate"
+    assert "killed by signal 9" in record["workloads"][0]["reason"]
     assert findings["use"] == "discard"
     assert (tmp_path / "run" / "rep-000" / "captures" / "client.pcapng").stat().st_size > 0
     nothing_is_left(tmp_path)
@@ -255,7 +256,10 @@ def test_a_full_disk_is_said_and_the_run_continues_later(tmp_path: Path, trustbe
         assert ended.returncode == 1
         assert "no room for another repetition" in ended.stderr
         assert "it continues" in ended.stderr
-        subprocess.run(["mount", "-o", "remount,size=200m", str(place)], check=True)
+        subprocess.run(["mount", "-o", "remount,size=100m", str(place)], check=True)
+        # What fills the disk is the start of a repetition that was not completed: it is begun again from nothing.
+        (place / "rep-000" / "captures").mkdir(parents=True, exist_ok=True)
+        (place / "rep-000" / "captures" / "client.pcapng").write_bytes(bytes(90 << 20))
         ended = trustbed(SCENARIO)
         assert ended.returncode == 0, ended.stderr
     finally:

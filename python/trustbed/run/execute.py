@@ -275,9 +275,10 @@ class Execution:
                     self._turn(measured, now)
             self._look_after_assistants()
             if self._failures:
+                why = f"the experiment around it fell apart: {self._failures[0]['message']}"
                 for measured in self._measured:
                     if measured.outcome is None:
-                        self._end(measured, now, "failed", "the experiment around it fell apart")
+                        self._end(measured, now, "failed", why)
                 return
             self._clock.sleep(_TURN_SECONDS)
 

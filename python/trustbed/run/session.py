@@ -114,8 +114,8 @@ class Session:
         self._count_failures(repetition, record)
 
     def _carry_out(self, repetition: Repetition, scenario: Scenario) -> None:
-        self._check_space()
         path = self.directory.begin_repetition(repetition.folder)
+        self._check_space()  # after what an earlier attempt has left was removed: it may be what fills the disk
         planned = plan_of(scenario)
         ledger = {"path": str(path / "ledger" / _RAW_LEDGER), "detail": scenario.emulator.ledger}
         emulator = planned.emulator(
