@@ -51,6 +51,8 @@ FOUND = [
         "50 % later than a packet takes",
     ),
     ("run_emulator_late", "info", emulator(lateness={**PUNCTUAL, "late_by_more_than_a_packet_time": None}), "emulator", "300 µs (most)"),
+    ("run_emulator_late", "info", emulator(lateness={**PUNCTUAL, "max_ns": 49_000_000}), "emulator", "49.0 ms (most)"),
+    ("run_emulator_late", "error", emulator(lateness={**PUNCTUAL, "max_ns": 50_000_000}), "emulator", "50.0 ms (most)"),
     ("run_emulator_dropped", "error", emulator(unsent_packets=2), "emulator", "lost 2 packets"),
     ("run_emulator_dropped", "error", emulator(ports=[{"socket_drops": 3}, {"socket_drops": 4}]), "emulator", "lost 7 packets"),
     ("run_emulator_dropped", "error", emulator(pipes=[{"dropped": {"emulator_full": 1, "lost": 9}}]), "emulator", "lost 1 packet"),

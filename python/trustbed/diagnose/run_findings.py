@@ -20,6 +20,8 @@ LATE_SECONDS = 1e-3
 LATE_SHARE = 0.05
 LATE_SHARE_SECONDS = 1e-4
 """Or so many packets later than a packet takes on its link, when that is more than what waiting alone costs."""
+STALL_SECONDS = 0.05
+"""Or a single packet that late: everything stood for a round trip or more, queues filled meanwhile, and a sender saw it as congestion."""
 BUSY_SHARE = 0.05
 """Share of processor time that others took or withheld."""
 
@@ -32,15 +34,16 @@ def _lateness(record: Record) -> Iterator[Finding]:
     share = lateness.get("late_by_more_than_a_packet_time")
     beyond = "" if share is None else f"; {percent_words(share)} later than a packet takes on its link"
     late = p99 / 1e9 >= LATE_SECONDS or (share is not None and share >= LATE_SHARE and p99 / 1e9 >= LATE_SHARE_SECONDS)
+    stalled = most / 1e9 >= STALL_SECONDS
     times = ", ".join(f"{seconds_words(value / 1e9)} ({name})" for name, value in (("p50", p50), ("p99", p99), ("most", most)))
     yield finding(
         "run_emulator_late",
         f"the emulator's packets left late by {times}{beyond}",
-        value=p99 / 1e9,
-        threshold=LATE_SECONDS,
+        value=(most if stalled and not late else p99) / 1e9,
+        threshold=STALL_SECONDS if stalled and not late else LATE_SECONDS,
         scope="emulator",
         evidence=f"{lateness.get('packets')} packets",
-        severity=None if late else "info",
+        severity=None if late or stalled else "info",
     )
 
 
