@@ -191,7 +191,8 @@ class Terminal:
         return os.waitstatus_to_exitcode(status)
 
     def _read(self) -> bool:
-        select.select([self._file], [], [])
+        if not select.select([self._file], [], [], 30)[0]:
+            raise AssertionError(f"silent since: {self.seen!r}")
         try:
             piece = os.read(self._file, 4096)
         except OSError:  # the other side is closed

@@ -1,0 +1,99 @@
+"""The network of the host reached through the link, where another namespace plays the rest of the world."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from tests.testbed.conftest import TRUSTBED, Machine
+
+FETCH = "curl -s --max-time 10 -o /dev/null -w '%{http_code}' http://203.0.113.5:8000/"
+
+
+@pytest.fixture
+def world(machine: Machine) -> Iterator[Machine]:
+    """Behind the machine is a router that knows nothing of testbeds, and a server at 203.0.113.5."""
+    machine.run("ip", "netns", "add", "world")
+    for line in (
+        "ip link add wan type veth peer name lan netns world",
+        "ip address add 192.0.2.1/24 dev wan",
+        "ip link set wan up",
+        "ip -n world address add 192.0.2.2/24 dev lan",
+        "ip -n world address add 203.0.113.5/32 dev lan",
+        "ip -n world link set lan up",
+        "ip route add default via 192.0.2.2",
+    ):
+        machine.run(*line.split())
+    server = machine.start("ip", "netns", "exec", "world", "python3", "-u", "-m", "http.server", "8000", "--bind", "203.0.113.5")
+    assert server.stdout is not None
+    server.stdout.readline()  # it says that it listens
+    yield machine
+
+
+def state(machine: Machine) -> list[str]:
+    """What a way outside may change."""
+    tables = machine.python("""
+from pyroute2.nftables.main import NFTables
+tables = NFTables(nfgen_family=2)
+print(json.dumps([table.get("name") for table in tables.get_tables()]))
+tables.close()
+""")
+    return [machine.run("sysctl", "net.ipv4.ip_forward").stdout, machine.run("ip", "-brief", "link").stdout.replace("UNKNOWN", "UP"), json.dumps(tables)]
+
+
+def test_root_reaches_the_world_and_leaves_nothing(world: Machine) -> None:
+    before = state(world)
+    ended = world.trustbed("shell", "--outside", "--delay", "5ms", "--json", "--", "sh", "-c", f"{FETCH}; echo; ping -c1 -W5 -q 192.0.2.2")
+    first, *_, last = ended.stdout.splitlines()
+    assert first == "200"
+    up, down = json.loads(last)["emulator"]["pipes"]
+    assert up["packets"] > 5
+    assert down["packets"] > 5, "all of it went through the link"
+    assert state(world) == before
+
+
+def test_without_it_the_world_cannot_be_reached(world: Machine) -> None:
+    ended = world.trustbed("shell", "--", "sh", "-c", FETCH, check=False)
+    assert ended.returncode == 7, "curl: no way to the host"
+    assert ended.stdout == "000"
+
+
+def test_two_at_once_do_not_take_each_other_s_way(world: Machine) -> None:
+    before = state(world)
+    inner = f"{FETCH}; echo"
+    nested = f"nsenter --target {world.holder.pid} --net --mount {TRUSTBED} shell -q --outside -- sh -c \"{inner}\""
+    outer = world.trustbed("shell", "-q", "--outside", "--", "sh", "-c", f"{inner}; {nested}; {inner}", check=False)
+    assert outer.stdout.split() == ["200", "200", "200"], outer.stderr
+    assert state(world) == before
+
+
+def test_what_a_killed_one_changed_is_taken_back(world: Machine) -> None:
+    before = state(world)
+    child = world.start(TRUSTBED, "shell", "--outside", "--", "sh", "-c", "echo ready; sleep 600")
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    assert state(world) != before
+    child.kill()
+    child.communicate()
+    world.trustbed("testbed", "clean")
+    assert state(world) == before
+
+
+def test_anybody_reaches_it_through_pasta(world: Machine) -> None:
+    if shutil.which("pasta") is None:
+        pytest.skip("no pasta (Debian: passt)")
+    user = Machine(world.holder, world.runtime, user=True, started=world.started)
+    ended = user.trustbed("shell", "--outside", "--delay", "5ms", "--", "sh", "-c", FETCH)
+    assert ended.stdout == "200"
+    assert "link: up " in ended.stderr
+
+
+def test_without_pasta_it_says_so(world: Machine) -> None:
+    user = Machine(world.holder, world.runtime, user=True, started=world.started)
+    ended = user.run("env", "PATH=/nowhere", TRUSTBED, "shell", "--outside", "--", "true", check=False)
+    assert ended.returncode == 125
+    assert "pasta only, which is not installed" in ended.stderr
+    assert "run as root, or do without --outside" in ended.stderr
