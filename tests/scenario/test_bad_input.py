@@ -185,6 +185,13 @@ def test_what_is_no_toml_says_so(written: Write) -> None:
     assert "in quotes" in caught.value.hint
 
 
+def test_a_relative_name_says_where_it_begins(written: Write) -> None:
+    path = written(SMALL.replace('rate = "20Mbit/s"', 'rate_trace = "/gone.txt"'))
+    with pytest.raises(ScenarioError) as caught:
+        load(path)
+    assert caught.value.hint.endswith(f"relative to {path.parent}")
+
+
 def test_a_file_that_is_not_there_names_its_neighbour(written: Write) -> None:
     path = written(SMALL)
     with pytest.raises(ScenarioError, match="no such file") as caught:

@@ -241,7 +241,7 @@ class Table:
         path = self.source.file.parent / name
         if not path.is_file():
             siblings = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-            hint = nearest(path.name, siblings, "names of files are relative to the folder of the scenario")
+            hint = nearest(path.name, siblings, f"names of files are relative to {self.source.file.parent.resolve()}")
             raise self.error(key, f"no such file, {path}", hint)
         return path
 
