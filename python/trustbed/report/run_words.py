@@ -44,8 +44,8 @@ def factor(ratio: float | None) -> str:
 
 
 def span(low: float | None, high: float | None, shape: Callable[[float | None], str]) -> str:
-    """An interval: from, to; empty where there is none."""
-    return "" if low is None or high is None else f"{shape(low)} to {shape(high)}"
+    """An interval: from, to; empty where there is none, and where nothing varied, which is not the same as being certain."""
+    return "" if low is None or high is None or low == high else f"{shape(low)} to {shape(high)}"
 
 
 def bits(bits_per_second: float | None) -> str:
