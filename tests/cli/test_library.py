@@ -35,10 +35,13 @@ def test_the_public_names_are_these() -> None:
         "Capture",
         "CaptureError",
         "OutputError",
+        "Run",
+        "RunDirectoryError",
         "Transfer",
         "__version__",
         "analyze",
         "burst",
+        "open_run",
     ]
     assert all(getattr(trustbed, name) is not None for name in trustbed.__all__)
     assert set(trustbed.__all__) <= set(dir(trustbed))
