@@ -1,8 +1,8 @@
 """What ``wrk`` says: one summary, and with ``--latency`` some percentiles.
 
 Precision: times have two decimals of the unit that is printed, sizes two decimals of KB, MB, GB of 1024. A response that takes longer than
-``--timeout`` (2 s unless told otherwise) is counted as a timeout and left out of the latencies, and a request that is still unanswered at the
-end is not counted at all, so they understate a slow network: look at the timeouts and at the number of requests first.
+``--timeout`` (2 s unless told otherwise) is counted as a timeout and left out of the latencies, and a request that is still unanswered at
+the end is not counted at all, so they understate a slow network: look at the timeouts and at the number of requests first.
 """
 
 from __future__ import annotations
