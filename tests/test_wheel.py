@@ -17,8 +17,9 @@ ROOT = Path(__file__).resolve().parent.parent
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     # The same profile and features as the installed one, so that nothing is compiled again.
-    command = [str(Path(sys.executable).with_name("maturin")), "build", "--release", "--locked", "--quiet", "--out", str(folder)]
-    subprocess.run(command, cwd=ROOT, check=True)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps", "--wheel-dir", str(folder), "."]
+    tools = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, "PATH": tools, "MATURIN_PEP517_ARGS": "--locked"})
     (found,) = folder.glob("*.whl")
     return found
 
@@ -30,6 +31,7 @@ def test_it_holds_the_package_and_nothing_else(wheel: Path) -> None:
     missing = {name.removeprefix("python/") for name in tracked} - set(names)
     assert missing == set()
     assert "trustbed/_core.abi3.so" in names
+    assert "trustbed/bin/trustbed-agent" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert {name.split("/")[0].split("-")[0] for name in names} == {"trustbed"}
 
@@ -51,3 +53,22 @@ def test_it_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
     printed = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True).stdout.split()
     assert Path(printed[0]).is_relative_to(place)
     assert int(printed[1]) >= 1
+
+
+@pytest.mark.timeout(600)
+def test_its_agent_needs_nothing_on_the_host(wheel: Path, tmp_path: Path) -> None:
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(tmp_path), str(wheel)]
+    subprocess.run(pip, check=True)
+    code = "from trustbed import agent; print(agent.binary())"
+    command = [sys.executable, "-c", code]
+    program = Path(
+        subprocess.run(command, env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=True, capture_output=True, text=True).stdout.strip()
+    )
+    assert program.is_relative_to(tmp_path)
+    ended = subprocess.run([program, "exec", "--", "sh", "-c", "exit 5"], env={"PATH": os.environ["PATH"]}, check=False)
+    assert ended.returncode == 5
+    image = program.read_bytes()
+    assert image[:4] == b"\x7fELF"
+    # Program headers of 56 bytes from byte 64 on (elf(5)); 3 is PT_INTERP, the loader that a program with shared libraries names.
+    count = int.from_bytes(image[56:58], "little")
+    assert 3 not in [int.from_bytes(image[64 + 56 * number :][:4], "little") for number in range(count)]

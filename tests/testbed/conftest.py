@@ -142,9 +142,7 @@ def _machine(folder: Path) -> Iterator[Machine]:
         if shutil.which(program) is None:
             pytest.skip(f"no {program}")
     script = "mount -t tmpfs -o mode=755 tmpfs /run && ip link set lo up && echo ready && exec sleep 600"
-    holder = subprocess.Popen(
-        ["unshare", *_AS_ROOT, "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    holder = subprocess.Popen(["unshare", *_AS_ROOT, "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert holder.stdout is not None
     assert holder.stderr is not None
     made = Machine(holder, folder / "runtime")

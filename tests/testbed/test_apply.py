@@ -161,10 +161,12 @@ def test_two_testbeds_side_by_side_do_not_meet(machine: Machine) -> None:
     first, second, names = machine.python("""
 from trustbed.testbed import namespaces
 with Testbed(plan(PAIR)) as one, Testbed(plan(PAIR)) as other:
-    server = one.start("near", ["python3", "-m", "http.server", "--bind", "10.77.0.1", "8000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    serve = ["python3", "-m", "http.server", "--bind", "10.77.0.1", "8000"]
+    server = one.start("near", serve, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while not one.listens("near", 8000):
         time.sleep(0.02)
-    heard = [bed.run("near", ["curl", "-s", "-o", "/dev/null", "--max-time", "5", "http://10.77.0.1:8000/"], seconds=20).returncode for bed in (one, other)]
+    fetch = ["curl", "-s", "-o", "/dev/null", "--max-time", "5", "http://10.77.0.1:8000/"]
+    heard = [bed.run("near", fetch, seconds=20).returncode for bed in (one, other)]
     names = sorted(path.name for path in namespaces.FOLDER.iterdir())
 print(json.dumps([*heard, names]))
 """)

@@ -14,7 +14,9 @@ def row(local: str, remote: str, state: str) -> str:
 
 
 def test_only_sockets_that_wait_are_counted() -> None:
-    table = HEAD + row("0100007F:1F90", "00000000:0000", "0A") + row("0100007F:1F91", "0200007F:0016", "01") + row("0100007F:1F92", "0:0", "06")
+    table = (
+        HEAD + row("0100007F:1F90", "00000000:0000", "0A") + row("0100007F:1F91", "0200007F:0016", "01") + row("0100007F:1F92", "0:0", "06")
+    )
     assert listening.parse(table, "tcp") == {8080}
 
 

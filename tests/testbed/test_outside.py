@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 
 import pytest
 
@@ -14,7 +13,7 @@ FETCH = "curl -s --max-time 10 -o /dev/null -w '%{http_code}' http://203.0.113.5
 
 
 @pytest.fixture
-def world(machine: Machine) -> Iterator[Machine]:
+def world(machine: Machine) -> Machine:
     """Behind the machine is a router that knows nothing of testbeds, and a server at 203.0.113.5."""
     machine.run("ip", "netns", "add", "world")
     for line in (
@@ -30,7 +29,7 @@ def world(machine: Machine) -> Iterator[Machine]:
     server = machine.start("ip", "netns", "exec", "world", "python3", "-u", "-m", "http.server", "8000", "--bind", "203.0.113.5")
     assert server.stdout is not None
     server.stdout.readline()  # it says that it listens
-    yield machine
+    return machine
 
 
 def state(machine: Machine) -> list[str]:
@@ -41,7 +40,11 @@ tables = NFTables(nfgen_family=2)
 print(json.dumps([table.get("name") for table in tables.get_tables()]))
 tables.close()
 """)
-    return [machine.run("sysctl", "net.ipv4.ip_forward").stdout, machine.run("ip", "-brief", "link").stdout.replace("UNKNOWN", "UP"), json.dumps(tables)]
+    return [
+        machine.run("sysctl", "net.ipv4.ip_forward").stdout,
+        machine.run("ip", "-brief", "link").stdout.replace("UNKNOWN", "UP"),
+        json.dumps(tables),
+    ]
 
 
 def test_root_reaches_the_world_and_leaves_nothing(world: Machine) -> None:
@@ -64,7 +67,7 @@ def test_without_it_the_world_cannot_be_reached(world: Machine) -> None:
 def test_two_at_once_do_not_take_each_other_s_way(world: Machine) -> None:
     before = state(world)
     inner = f"{FETCH}; echo"
-    nested = f"nsenter --target {world.holder.pid} --net --mount {TRUSTBED} shell -q --outside -- sh -c \"{inner}\""
+    nested = f'nsenter --target {world.holder.pid} --net --mount {TRUSTBED} shell -q --outside -- sh -c "{inner}"'
     outer = world.trustbed("shell", "-q", "--outside", "--", "sh", "-c", f"{inner}; {nested}; {inner}", check=False)
     assert outer.stdout.split() == ["200", "200", "200"], outer.stderr
     assert state(world) == before

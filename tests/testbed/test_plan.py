@@ -27,7 +27,10 @@ def test_the_emulator_is_told_every_port_and_the_mac_behind_it() -> None:
     config = planned.emulator({"hosts": []}, seed=7, ledger={"path": "x", "detail": "packets"}, priority="normal")
     assert config == {
         "topology": {"hosts": []},
-        "ports": [{"host": "near", "interface": "p0", "mac": planned.cables[0].mac}, {"host": "far", "interface": "p1", "mac": planned.cables[1].mac}],
+        "ports": [
+            {"host": "near", "interface": "p0", "mac": planned.cables[0].mac},
+            {"host": "far", "interface": "p1", "mac": planned.cables[1].mac},
+        ],
         "seed": 7,
         "priority": "normal",
         "ledger": {"path": "x", "detail": "packets"},
@@ -48,7 +51,11 @@ def test_the_way_outside_is_everybody_s_but_its_own() -> None:
 
 
 def test_each_version_of_ip_has_its_routes_from_its_own_address() -> None:
-    hosts = [Host(name="a", addresses=("10.0.0.1", "fd00::1")), Host(name="b", addresses=("fd00::2",)), Host(name="c", addresses=("10.0.0.3",))]
+    hosts = [
+        Host(name="a", addresses=("10.0.0.1", "fd00::1")),
+        Host(name="b", addresses=("fd00::2",)),
+        Host(name="c", addresses=("10.0.0.3",)),
+    ]
     a, b, c = plan(hosts).cables
     assert {(str(route.to), str(route.source)) for route in a.routes} == {("10.0.0.3/32", "10.0.0.1"), ("fd00::2/128", "fd00::1")}
     assert [str(route.to) for route in b.routes] == ["fd00::1/128"]

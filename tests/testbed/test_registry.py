@@ -69,9 +69,7 @@ def test_only_what_nobody_owns_is_removed(folder: Path) -> None:
 
 def test_processes_with_the_mark_of_an_orphan_are_ended_and_no_others(folder: Path) -> None:
     entry, other = reserve(), reserve()
-    marked, unmarked = (
-        subprocess.Popen(["sleep", "600"], env={**os.environ, registry.VARIABLE: one.record.id}) for one in (entry, other)
-    )
+    marked, unmarked = (subprocess.Popen(["sleep", "600"], env={**os.environ, registry.VARIABLE: one.record.id}) for one in (entry, other))
     try:
         assert marked.pid in entry.record.processes()
         orphan(entry)
@@ -108,7 +106,7 @@ def test_half_a_file_of_a_killed_writer_is_removed(folder: Path) -> None:
 def test_a_file_that_is_none_is_named(folder: Path, text: str) -> None:
     reserve()
     (folder / "strange.json").write_text(text, encoding="utf-8")
-    with pytest.raises(TestbedError, match="strange.json is no record") as caught:
+    with pytest.raises(TestbedError, match=r"strange\.json is no record") as caught:
         registry.records()
     assert "remove it" in caught.value.hint
 

@@ -92,7 +92,7 @@ def described(pipes: Sequence[Report]) -> str:
     up, down = ({key: value for key, value in pipe.items() if key not in ("name", "from", "to")} for pipe in pipes)
     if up == down:
         return f"{_asked(up)} each way"
-    return f"{_asked(up)} up, {_asked(down)} down"
+    return f"{_asked(up)} up; {_asked(down)} down"
 
 
 def _asked(pipe: Report) -> str:
@@ -108,4 +108,4 @@ def _asked(pipe: Report) -> str:
     loss = pipe.get("loss")
     if loss is not None:
         words.append(f"{percent(loss['probability'])} loss" if loss["kind"] == "independent" else "loss")
-    return " and ".join(words) if words else "a link without limits"
+    return ", ".join(words) if words else "a link without limits"

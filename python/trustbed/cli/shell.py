@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from trustbed.agent import Agent, AgentError
 from trustbed.cli import arguments, link_options, link_summary
@@ -151,8 +151,9 @@ class Shell:
                 output = stack.enter_context(tempfile.TemporaryFile())
                 server = _Server(bed, self._options.far, output)
             self._greet()
-            process = bed.start(NEAR, self._command, stdin=None, environment=_environment(FAR), foreground=True)
-            with _passed_on(process):
+            with _Signals() as signals:
+                process = bed.start(NEAR, self._command, stdin=None, environment=_environment(FAR), foreground=True)
+                signals.pass_on_to(process)
                 code = _attend(process, emulator)
             if server is not None:
                 server.check()
@@ -179,19 +180,34 @@ def _attend(process: Process, emulator: Agent) -> int:
     return code
 
 
-@contextmanager
-def _passed_on(process: Process) -> Iterator[None]:
+class _Signals:
     """Signals that are sent to us are meant for the command: we end when it has. Ctrl-C reaches it without us, if it has the terminal."""
 
-    def pass_on(number: int, frame: FrameType | None) -> None:
-        process.signal(number)
+    def __init__(self) -> None:
+        self._process: Process | None = None
+        self._waiting: list[int] = []
+        self._before: dict[int, Any] = {}
 
-    before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
+    def __enter__(self) -> Self:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            self._before[number] = signal.signal(number, self._heard)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
             signal.signal(number, handler)
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:
+        if self._process is None:
+            self._waiting.append(number)
+        else:
+            self._process.signal(number)
+
+    def pass_on_to(self, process: Process) -> None:
+        """The command runs; it gets what came meanwhile."""
+        self._process = process
+        for number in self._waiting:
+            process.signal(number)
 
 
 class _Server:

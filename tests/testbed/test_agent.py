@@ -1,0 +1,150 @@
+"""The conversation with an agent, against programs that play one: what they say, refuse, forget, and how they die."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from trustbed import agent
+from trustbed.agent import Agent, AgentError
+
+Plays = Callable[[str], None]
+
+
+@pytest.fixture
+def plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plays:
+    """Makes a program the agent: it has `config`, and `say(**event)`, `order()` for the conversation."""
+
+    def play(part: str) -> None:
+        head = f"#!{sys.executable}\nimport json, os, sys, time\n"
+        tools = """
+        def say(**event): print(json.dumps(event), flush=True)
+        def order():
+            line = sys.stdin.readline()
+            return json.loads(line) if line else None
+        config = order()
+        """
+        program = tmp_path / "agent"
+        program.write_text(head + textwrap.dedent(tools) + textwrap.dedent(part), encoding="utf-8")
+        program.chmod(0o755)
+        monkeypatch.setenv("TRUSTBED_AGENT", str(program))
+
+    return play
+
+
+def test_a_conversation_from_beginning_to_end(plays: Plays) -> None:
+    plays("""
+    say(event="ready", verb=sys.argv[1], asked=config["asked"])
+    say(event="started", order=order())
+    say(event="progress", percent=50)
+    say(event="report", order=order())
+    """)
+    with Agent.start("send", {"asked": "much"}) as one:
+        assert one.ready == {"event": "ready", "verb": "send", "asked": "much"}
+        assert one.begin(at_ns=5)["order"] == {"do": "start", "at_ns": 5}
+        assert one.stop()["order"] == {"do": "stop"}
+        assert one.poll() == {"event": "progress", "percent": 50}, "what nobody waited for is kept"
+
+
+def test_what_it_refuses_is_raised_with_its_hint_and_its_place(plays: Plays) -> None:
+    plays("""say(event="error", message="no such host", hint="try another"); sys.exit(2)""")
+    with pytest.raises(AgentError, match="send on client: no such host") as caught:
+        Agent.start("send", {}, name="send on client")
+    assert (caught.value.hint, caught.value.code) == ("try another", 2)
+
+
+def test_an_error_in_the_middle_is_raised_when_it_is_next_listened_to(plays: Plays) -> None:
+    plays("""say(event="ready"); say(event="started"); order(); say(event="error", message="disk full", hint="make room"); sys.exit(1)""")
+    with Agent.start("send", {}) as one:
+        one.begin()
+        with pytest.raises(AgentError, match="send: disk full"):
+            one.report(20)
+
+
+@pytest.mark.parametrize(
+    ("end", "part"),
+    [
+        ("sys.exit('something odd')", "has ended with code 1: something odd"),
+        ("os.kill(os.getpid(), 9)", "was killed by signal 9"),
+        ("sys.exit(0)", "has ended with code 0"),
+    ],
+)
+def test_a_death_without_a_word_is_told_with_what_is_known(plays: Plays, end: str, part: str) -> None:
+    plays(f"say(event='ready'); {end}")
+    with Agent.start("emulate", {}) as one, pytest.raises(AgentError, match=part):
+        one.report(20)
+
+
+def test_one_that_dies_before_it_has_read_its_configuration_is_told(plays: Plays) -> None:
+    plays("say(event='error', message='too much', hint='less'); sys.exit(1)")
+    with pytest.raises(AgentError, match="too much"):
+        Agent.start("emulate", {"text": "x" * 10_000_000})
+
+
+def test_a_configuration_longer_than_the_pipe_arrives_whole(plays: Plays) -> None:
+    plays("say(event='ready', length=len(config['text']))")
+    with Agent.start("emulate", {"text": "x" * 10_000_000}) as one:
+        assert one.ready["length"] == 10_000_000
+
+
+def test_one_that_says_nothing_is_not_waited_for_for_ever(plays: Plays, tmp_path: Path) -> None:
+    plays(f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(600)")
+    with pytest.raises(AgentError, match="did not say ready within 2 s"):
+        Agent.start("emulate", {}, seconds=2)
+    assert not Path("/proc", (tmp_path / "pid").read_text()).exists(), "and it is not left behind"
+
+
+def test_closing_ends_one_that_does_not_want_to(plays: Plays) -> None:
+    plays("say(event='ready'); import signal; signal.signal(15, signal.SIG_IGN)\nwhile True: time.sleep(1)")
+    one = Agent.start("emulate", {})
+    one.close(seconds=0.1)
+    one.close()
+    assert not Path("/proc", str(one.pid)).exists()
+
+
+def test_it_ends_by_itself_when_nobody_is_there_any_more(plays: Plays) -> None:
+    plays("say(event='ready')\nwhile order(): pass\nsys.exit(0)")
+    one = Agent.start("emulate", {})
+    one.close(seconds=20)
+    assert one._process.returncode == 0
+
+
+def test_lines_that_come_in_pieces_are_put_together(plays: Plays) -> None:
+    plays("""
+    for piece in ('{"event": "re', 'ady", "n"', ': 1}', '\\n{"event": "started"}\\n{"event": "rep', 'ort"}\\n'):
+        sys.stdout.write(piece); sys.stdout.flush(); time.sleep(0.02)
+    order(); order()
+    """)
+    with Agent.start("emulate", {}) as one:
+        assert one.ready["n"] == 1
+        one.begin()
+        assert one.poll(20) == {"event": "report"}
+        assert one.poll() is None
+
+
+def test_without_the_program_it_says_where_it_should_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUSTBED_AGENT", str(tmp_path / "none"))
+    with pytest.raises(AgentError, match="there is no agent at"):
+        agent.binary()
+    (tmp_path / "none").touch(mode=0o644)
+    if os.geteuid() != 0 or not os.access(tmp_path / "none", os.X_OK):
+        with pytest.raises(AgentError, match="may not be executed"):
+            agent.binary()
+
+
+def test_the_real_one_names_its_verbs() -> None:
+    with pytest.raises(AgentError, match="there is no verb `nonsense`") as caught:
+        Agent.start("nonsense", {})
+    assert "emulate" in caught.value.hint
+    assert caught.value.code == 2
+
+
+def test_a_namespace_that_does_not_exist_is_named() -> None:
+    with pytest.raises(AgentError, match="the network namespace /nowhere cannot be joined: no such file or directory") as caught:
+        Agent.start("emulate", {}, namespace=Path("/nowhere"))
+    assert "trustbed testbed list" in caught.value.hint

@@ -1,0 +1,140 @@
+"""Without root: what is made where, and what is said where nothing can be made."""
+
+from __future__ import annotations
+
+import errno
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.testbed.conftest import Machine
+from trustbed.testbed import rootless
+
+
+def test_an_ordinary_user_gets_a_network_and_keeps_its_place(user: Machine) -> None:
+    found = user.python("""
+import socket
+before = sorted(os.listdir("/run"))
+with Testbed(plan(PAIR)) as bed:
+    names = sorted(os.listdir("/run/netns"))
+    print(json.dumps({
+        "namespaces": [name.removeprefix(f"tb-{bed.id}-") for name in names],
+        "rootless": bed.entry.record.rootless,
+        "folder": str(bed.entry.path.parent),
+        "user": bed.run("near", ["id", "-u"], seconds=20).stdout.strip(),
+        "again": prepare(),
+    }))
+""")
+    assert found["namespaces"] == ["far", "near", "net"]
+    assert found["rootless"]
+    assert found["folder"] == str(user.runtime / "trustbed")
+    assert found["user"] == "0", "root, of nothing but its own networks"
+    assert found["again"], "once is enough"
+    assert user.namespaces() == []
+
+
+def test_what_lies_in_run_stays_there(machine: Machine, user: Machine) -> None:
+    machine.run(
+        "sh", "-c", "mkdir -p /run/a/b; echo text > /run/a/b/c; echo one > /run/file; ln -s a/b /run/link; ln -s nowhere /run/broken"
+    )
+    found = user.python("""
+with open("/run/link/c") as one, open("/run/file") as two:
+    print(json.dumps([one.read(), two.read(), os.readlink("/run/broken"), sorted(os.listdir("/run"))]))
+""")
+    assert found == ["text\n", "one\n", "nowhere", ["a", "broken", "file", "link", "netns"]]
+    assert machine.run("ls", "/run").stdout.split() == ["a", "broken", "file", "link"], "nobody else sees the folder"
+
+
+def test_root_in_a_container_of_somebody_else_s_keeps_its_network(machine: Machine) -> None:
+    code = """
+import os
+from trustbed.testbed import prepare
+print(prepare(), sorted(name for name in os.listdir("/proc/self/net/dev_snmp6") if name != "lo"))
+"""
+    container = (
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--net",
+        "--mount",
+        "sh",
+        "-c",
+        'ip link add x type veth peer name y; exec "$@"',
+        "-",
+    )
+    ended = machine.run(*container, sys.executable, "-c", code, check=False)
+    if ended.returncode and "unshare" in ended.stderr:
+        pytest.skip(f"no user namespaces: {ended.stderr.strip()}")
+    assert ended.stdout == "True ['x', 'y']\n", ended.stderr
+
+
+def test_with_neither_capabilities_nor_user_namespaces_it_says_what_forbids_it(machine: Machine) -> None:
+    script = 'echo 0 > /proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-all --inh-caps=-all "$@"'
+    ended = machine.run(
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "sh",
+        "-c",
+        script,
+        "-",
+        sys.executable,
+        "-m",
+        "trustbed",
+        "shell",
+        "--",
+        "true",
+        check=False,
+    )
+    if "unshare" in ended.stderr:
+        pytest.skip(f"no user namespaces: {ended.stderr.strip()}")
+    assert ended.returncode == 125
+    assert ended.stderr == (
+        "error: this host allows no user namespaces (user.max_user_namespaces is 0)\n"
+        "hint: run as root, for example with sudo, or let root allow it: sysctl user.max_user_namespaces=15000\n"
+    )
+
+
+def test_a_process_with_threads_is_told_to_prepare_earlier(user: Machine) -> None:
+    code = """
+import json, threading
+from trustbed.testbed import TestbedError, prepare
+stop = threading.Event()
+thread = threading.Thread(target=stop.wait)
+thread.start()
+try:
+    prepare()
+except TestbedError as error:
+    print(json.dumps([error.message, error.hint]))
+stop.set()
+"""
+    message, hint = json.loads(user.run(sys.executable, "-c", code).stdout)
+    assert "more than one thread" in message
+    assert "prepare() first" in hint
+
+
+def test_reasons_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    values: dict[str, str] = {}
+
+    def read(path: Path, encoding: str) -> str:
+        if str(path) not in values:
+            raise FileNotFoundError(str(path))
+        return values[str(path)]
+
+    monkeypatch.setattr(Path, "read_text", read)
+    refused = OSError(errno.EPERM, "Operation not permitted", "unshare")
+    assert (
+        "neither CAP_SYS_ADMIN and CAP_NET_ADMIN nor a user namespace (operation not permitted, unshare)" in rootless.forbidden(refused)[0]
+    )
+    assert "too many" in rootless.forbidden(OSError(errno.ENOSPC, "No space left on device"))[0]
+    for path, value, part in (
+        ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n", "AppArmor"),
+        ("/proc/sys/kernel/unprivileged_userns_clone", "0\n", "kernel.unprivileged_userns_clone is 0"),
+        ("/proc/sys/user/max_user_namespaces", "0\n", "user.max_user_namespaces is 0"),
+    ):
+        values[path] = value
+        message, hint = rootless.forbidden(refused)
+        assert part in message
+        assert "sysctl" in hint
