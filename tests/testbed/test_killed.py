@@ -152,3 +152,16 @@ with Testbed(plan(PAIR)) as bed:
 print(json.dumps([code, process.poll()]))
 """)
     assert ended == [137, 137]
+
+
+def test_a_shell_whose_emulator_is_killed_ends_and_says_so(machine: Machine) -> None:
+    child = machine.start(TRUSTBED, "shell", "--", "sh", "-c", "(setsid sleep 600.16180 &); echo ready; exec sleep 600.16180")
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    machine.run("pkill", "-KILL", "--ns", str(machine.holder.pid), "--nslist", "mnt", "-f", "bin/trustbed-agent emulate")
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == 125
+    assert said.startswith("error: emulate on net: the agent was killed by signal 9\nhint: ")
+    assert machine.namespaces() == []
+    assert machine.records() == []
+    assert processes_with("600.16180") == []

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -135,7 +137,7 @@ class Testbed:
         """Ends what runs and removes the testbed. Nothing happens if it does not stand."""
         if self._entry is None:
             return
-        with contextlib.ExitStack() as stack:
+        with _undisturbed(), contextlib.ExitStack() as stack:
             stack.callback(self._remove)
             while self._running:
                 one = self._running.pop(0)
@@ -146,3 +148,16 @@ class Testbed:
         registry.remove(self._entry.record)
         self._entry.drop()
         self._entry = None
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Who asks for an end while it is being made is heard afterwards: half an end would leave something behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
