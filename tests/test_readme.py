@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -38,13 +39,19 @@ def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("command", re.findall(r"^ {4}(?:sudo )?trustbed (.*?)(?: +#.*)?$", TEXT, re.MULTILINE))
 def test_the_commands_are_understood(command: str) -> None:
-    from trustbed.cli import arguments, burst, watch
+    from trustbed.cli import arguments, burst, run, shell, watch
 
-    verb, *words = command.split()
-    parser = {"analyze": arguments.analyze_parser, "explain": arguments.explain_parser, "burst": burst.parser, "watch": watch.parser}[
-        verb
-    ]()
-    arguments.parse(parser, words)
+    parsers = {
+        "analyze": arguments.analyze_parser,
+        "explain": arguments.explain_parser,
+        "burst": burst.parser,
+        "run": run.parser,
+        "shell": shell.parser,
+        "watch": watch.parser,
+    }
+    verb, *words = shlex.split(command)
+    mine = words[: words.index("--")] if "--" in words else words
+    arguments.parse(parsers[verb](), mine)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
