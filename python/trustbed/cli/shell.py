@@ -29,6 +29,7 @@ from trustbed.testbed import Host, Plan, Process, Testbed, TestbedError, outside
 NEAR, FAR = "near", "far"
 ADDRESSES: Mapping[str, str] = {NEAR: "10.77.0.1", FAR: "10.77.0.2"}
 _LISTEN_SECONDS = 20.0
+_END_SECONDS = 2.0
 _TURN_SECONDS = 0.25
 _TAIL_BYTES = 2000
 
@@ -214,6 +215,7 @@ class _Server:
     """The command on the far host, which listens once this is made."""
 
     def __init__(self, bed: Testbed, line: str, output: IO[bytes]) -> None:
+        self._bed = bed
         self._line = line
         self._output = output
         environment = _environment(NEAR)
@@ -232,7 +234,8 @@ class _Server:
 
     def check(self) -> None:
         """Says if it has ended badly meanwhile."""
-        code = self._process.poll()
+        # One that does not listen any more is about to end.
+        code = self._process.poll() if self._bed.listening(FAR) else self._process.wait(_END_SECONDS)
         if code:
             print(f"warning: the far command {self._line!r} had ended with code {code}{self._said()}", file=sys.stderr)
 
