@@ -39,12 +39,13 @@ def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("command", re.findall(r"^ {4}(?:sudo )?trustbed (.*?)(?: +#.*)?$", TEXT, re.MULTILINE))
 def test_the_commands_are_understood(command: str) -> None:
-    from trustbed.cli import arguments, burst, run, shell, watch
+    from trustbed.cli import arguments, burst, report, run, shell, watch
 
     parsers = {
         "analyze": arguments.analyze_parser,
         "explain": arguments.explain_parser,
         "burst": burst.parser,
+        "report": report.parser,
         "run": run.parser,
         "shell": shell.parser,
         "watch": watch.parser,
