@@ -96,9 +96,10 @@ def test_iperf3(tmp_path: Path) -> None:
     try:
         assert server.stdout is not None
         wait_until_listening(port)
-        found = run(tmp_path, "iperf3", "-c", LOOPBACK, "-p", str(port), "-n", "1M")
+        # By time: of a run that is over in a millisecond iperf3's server may not have counted anything yet.
+        found = run(tmp_path, "iperf3", "-c", LOOPBACK, "-p", str(port), "-t", "1", "-b", "80M")
         summary = found["summary"].to_pylist()[0]
-        assert (summary["sent_bytes"], summary["received_bytes"]) == (pytest.approx(1 << 20, rel=0.2), pytest.approx(1 << 20, rel=0.2))
+        assert 5_000_000 < summary["received_bytes"] <= summary["sent_bytes"] < 15_000_000
         assert found["intervals"].num_rows >= 1
     finally:
         server.kill()
