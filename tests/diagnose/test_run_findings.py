@@ -39,14 +39,14 @@ FOUND = [
     (
         "run_emulator_late",
         "error",
-        emulator(lateness={**PUNCTUAL, "p99_ns": 100_000, "late_by_more_than_a_packet_time": 0.05}),
+        emulator(lateness={**PUNCTUAL, "p99_ns": 500_000, "late_by_more_than_a_packet_time": 0.05}),
         "emulator",
         "5 % later than a packet takes",
     ),
     (
         "run_emulator_late",
         "info",
-        emulator(lateness={**PUNCTUAL, "p99_ns": 99_000, "late_by_more_than_a_packet_time": 0.5}),
+        emulator(lateness={**PUNCTUAL, "p99_ns": 499_000, "late_by_more_than_a_packet_time": 0.5}),
         "emulator",
         "50 % later than a packet takes",
     ),

@@ -18,8 +18,9 @@ Use: TypeAlias = Literal["trust", "review", "discard"]
 LATE_SECONDS = 1e-3
 """Lateness of one packet in a hundred from which on an emulator is too late: what a kernel's timer at 1000 Hz would do."""
 LATE_SHARE = 0.05
-LATE_SHARE_SECONDS = 1e-4
-"""Or so many packets later than a packet takes on its link, when that is more than what waiting alone costs."""
+LATE_SHARE_SECONDS = 5e-4
+"""Or so many packets later than they take on their link, when one in a hundred is that late: acknowledgements take a few microseconds, and being
+late by some of them changes nothing that can be measured."""
 STALL_SECONDS = 0.05
 """Or a single packet that late: everything stood for a round trip or more, queues filled meanwhile, and a sender saw it as congestion."""
 BUSY_SHARE = 0.05
