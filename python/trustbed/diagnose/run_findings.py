@@ -19,8 +19,8 @@ LATE_SECONDS = 1e-3
 """Lateness of one packet in a hundred from which on an emulator is too late: what a kernel's timer at 1000 Hz would do."""
 LATE_SHARE = 0.05
 LATE_SHARE_SECONDS = 5e-4
-"""Or so many packets later than they take on their link, when one in a hundred is that late: acknowledgements take a few microseconds, and being
-late by some of them changes nothing that can be measured."""
+"""Or so many packets later than they take on their link, when one in a hundred is that late: acknowledgements take a few microseconds, and
+being late by some of them changes nothing that can be measured."""
 STALL_SECONDS = 0.05
 """Or a single packet that late: everything stood for a round trip or more, queues filled meanwhile, and a sender saw it as congestion."""
 BUSY_SHARE = 0.05
