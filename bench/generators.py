@@ -42,7 +42,9 @@ _FLUSH_SECONDS = 1.3
 """tcpdump has the kernel hand over what it captured after a second at the latest."""
 _ENDS = 1000
 """Packets at either end of a run whose median tells where it began and ended."""
-Stamps = npt.NDArray[np.int64]
+_MISSED = 0.01
+"""Share of the packets that tcpdump may miss."""
+Stamps = npt.NDArray[np.float64]
 
 
 class Agent:
@@ -173,8 +175,9 @@ def observe(near: Host, far: Host, release: object, seconds: float, *, priority:
         lost = sink.stop()["sources"][0]["lost_packets"]
         stamps = _read(file)
     sent: int = report["sources"][0]["sent_packets"]
-    if lost or len(stamps) != sent:
-        raise ProgramFailed(f"{sent} packets were sent, {len(stamps)} captured, {lost} lost")
+    # What tcpdump missed the sink has counted; a few gaps of two packets change no quantile.
+    if lost or len(stamps) > sent or np.isnan(stamps).sum() + sent - len(stamps) > _MISSED * sent:
+        raise ProgramFailed(f"{sent} packets were sent, {np.isfinite(stamps).sum()} captured, {lost} lost")
     return stamps, report
 
 
@@ -194,22 +197,29 @@ def _tcpdump(host: Host, file: Path) -> Iterator[None]:
 
 
 def _read(file: Path) -> Stamps:
-    """The times of the packets in a pcap file with nanoseconds, whose frames are all of one length, in the order of their numbers."""
+    """The times of the packets in a pcap file with nanoseconds, whose frames are all of one length, by their numbers.
+
+    They count from the first packet; a packet that is not in the file has none (NaN).
+    """
     names = ("seconds", "nanoseconds", "kept", "length")
     record = np.dtype([*((name, "<u4") for name in names), ("frame", "u1", (_KEPT,))])
     records = np.frombuffer(file.read_bytes(), dtype=record, offset=24)
     numbers = np.ascontiguousarray(records["frame"][:, _NUMBER_AT : _NUMBER_AT + 4]).view(">u4").reshape(-1)
-    if not np.array_equal(np.sort(numbers), np.arange(len(numbers))):
-        raise ProgramFailed("the capture does not hold every packet once")
+    if len(np.unique(numbers)) != len(numbers) or not len(numbers):
+        raise ProgramFailed("the capture holds a packet twice, or none")
     times = records["seconds"].astype(np.int64) * 1_000_000_000 + records["nanoseconds"]
-    ordered: Stamps = times[np.argsort(numbers)]
-    return ordered
+    stamps: Stamps = np.full(int(numbers.max()) + 1, np.nan)
+    # Within the hours of a run a float holds nanoseconds exactly.
+    stamps[numbers] = times - times.min()
+    return stamps
 
 
 def judge_paced(stamps: Stamps, own_p99_ns: float) -> Paced:
     """Gaps and drift against the schedule, which has equal gaps."""
     gaps = np.abs(np.diff(stamps) - GAP_NS) / 1e3
-    error = stamps - stamps[0] - np.arange(len(stamps)) * GAP_NS
+    gaps = gaps[np.isfinite(gaps)]
+    error = stamps - np.arange(len(stamps)) * GAP_NS
+    error = error[np.isfinite(error)]
     ends = min(_ENDS, len(error) // 2)
     return Paced(
         gap_p50_us=float(np.median(gaps)),
@@ -224,6 +234,8 @@ def judge_paced(stamps: Stamps, own_p99_ns: float) -> Paced:
 def judge_timed(stamps: Stamps, hertz: int, own_p99_ns: float) -> Timed:
     """Bursts: a packet begins one when it comes more than half a tick behind the one in front of it."""
     tick = 1_000_000_000 // hertz
+    if not np.isfinite(stamps).all():
+        raise ProgramFailed("the capture does not hold every packet")
     begins = np.flatnonzero(np.diff(stamps, prepend=stamps[0] - tick) > tick // 2)
     # What was due in the first tick and in the last one is a part of a tick.
     sizes = np.diff(begins)[1:]
