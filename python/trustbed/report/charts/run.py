@@ -314,7 +314,7 @@ _PANEL = 150
 
 
 def _time() -> Spec:
-    return time_axis(title="time since the background began")
+    return time_axis(title="time since the traffic began")
 
 
 def _aligned(axis: Spec) -> Spec:
