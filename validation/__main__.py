@@ -1,20 +1,30 @@
-"""`python -m validation`: compares trustbed with tcptrace and tshark on every capture and writes docs/validation.md."""
+"""`python -m validation`: compares trustbed with tcptrace and tshark on every capture and writes docs/validation.md.
+
+`python -m validation NAME …` is another of the commands that write a part of that page: see `PARTS`.
+"""
 
 import argparse
 import fnmatch
+import importlib
 import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from validation import captures, document
+from validation import captures, document, sections
 from validation.run import Outcome, outcomes
+
+PARTS = {"truth": "validation.truth.command"}
+"""Other commands, by the module whose `main` takes the words behind their name."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; 0 when enough is equal or explained, 1 when not, 2 when nothing could be compared."""
-    options = _parse(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words and words[0] in PARTS:
+        return int(importlib.import_module(PARTS[words[0]]).main(words[1:]))
+    options = _parse(words)
     sources = [s for s in captures.sources() if not options.only or any(fnmatch.fnmatch(s.name, f"*{glob}*") for glob in options.only)]
     if not sources:
         print("error: no captures to compare", file=sys.stderr)
@@ -25,12 +35,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.output is None:
         sys.stdout.write(text)
     else:
-        options.output.write_text(text, encoding="utf-8")
+        sections.write_head(options.output, text)
     return _verdict(found, options.output)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m validation", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m validation", description=__doc__.splitlines()[0])
     parser.add_argument(
         "--only", action="append", metavar="GLOB", help="captures whose name contains this (repeatable); prints instead of writing"
     )
