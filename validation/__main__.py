@@ -15,7 +15,7 @@ from pathlib import Path
 from validation import captures, document, sections
 from validation.run import Outcome, outcomes
 
-PARTS = {"truth": "validation.truth.command"}
+PARTS = {"lateness": "validation.lateness.command", "truth": "validation.truth.command"}
 """Other commands, by the module whose `main` takes the words behind their name."""
 
 

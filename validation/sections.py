@@ -34,3 +34,9 @@ def write(path: Path, name: str, command: str, text: str) -> None:
     """Puts a section into a page; the page is made if there is none."""
     page = path.read_text(encoding="utf-8") if path.exists() else "# Validation\n"
     path.write_text(replaced(page, name, marked(name, command, text)), encoding="utf-8")
+
+
+def write_head(path: Path, text: str) -> None:
+    """Puts the comparison into a page, in the place of the earlier one; sections stay."""
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    path.write_text(joined(text, found(before)), encoding="utf-8")
