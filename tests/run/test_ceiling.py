@@ -1,4 +1,4 @@
-"""What a scenario asks of the emulator, and that too much is refused before anything is made."""
+"""That what a machine cannot do is refused with what was measured, before anything is made."""
 
 from __future__ import annotations
 
@@ -6,28 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from trustbed import agent
+from trustbed.cli import main
 from trustbed.run import ceiling
+from trustbed.run.ceiling import Ceiling, Pace
+from trustbed.run.demand import Load
 from trustbed.run.execute import RunError
 from trustbed.scenario import Scenario, load
+from trustbed.testbed.rootless import may_make_networks
 
-DUMBBELL = """
-[topology]
-shape = "dumbbell"
-left = ["a", "b"]
-right = ["c", "d"]
-[hosts.a]
-access = { rate = "1Gbit/s" }
-[hosts.b]
-[hosts.c]
-[hosts.d]
-[links.middle]
-rate = "20Mbit/s"
-down.rate = "5Mbit/s"
-[workload.w]
-kind = "bulk"
-host = "a"
-to = "c"
-"""
+ROOT = Path(__file__).resolve().parents[2]
 FAST = """
 [hosts.a]
 [hosts.c]
@@ -38,6 +26,23 @@ kind = "bulk"
 host = "a"
 to = "c"
 """
+NOISE = """
+[hosts.a]
+[hosts.c]
+[link]
+LINK
+[workload.w]
+kind = "command"
+host = "a"
+command = "true"
+[background.noise]
+model = "cbr"
+rate = "RATE"
+from = "a"
+to = "c"
+"""
+SENT = {1500: 400_000, 64: 500_000}
+CARRIED = {1500: 200_000, 64: 300_000}
 
 
 def read(folder: Path, text: str) -> Scenario:
@@ -45,32 +50,144 @@ def read(folder: Path, text: str) -> Scenario:
     return load(folder / "study.toml").first
 
 
-def test_a_fast_access_link_in_front_of_a_slow_one_asks_for_little(tmp_path: Path) -> None:
-    assert ceiling.demand(read(tmp_path, DUMBBELL)) == 20_000_000
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Ceiling:
+    """One that makes and carries so many packets, whatever this one can do."""
+
+    def measure(packet_bytes: int) -> Pace:
+        return Pace(
+            packet_bytes=packet_bytes,
+            made_packets_per_second=SENT[packet_bytes],
+            carried_packets_per_second=CARRIED[packet_bytes],
+        )
+
+    monkeypatch.setattr(ceiling, "measure", measure)
+    return Ceiling(full=measure(1500), small=measure(64))
 
 
-def test_a_link_that_several_share_counts_once_and_each_direction_on_its_own(tmp_path: Path) -> None:
-    more = '[background.n]\nmodel = "cbr"\nrate = "1Mbit/s"\nfrom = "b"\nto = "d"\ndirection = "both"\n'
-    assert ceiling.demand(read(tmp_path, DUMBBELL + more)) == 25_000_000
-    assert ceiling.demand(read(tmp_path, DUMBBELL + more.replace('"cbr"', '"none"'))) == 20_000_000
+def test_links_beyond_the_ceiling_are_refused_with_it(tmp_path: Path, machine: Ceiling) -> None:
+    assert ceiling.refuse_too_much([read(tmp_path, FAST.replace("RATE", "2Gbit/s"))]) == machine
+    most = r"10\.00 Gbit/s \(833,333 packets/s of 1500 bytes\), and this machine emulates at most 2\.40 Gbit/s \(200,000 packets/s of 1500"
+    with pytest.raises(RunError, match=most):
+        ceiling.refuse_too_much([read(tmp_path, FAST.replace("RATE", rate)) for rate in ("1Mbit/s", "10Gbit/s")])
 
 
-def test_downloads_count_in_the_direction_of_their_data(tmp_path: Path) -> None:
-    pages = DUMBBELL.replace('kind = "bulk"', 'kind = "http"\nobject = "1MB"')
-    assert ceiling.demand(read(tmp_path, pages)) == 5_000_000
+def test_background_that_no_sender_can_make_is_refused(tmp_path: Path, machine: Ceiling) -> None:
+    asked = NOISE.replace("LINK", 'delay = "1ms"').replace("RATE", "100Gbit/s")
+    said = r"background\.noise would send 100\.00 Gbit/s \(8,333,333 packets/s .*, and this machine makes at most 4\.80 Gbit/s \(400,000"
+    with pytest.raises(RunError, match=said):
+        ceiling.refuse_too_much([read(tmp_path, asked)])
 
 
-def test_where_nothing_limits_nothing_is_asked_for(tmp_path: Path) -> None:
-    assert ceiling.demand(read(tmp_path, FAST.replace('rate = "RATE"\n', ""))) == 0
+def test_background_that_the_emulator_cannot_take_is_refused_even_if_the_link_would_drop_it(tmp_path: Path, machine: Ceiling) -> None:
+    asked = NOISE.replace("LINK", 'rate = "20Mbit/s"').replace("RATE", "3Gbit/s")
+    with pytest.raises(RunError, match=r"would carry 3\.00 Gbit/s .* at most 2\.40 Gbit/s"):
+        ceiling.refuse_too_much([read(tmp_path, asked)])
+    assert ceiling.refuse_too_much([read(tmp_path, asked.replace("3Gbit/s", "2Gbit/s"))]) == machine
 
 
-def test_too_much_is_refused_with_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ceiling, "measure", lambda: 2_500_000_000)
-    assert ceiling.refuse_too_much([read(tmp_path, FAST.replace("RATE", "2Gbit/s"))]) == 2_500_000_000
-    with pytest.raises(RunError, match=r"10\.00 Gbit/s together, and this machine emulates at most 2\.50 Gbit/s"):
-        ceiling.refuse_too_much([read(tmp_path, FAST.replace("RATE", "10Gbit/s"))])
+def test_more_packets_than_can_be_moved_are_refused_at_any_rate(tmp_path: Path, machine: Ceiling) -> None:
+    small = NOISE.replace("LINK", 'rate = "1Gbit/s"') + "packet_bytes = 64\n"
+    assert ceiling.refuse_too_much([read(tmp_path, small.replace("RATE", "150Mbit/s"))]) == machine
+    with pytest.raises(RunError, match=r"would carry 0\.18 Gbit/s \(351,562 packets/s of 64 bytes\), .* 0\.15 Gbit/s \(300,000 packets/s"):
+        ceiling.refuse_too_much([read(tmp_path, small.replace("RATE", "180Mbit/s"))])
+    with pytest.raises(RunError, match=r"background\.noise would send 0\.30 Gbit/s \(585,938 packets/s of 64 bytes\), .* makes at most"):
+        ceiling.refuse_too_much([read(tmp_path, small.replace("RATE", "300Mbit/s"))])
+
+
+def test_what_a_packet_costs_grows_with_its_length(machine: Ceiling) -> None:
+    assert machine.carried(1500) == pytest.approx(200_000)
+    assert machine.carried(64) == pytest.approx(300_000)
+    assert 1 / machine.carried(782) == pytest.approx((1 / 200_000 + 1 / 300_000) / 2)
+    assert machine.made(9000) == machine.made(1500)
+
+
+def test_all_of_it_at_once_counts(tmp_path: Path, machine: Ceiling) -> None:
+    both = FAST.replace("RATE", "1Gbit/s") + '[background.noise]\nmodel = "poisson"\nrate = "2Gbit/s"\nfrom = "c"\nto = "a"\n'
+    with pytest.raises(RunError, match=r"links and background together would carry 3\.00 Gbit/s"):
+        ceiling.refuse_too_much([read(tmp_path, both)])
+
+
+def test_a_recording_counts_by_its_mean_rate(tmp_path: Path, machine: Ceiling) -> None:
+    played = NOISE.replace("LINK", 'delay = "1ms"').replace(
+        'model = "cbr"\nrate = "RATE"', f'model = "playback"\nfile = "{ROOT}/recordings/random-loss.sender.pcap.gz"\nsources = SOURCES'
+    )
+    assert ceiling.refuse_too_much([read(tmp_path, played.replace("SOURCES", "1"))]) is None
+    # 5 563 562 bytes in 6 562 packets within 6.09 seconds, as capinfos says too; a thousand times that.
+    with pytest.raises(RunError, match=r"background\.noise would send 7\.30 Gbit/s \(1,076,\d{3} packets/s of 848 bytes\)"):
+        ceiling.refuse_too_much([read(tmp_path, played.replace("SOURCES", "1000"))])
 
 
 def test_modest_rates_are_not_worth_a_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(ceiling, "measure")
     assert ceiling.refuse_too_much([read(tmp_path, FAST.replace("RATE", "500Mbit/s"))]) is None
+    assert ceiling.refuse_too_much([read(tmp_path, NOISE.replace("LINK", "").replace("RATE", "25Mbit/s") + "packet_bytes = 64\n")]) is None
+
+
+def test_the_directory_says_what_was_measured(machine: Ceiling) -> None:
+    assert ceiling.facts(machine) == {
+        "emulator_ceiling_bits_per_second": 2_400_000_000,
+        "emulator_ceiling_packets_per_second": 200_000,
+        "emulator_ceiling_small_packets_per_second": 300_000,
+        "sender_ceiling_packets_per_second": 400_000,
+        "sender_ceiling_small_packets_per_second": 500_000,
+    }
+    assert set(ceiling.facts(None).values()) == {None}
+
+
+@pytest.fixture
+def _networks() -> None:
+    if not may_make_networks():
+        pytest.skip("networks cannot be made here: this needs root")
+    try:
+        agent.binary()
+    except agent.AgentError as error:
+        pytest.skip(error.message)
+
+
+@pytest.mark.usefixtures("_networks")
+def test_a_machine_measures_itself() -> None:
+    full, small = ceiling.measure(1500), ceiling.measure(64)
+    for pace in (full, small):
+        # Floods: a machine of any kind makes and carries thousands, and cannot carry what was not made.
+        assert 1000 < pace.carried_packets_per_second <= pace.made_packets_per_second
+    assert small.carried_bits_per_second < full.carried_bits_per_second
+
+
+@pytest.mark.usefixtures("_networks")
+@pytest.mark.parametrize("text", [FAST, NOISE.replace("LINK", "")])
+def test_a_run_that_asks_for_too_much_is_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("study.toml").write_text(text.replace("RATE", "1000Gbit/s"))
+    assert main(["run", "study.toml"]) == 1
+    said = capsys.readouterr().err
+    assert "1000.00 Gbit/s (83,333,333 packets/s of 1500 bytes), and this machine " in said
+    assert "\nhint: " in said
+    assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
+
+
+@pytest.mark.usefixtures("_networks")
+def test_a_shell_behind_a_link_that_cannot_be_emulated_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["shell", "--down", "rate=1000Gbit/s", "--", "touch", str(tmp_path / "ran")]) == 125
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "error: the link would carry 1000.00 Gbit/s (83,333,333 packets/s of 1500 bytes), and this machine emulates at most "
+    )
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_shell_behind_a_modest_link_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(ceiling, "measure")
+    from trustbed.cli import shell
+
+    shell._refuse_what_cannot_be_emulated({"pipes": [{"rate_bits_per_second": 500_000_000}, {"name": "down"}]})
+    with pytest.raises(NameError):
+        shell._refuse_what_cannot_be_emulated({"pipes": [{}, {"rate_bits_per_second": 500_000_001}]})
+
+
+def test_the_link_of_a_shell_counts_in_one_direction(machine: Ceiling) -> None:
+    ceiling.refuse_link(Load(bits_per_second=2.39e9))
+    with pytest.raises(RunError, match=r"the link would carry 2\.41 Gbit/s .* at most 2\.40 Gbit/s"):
+        ceiling.refuse_link(Load(bits_per_second=2.41e9))

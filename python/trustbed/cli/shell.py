@@ -24,6 +24,7 @@ from typing import IO, Any, Self
 from trustbed.agent import Agent, AgentError
 from trustbed.cli import arguments, link_options, link_summary
 from trustbed.cli.interrupt import kills_are_interrupts
+from trustbed.run.demand import Load, is_modest
 from trustbed.testbed import Host, Plan, Process, Testbed, TestbedError, outside, plan, prepare
 
 NEAR, FAR = "near", "far"
@@ -86,6 +87,7 @@ def _run(words: Sequence[str]) -> int:
         ]
     )
     with kills_are_interrupts(), ExitStack() as stack:
+        _refuse_what_cannot_be_emulated(topology)
         ledger = stack.enter_context(_raw_ledger(options.ledger))
         shell = Shell(planned, topology, options, command)
         code = shell.carry_out(None if ledger is None else {"path": str(ledger), "detail": "packets"})
@@ -118,6 +120,20 @@ def _topology(options: argparse.Namespace) -> dict[str, Any]:
     pipes = [{"name": "up", "from": NEAR, "to": FAR, **up}, {"name": "down", "from": FAR, "to": NEAR, **down}]
     found = {"hosts": hosts, "routers": [], "pipes": pipes}
     return found | {"outside": FAR} if options.outside else found
+
+
+def _refuse_what_cannot_be_emulated(topology: Mapping[str, Any]) -> None:
+    """Rates that are not modest are held against what this machine can do: each way alone, since a command seldom fills both."""
+    most = Load(bits_per_second=max(pipe.get("rate_bits_per_second", 0) for pipe in topology["pipes"]))
+    if is_modest([most]):
+        return
+    from trustbed.run import ceiling
+    from trustbed.run.execute import RunError
+
+    try:
+        ceiling.refuse_link(most)
+    except RunError as error:
+        raise NotRun(error.message, error.hint) from error
 
 
 @contextmanager

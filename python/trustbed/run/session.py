@@ -82,7 +82,7 @@ class Session:
         self.check()
         most = ceiling.refuse_too_much([cell.scenario for cell in self.study.cells]) if self._missing() else None
         with self.directory.locked(), _disk_full_explained(self.directory.path):
-            self._begin({**host.facts(), "emulator_ceiling_bits_per_second": most})
+            self._begin({**host.facts(), **ceiling.facts(most)})
             forecast = self.forecast
             self._listener.on_begun(forecast)
             for repetition in self.order:

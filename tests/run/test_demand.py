@@ -1,0 +1,123 @@
+"""What a scenario asks of the emulator and of the senders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trustbed.run.demand import Load, emulated, is_modest, made
+from trustbed.scenario import Background, Scenario, load
+
+DUMBBELL = """
+[topology]
+shape = "dumbbell"
+left = ["a", "b"]
+right = ["c", "d"]
+[hosts.a]
+access = { rate = "1Gbit/s" }
+[hosts.b]
+[hosts.c]
+[hosts.d]
+[links.middle]
+rate = "20Mbit/s"
+down.rate = "5Mbit/s"
+[workload.w]
+kind = "bulk"
+host = "a"
+to = "c"
+"""
+PAIR = """
+[hosts.a]
+[hosts.c]
+[link]
+rate = "20Mbit/s"
+[workload.w]
+kind = "command"
+host = "a"
+command = "true"
+"""
+NOISE = '[background.n]\nmodel = "cbr"\nrate = "1Mbit/s"\nfrom = "a"\nto = "c"\n'
+
+
+def read(folder: Path, text: str) -> Scenario:
+    (folder / "study.toml").write_text(text)
+    return load(folder / "study.toml").first
+
+
+def nothing_recorded(background: Background, reverse: bool) -> None:
+    raise AssertionError(f"{background.name} plays nothing")
+
+
+def bits(scenario: Scenario) -> float:
+    return sum(load.bits_per_second for load in emulated(scenario, nothing_recorded))
+
+
+def test_a_fast_access_link_in_front_of_a_slow_one_asks_for_little(tmp_path: Path) -> None:
+    assert bits(read(tmp_path, DUMBBELL)) == 20_000_000
+
+
+def test_every_address_has_an_access_link_of_its_own(tmp_path: Path) -> None:
+    many = DUMBBELL.replace('access = { rate = "1Gbit/s" }', 'access = { rate = "1Mbit/s" }\ncount = 15')
+    assert bits(read(tmp_path, many)) == 15_000_000
+    assert bits(read(tmp_path, many.replace("count = 15", "count = 30"))) == 20_000_000
+
+
+def test_a_workload_and_background_share_a_link_and_each_direction_counts_on_its_own(tmp_path: Path) -> None:
+    more = NOISE.replace('"a"', '"b"').replace('"c"', '"d"') + 'direction = "both"\n'
+    assert bits(read(tmp_path, DUMBBELL + more)) == 21_000_000
+    assert bits(read(tmp_path, DUMBBELL + more.replace('"cbr"', '"none"'))) == 20_000_000
+
+
+def test_downloads_count_in_the_direction_of_their_data(tmp_path: Path) -> None:
+    assert bits(read(tmp_path, DUMBBELL.replace('kind = "bulk"', 'kind = "http"\nobject = "1MB"'))) == 5_000_000
+
+
+def test_a_trace_of_rates_counts_by_its_mean(tmp_path: Path) -> None:
+    (tmp_path / "cell.txt").write_text("1\n1\n2\n4\n")
+    traced = PAIR.replace('rate = "20Mbit/s"', 'rate_trace = "cell.txt"').replace(
+        'kind = "command"\nhost = "a"\ncommand = "true"', 'kind = "bulk"\nhost = "a"\nto = "c"'
+    )
+    assert bits(read(tmp_path, traced)) == pytest.approx(1504 * 8 * 4 / 0.004)
+
+
+def test_datagrams_come_whether_the_link_carries_them_or_not(tmp_path: Path) -> None:
+    assert bits(read(tmp_path, PAIR + NOISE.replace("1Mbit/s", "40Mbit/s"))) == 40_000_000
+
+
+def test_connections_take_what_the_link_leaves_them(tmp_path: Path) -> None:
+    streams = NOISE.replace("1Mbit/s", "40Mbit/s") + 'transport = "tcp"\n'
+    assert bits(read(tmp_path, PAIR + streams)) == 20_000_000
+    assert bits(read(tmp_path, PAIR + streams + NOISE.replace(".n]", ".u]").replace("1Mbit/s", "15Mbit/s"))) == 20_000_000
+    assert bits(read(tmp_path, PAIR.replace('rate = "20Mbit/s"', 'delay = "1ms"') + streams)) == 40_000_000
+
+
+def test_small_packets_are_many_and_long_ones_come_in_parts(tmp_path: Path) -> None:
+    small = read(tmp_path, PAIR + NOISE + "packet_bytes = 125\n")
+    assert [one.packets_per_second for one in emulated(small, nothing_recorded)] == [1000]
+    long = read(tmp_path, PAIR + NOISE + "packet_bytes = 9000\n")
+    assert [one.packet_bytes for one in emulated(long, nothing_recorded)] == [1500]
+    assert [one.packet_bytes for _, one in made(long, nothing_recorded)] == [9000]
+
+
+def test_who_sends_without_pace_asks_for_nothing(tmp_path: Path) -> None:
+    assert bits(read(tmp_path, PAIR + NOISE + 'release = "unpaced"\n')) == 0
+
+
+def test_a_recording_counts_once_for_every_source_that_plays_it(tmp_path: Path) -> None:
+    (tmp_path / "trace.pcap").write_bytes(b"")
+    played = '[background.n]\nmodel = "playback"\nfile = "trace.pcap"\nfrom = "a"\nto = "c"\nsources = 3\n'
+    asked = []
+
+    def recorded(background: Background, reverse: bool) -> Load | None:
+        asked.append((background.name, reverse))
+        return Load(bits_per_second=8000, packet_bytes=100)
+
+    assert [one.packets_per_second for one in emulated(read(tmp_path, PAIR + played), recorded)] == [30]
+    assert asked == [("n", False)]
+
+
+def test_what_is_modest_counts_in_bits_and_in_packets() -> None:
+    assert is_modest([Load(bits_per_second=250e6), Load(bits_per_second=250e6)])
+    assert not is_modest([Load(bits_per_second=250e6), Load(bits_per_second=251e6)])
+    assert not is_modest([Load(bits_per_second=64 * 8 * 50_001, packet_bytes=64)])
