@@ -1,0 +1,91 @@
+"""`python -m validation lateness`: makes an emulator late, sees what that does, and writes its section of docs/validation.md.
+
+What was measured is kept in a file, a line per trial; the command goes on where it was left, so that it can be done in parts.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from validation import captures, sections
+from validation.lateness import cases, page
+
+NAME = "lateness"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the command: 0 when all trials are done, 1 when some are left, 2 when one failed."""
+    options = _parse(arguments)
+    rows = load(options.results)
+    done = {row["key"] for row in rows}
+    wanted = [trial for seed in options.seeds for trial in cases.trials(seed)]
+    left = [trial for trial in wanted if trial.key not in done]
+    if left and options.minutes > 0:
+        try:
+            rows += _measure(left, options.results, options.minutes)
+        except _failures() as error:
+            print(f"error: {getattr(error, 'message', error)}", file=sys.stderr)
+            print(f"hint: {getattr(error, 'hint', 'the same command goes on with this trial')}", file=sys.stderr)
+            return 2
+    missing = len({trial.key for trial in wanted} - {row["key"] for row in rows})
+    text = page.render([row for row in rows if row["seed"] in options.seeds])
+    if missing or options.print:
+        print(text)
+    else:
+        sections.write(options.output, NAME, f"python -m validation {NAME}", text)
+    print(f"{len(wanted) - missing} of {len(wanted)} trials done, {options.results}", file=sys.stderr)
+    return 1 if missing else 0
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    from trustbed.run.execute import RunError
+    from trustbed.testbed import TestbedError
+    from validation.lateness.trial import TrialError
+
+    return RunError, TestbedError, TrialError
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    root = captures.project()
+    parser = argparse.ArgumentParser(prog=f"python -m validation {NAME}", description=__doc__)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="thresholds are chosen on the first, judged on all (default: 1)")
+    parser.add_argument("--minutes", type=float, default=60.0, help="begin no trial after so many (default: 60); 0 only renders")
+    parser.add_argument("--results", type=Path, default=root / "build" / "lateness.jsonl", help="where trials are kept")
+    parser.add_argument("--output", type=Path, default=root / "docs" / "validation.md", help="the page (default: docs/validation.md)")
+    parser.add_argument("--print", action="store_true", help="print the section instead")
+    return parser.parse_args(arguments)
+
+
+def load(path: Path) -> list[dict[str, Any]]:
+    """What was measured so far. A last line that was cut is left out: its trial is done again."""
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")
+    if lines[-1]:
+        path.write_text("".join(line + "\n" for line in lines[:-1]), encoding="utf-8")
+    return [json.loads(line) for line in lines[:-1]]
+
+
+def _measure(left: Sequence[cases.Trial], path: Path, minutes: float) -> list[dict[str, Any]]:
+    from trustbed.testbed import prepare
+    from validation.lateness import trial as carrying
+
+    prepare()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    begun, found = time.monotonic(), []
+    with path.open("a", encoding="utf-8") as stream:
+        for number, trial in enumerate(left):
+            spent = time.monotonic() - begun
+            if spent > minutes * 60:
+                break
+            if sys.stderr.isatty():
+                print(f"\r{number} of {len(left)} in {spent:.0f} s", end="", file=sys.stderr, flush=True)
+            row = carrying.carry_out(trial)
+            stream.write(json.dumps(row) + "\n")
+            stream.flush()
+            found.append(row)
+    return found
