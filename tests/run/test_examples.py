@@ -1,0 +1,41 @@
+"""Every scenario that is shipped as an example can be read, and would be carried out as its page says."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from trustbed.cli import main
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = sorted(FOLDER.glob("*.toml"))
+
+
+def test_the_page_names_all_of_them_and_no_others() -> None:
+    named = set(re.findall(r"\b[\w-]+\.toml\b", (FOLDER / "README.md").read_text(encoding="utf-8")))
+    assert named == {path.name for path in EXAMPLES}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_what_it_would_do_can_be_said(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(path), "--dry-run", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    cells = [cell["number"] for cell in told["cells"]]
+    assert len(told["order"]) == len(cells) * told["repetitions"]
+    assert {one["cell"] for one in told["order"]} == set(cells)
+    assert [network["cell"] for network in told["topologies"]] == cells
+    assert all(network["pipes"] and len(network["hosts"]) >= 2 for network in told["topologies"])
+    assert told["expected_seconds"] > 0
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_plan_for_people_names_its_cells(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(path), "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"\d+ cells?, \d+ repetitions? of each: \d+ in all", said)
+    assert "  host " in said
+    assert "  link " in said
+    assert "expected time: " in said
