@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ from trustbed.run.execute import RunError
 from trustbed.scenario import Scenario, load
 from trustbed.testbed.rootless import may_make_networks
 
-ROOT = Path(__file__).resolve().parents[2]
 FAST = """
 [hosts.a]
 [hosts.c]
@@ -109,13 +109,15 @@ def test_all_of_it_at_once_counts(tmp_path: Path, machine: Ceiling) -> None:
 
 
 def test_a_recording_counts_by_its_mean_rate(tmp_path: Path, machine: Ceiling) -> None:
-    played = NOISE.replace("LINK", 'delay = "1ms"').replace(
-        'model = "cbr"\nrate = "RATE"', f'model = "playback"\nfile = "{ROOT}/recordings/random-loss.sender.pcap.gz"\nsources = SOURCES'
-    )
-    assert ceiling.refuse_too_much([read(tmp_path, played.replace("SOURCES", "1"))]) is None
-    # 5 563 562 bytes in 6 562 packets within 6.09 seconds, as capinfos says too; a thousand times that.
-    with pytest.raises(RunError, match=r"background\.noise would send 7\.30 Gbit/s \(1,076,\d{3} packets/s of 848 bytes\)"):
-        ceiling.refuse_too_much([read(tmp_path, played.replace("SOURCES", "1000"))])
+    packet = bytes.fromhex("4500 0400 0000 0000 4011 0000 0a00 0001 0a00 0002") + bytes(1004)
+    # Eleven packets of 1024 bytes within so many microseconds, of raw IP (pcap link type 101).
+    for name, spacing in (("slow", 100), ("fast", 1)):
+        records = b"".join(struct.pack("<IIII", 1, spacing * number, 1024, 1024) + packet for number in range(11))
+        (tmp_path / f"{name}.pcap").write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101) + records)
+    played = NOISE.replace("LINK", 'delay = "1ms"').replace('model = "cbr"\nrate = "RATE"', 'model = "playback"\nfile = "NAME.pcap"')
+    assert ceiling.refuse_too_much([read(tmp_path, played.replace("NAME", "slow"))]) is None
+    with pytest.raises(RunError, match=r"background\.noise would send 9\.01 Gbit/s \(1,100,000 packets/s of 1024 bytes\)"):
+        ceiling.refuse_too_much([read(tmp_path, played.replace("NAME", "fast"))])
 
 
 def test_modest_rates_are_not_worth_a_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

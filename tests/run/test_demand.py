@@ -104,16 +104,16 @@ def test_who_sends_without_pace_asks_for_nothing(tmp_path: Path) -> None:
     assert bits(read(tmp_path, PAIR + NOISE + 'release = "unpaced"\n')) == 0
 
 
-def test_a_recording_counts_once_for_every_source_that_plays_it(tmp_path: Path) -> None:
+def test_a_recording_counts_as_what_was_recorded(tmp_path: Path) -> None:
     (tmp_path / "trace.pcap").write_bytes(b"")
-    played = '[background.n]\nmodel = "playback"\nfile = "trace.pcap"\nfrom = "a"\nto = "c"\nsources = 3\n'
+    played = '[background.n]\nmodel = "playback"\nfile = "trace.pcap"\nfrom = "a"\nto = "c"\n'
     asked = []
 
     def recorded(background: Background, reverse: bool) -> Load | None:
         asked.append((background.name, reverse))
         return Load(bits_per_second=8000, packet_bytes=100)
 
-    assert [one.packets_per_second for one in emulated(read(tmp_path, PAIR + played), recorded)] == [30]
+    assert [one.packets_per_second for one in emulated(read(tmp_path, PAIR + played), recorded)] == [10]
     assert asked == [("n", False)]
 
 

@@ -128,6 +128,13 @@ CASES = [
     (SMALL + BACKGROUND + 'release = "timer"\n', "release", "background.noise.release", "none of", "timer-"),
     (SMALL + BACKGROUND + 'filter = "tcp"\n', "filter", "background.noise.filter", "says nothing about poisson", "playback"),
     (SMALL + BACKGROUND.replace("poisson", "playback"), "[background", "background.noise", "lacks file", "trace.pcap"),
+    (
+        SMALL + BACKGROUND.replace("poisson", "playback") + 'file = "study.toml"\nsources = 3\n',
+        "sources",
+        "background.noise.sources",
+        "each of 3 sources would play all",
+        "with its filter",
+    ),
     (SMALL + BACKGROUND.replace("noise", "transfer"), "[background", "background.transfer", "a name in [workload] too", "another name"),
     (SMALL + '[capture]\npoints = ["middle"]\n', "points", "capture.points", "no host named middle", "client"),
     (SMALL.replace("[workload.transfer]", "[workload.2nd]"), "[workload", "workload.2nd", "is no name", "a letter first"),

@@ -100,8 +100,8 @@ def made(scenario: Scenario, recorded: Recorded) -> Iterator[tuple[Flow, Load]]:
             continue
         if background.model == "playback":
             load = recorded(background, flow.heading == "reverse")
-            if load is not None:  # each source plays all of it
-                yield flow, Load(bits_per_second=load.bits_per_second * background.sources, packet_bytes=load.packet_bytes)
+            if load is not None:
+                yield flow, load
         elif background.rate is not None:
             yield flow, Load(bits_per_second=background.rate, packet_bytes=background.packet_bytes)
 

@@ -80,6 +80,12 @@ def _check_playback(table: Table, background: Background) -> None:
             if table.raw(key) is not None and background.model != "none":
                 raise table.error(key, f"says nothing about {background.model} traffic", 'leave it out, or choose model = "playback"')
         return
+    if background.sources > 1:
+        raise table.error(
+            "sources",
+            f"each of {background.sources} sources would play all of the capture, at the same moments",
+            'leave sources out; parts of a capture can be tables of their own, each with its filter, for example filter = "tcp port 80"',
+        )
     if background.heading == "both" and (background.filter is None or background.reverse_filter is None):
         raise table.error(
             "direction",
