@@ -26,7 +26,7 @@ INSTALL := MATURIN_PEP517_ARGS=--locked python -m pip install --quiet --no-build
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test lint test-rust pytest bench fuzz docs validate lock clean
+.PHONY: help setup demo test lint test-rust pytest bench fuzz docs validate truth truth-score lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -105,9 +105,15 @@ docs: $(READY)/develop $(READY)/command ## The pages and schemas that follow fro
 validate: $(READY)/develop $(READY)/command tools ## Every capture against tcptrace and tshark; writes docs/validation.md
 	python -m validation $(ARGS)
 
+truth: $(READY)/develop $(READY)/command ## How often the verdict is right: transfers whose cause was made, judged; up to 3 h, goes on where it was
+	python -m validation truth --document $(ARGS)
+
+truth-score: $(READY)/develop $(READY)/command ## The same without new transfers: changed rules on what was measured
+	python -m validation truth --score-only --document $(ARGS)
+
 lock: $(READY)/develop ## New exact versions from pyproject.toml and the Cargo.toml files
 	python tools/lock_requirements.py
 	cargo update
 
-clean: ## Removes what was built (not the captures of the bench)
+clean: ## Removes what was built (not the captures of the bench, not the transfers of truth)
 	rm -rf .venv target build dist report.html python/trustbed/bin

@@ -1,0 +1,119 @@
+"""One planned transfer, made with the parts of `trustbed run`, and what is kept of it.
+
+What cannot be made here is an answer, not an error: the outcome says *not made*, and why. A repetition that the emulator or a generator
+spoilt by being late is *spoilt* and is made again once. What failed says why. None of the three counts for anything.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from trustbed.diagnose.run_findings import run_findings
+from trustbed.run.directory import RunDirectory
+from trustbed.run.execute import RunError
+from trustbed.run.session import Session
+from trustbed.scenario import Scenario, ScenarioError, load
+from validation.truth.measured import measured
+from validation.truth.networks import Network
+from validation.truth.plan import Planned
+from validation.truth.scenario import ROUTER, toml, undisturbed
+
+MADE, NOT_MADE, SPOILT, FAILED = "made", "not made", "spoilt", "failed"
+ATTEMPTS = 2
+_SPOILING = frozenset({"run_emulator_late", "run_emulator_dropped", "run_generator_late", "run_agent_failed"})
+
+Kept = dict[str, Any]
+
+
+def carry_out(planned: Planned, *, keep: Path | None = None) -> Kept:
+    """Makes a transfer; ``keep`` is a folder for its captures."""
+    about = description(planned)
+    with tempfile.TemporaryDirectory(prefix="trustbed-truth-") as folder:
+        file = Path(folder) / "transfer.toml"
+        file.write_text(planned.scenario(middle=captures_in_the_middle()), encoding="utf-8")
+        found: Kept = {}
+        for attempt in range(ATTEMPTS):
+            found = {**about, "attempt": attempt, **_attempt(file, Path(folder) / f"run-{attempt}", keep)}
+            if found["outcome"] != SPOILT:
+                break
+        return found
+
+
+def description(planned: Planned) -> Kept:
+    """What a transfer is, beside what came of it."""
+    return {
+        "name": planned.name,
+        "kind": planned.kind,
+        "seed": planned.seed,
+        "network": asdict(planned.network),
+        "dose": dict(planned.dose),
+    }
+
+
+def _attempt(file: Path, run: Path, keep: Path | None) -> Kept:
+    try:
+        study = load(file)
+    except ScenarioError as error:
+        where = f"{error.key}: " if error.key else ""
+        return {"outcome": NOT_MADE, "reason": f"scenarios do not know it: {where}{error}"}
+    directory = RunDirectory(run)
+    about: Mapping[str, object] = {"version": None, "command": None, "started": None}
+    found: Kept = {}
+
+    def judge(where: RunDirectory, folder: str, scenario: Scenario) -> Mapping[str, Any]:
+        found.update(_kept(where, folder))
+        if keep is not None and found["outcome"] == MADE:
+            _keep(where.repetition(folder) / "captures", keep)
+        where.write_findings(folder, {})
+        return {"use": "trust", "why": ""}
+
+    try:
+        Session(study, directory, judge=judge, about=about).carry_out()
+    except RunError as error:
+        return {"outcome": FAILED, "reason": error.message}
+    return found
+
+
+def _kept(directory: RunDirectory, folder: str) -> Kept:
+    record = directory.record(folder)
+    reasons = [one["reason"] for one in (*record["workloads"], *record.get("faults", ())) if one.get("reason")]
+    if record["outcome"] == NOT_MADE:
+        return {"outcome": NOT_MADE, "reason": "; ".join(dict.fromkeys(reasons))}
+    findings = run_findings(record)
+    spoilt = [found.message for found in findings if found.code in _SPOILING and found.severity == "error"]
+    if record["outcome"] != "complete":
+        failures = [one["message"] for one in record["failures"]]
+        return {"outcome": FAILED, "reason": "; ".join([*reasons, *failures]) or "see its record"}
+    return {
+        "outcome": SPOILT if spoilt else MADE,
+        "reason": "; ".join(spoilt) or None,
+        **measured(directory.repetition(folder), record),
+    }
+
+
+def _keep(captures: Path, place: Path) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    for file in captures.glob("*.pcapng"):
+        with file.open("rb") as source, gzip.open(place / f"{file.name}.gz", "wb", compresslevel=1) as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+
+
+@cache
+def captures_in_the_middle() -> bool:
+    """Whether scenarios can name a router as a place of capture."""
+    network = Network(rate_megabits=10, round_trip_ms=10, limit="link", congestion_control="cubic", seconds=1)
+    with tempfile.TemporaryDirectory(prefix="trustbed-truth-") as folder:
+        file = Path(folder) / f"{ROUTER}.toml"
+        file.write_text(toml(undisturbed(network, seed=1, middle=True)), encoding="utf-8")
+        try:
+            load(file)
+        except ScenarioError:
+            return False
+    return True

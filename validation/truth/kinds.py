@@ -1,0 +1,258 @@
+"""What can be done to a transfer, and what is true of it then: accepted causes and wanted verdicts, by what the judge knows.
+
+A *set* of causes is accepted where the packets leave more than one reading. `capture` holds for a capture beside the sender and nothing
+else; `known` for the same capture with what a run knows besides (the declared workload, samples of the host, the kernel's account of the
+socket); `away` for captures beside the receiver and in the middle. The first cause of `known` is the one that was made: it names the row
+of the confusion matrix. The table in docs/validation.md is printed from this one.
+
+Holds no numbers: how strongly a thing is done is said in `disturbances`. What a transfer is in the end depends on what it cost: see
+`labels`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+TRUST, REVIEW, DISCARD, NOT_JUDGED = "trust", "review", "discard", "not_judged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What may be answered, for one amount of knowledge."""
+
+    causes: tuple[str, ...]
+    verdicts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A thing that can be done to a transfer. ``has_twin`` is false where what is done defines the network itself."""
+
+    name: str
+    done: str
+    capture: Wanted
+    known: Wanted
+    away: Wanted
+    why: str
+    has_twin: bool = True
+
+    @property
+    def cause(self) -> str:
+        """The cause that was made."""
+        return self.known.causes[0]
+
+
+def _kind(
+    name: str,
+    done: str,
+    causes: tuple[str, ...],
+    verdicts: tuple[str, ...],
+    why: str,
+    *,
+    known: Wanted | None = None,
+    away: Wanted | None = None,
+    has_twin: bool = True,
+) -> Kind:
+    capture = Wanted(causes=causes, verdicts=verdicts)
+    return Kind(name=name, done=done, capture=capture, known=known or capture, away=away or capture, why=why, has_twin=has_twin)
+
+
+def _host(name: str, done: str, why: str, capture: Wanted) -> Kind:
+    """A starved sender: with what is known of the host there is one answer."""
+    known = Wanted(causes=("host_scheduling",), verdicts=(DISCARD,))
+    away = Wanted(causes=capture.causes, verdicts=(REVIEW, DISCARD))
+    return Kind(name=name, done=done, capture=capture, known=known, away=away, why=why)
+
+
+_PROCESS = Wanted(causes=("host_scheduling", "sender_application_limited"), verdicts=(REVIEW, DISCARD))
+_MACHINE = Wanted(causes=("host_scheduling",), verdicts=(DISCARD,))
+_MACHINE_WORDS = "everything in the machine stops, its answers to ACKs too: no application does that"
+_PROCESS_WORDS = "a process that is kept from running leaves the same packets as one that pauses; the host's samples tell"
+
+_KINDS: tuple[Kind, ...] = (
+    _kind(
+        "undisturbed-window",
+        "nothing, on a network whose receiver has a small buffer",
+        ("window_limited",),
+        (TRUST,),
+        "window over RTT is what this network gives to this receiver",
+        has_twin=False,
+    ),
+    _kind(
+        "undisturbed-link",
+        "nothing, on a network whose link is the only limit",
+        ("bandwidth_limited", "network_congestion"),
+        (TRUST,),
+        "a lone transfer that fills its link, and the queue that it makes there itself, are the network's",
+        has_twin=False,
+    ),
+    _kind(
+        "short",
+        "nothing, and too few bytes for slow start to end on this path",
+        ("slow_start", "insufficient"),
+        (TRUST, NOT_JUDGED),
+        "true of this network, though no steady rate; below ten round trips nothing is said",
+        has_twin=False,
+    ),
+    _kind(
+        "loss-random",
+        "independent loss of data packets on one of the two links",
+        ("network_loss",),
+        (REVIEW,),
+        "packets vanish: on the path under test or in the fabric of the testbed, which no capture tells",
+    ),
+    _kind("loss-bursty", "loss in bursts (Gilbert-Elliott) on one of the two links", ("network_loss",), (REVIEW,), "as for random loss"),
+    _kind(
+        "cross-greedy",
+        "one to six TCP transfers of another host share the narrow link",
+        ("network_congestion",),
+        (TRUST,),
+        "a queue on the path that others fill as well is what the network gives",
+    ),
+    _kind(
+        "cross-steady",
+        "UDP of constant or Poisson rate shares the narrow link",
+        ("network_congestion", "bandwidth_limited"),
+        (TRUST,),
+        "what steady traffic leaves of a link is a smaller link: both names are right",
+    ),
+    _kind(
+        "reverse",
+        "the way of the acknowledgements is crowded",
+        ("network_congestion",),
+        (TRUST,),
+        "acknowledgements wait in a queue of the path",
+    ),
+    _kind(
+        "policer",
+        "a token bucket drops what exceeds its rate",
+        ("policed",),
+        (TRUST,),
+        "a policer on the path is the network's own limit, however it limits (Flach et al., SIGCOMM 2016)",
+    ),
+    _kind(
+        "shaper-burst",
+        "a token bucket delays what exceeds its rate, after a burst at the full rate that is a good part of the transfer",
+        ("shaped",),
+        (TRUST,),
+        "the network's own limit; the mean over burst and rest depends on the transfer's length, which the words must say",
+    ),
+    _kind(
+        "shaper",
+        "the same with a burst too small to be seen",
+        ("bandwidth_limited", "shaped", "network_congestion"),
+        (TRUST,),
+        "without its burst a shaper is a slower link",
+    ),
+    _kind(
+        "reordering",
+        "packets are held back and overtaken",
+        ("reordering",),
+        (TRUST,),
+        "the path reorders, and the sender takes it for loss: true of this network",
+    ),
+    _kind(
+        "route-change",
+        "the delay of the path changes once, midway",
+        ("route_change",),
+        (REVIEW,),
+        "two paths were measured, one after the other: the mean is of neither",
+    ),
+    _kind(
+        "outage",
+        "the link of one host is dead for one to three seconds",
+        ("outage", "host_stall"),
+        (REVIEW, DISCARD),
+        "nothing came back for seconds; whether the path or the host was gone, the packets do not tell",
+    ),
+    _kind(
+        "nic-stall",
+        "the link of one host with several transfers is dead for 13 s while they retransmit",
+        ("driver_stall",),
+        (DISCARD,),
+        "the pattern of a hung transmit queue and its watchdog: the testbed was measured",
+        away=Wanted(causes=("driver_stall", "outage", "host_stall"), verdicts=(REVIEW, DISCARD)),
+    ),
+    _host("quota", "the sending process gets a share of a processor (cgroup)", _PROCESS_WORDS, _PROCESS),
+    _host("spinner", "another process competes for the sender's processor", _PROCESS_WORDS, _PROCESS),
+    _host("freeze", "the sending process is stopped and continued periodically", _PROCESS_WORDS, _PROCESS),
+    _host("guest-quota", "the sending machine gets a share of a processor", _MACHINE_WORDS, _MACHINE),
+    _host("guest-spinner", "another process competes with the sending machine", _MACHINE_WORDS, _MACHINE),
+    _host("guest-freeze", "the sending machine is stopped and continued periodically", _MACHINE_WORDS, _MACHINE),
+    _kind(
+        "slow-reader",
+        "the receiving application reads slower than data come",
+        ("receiver_limited",),
+        (REVIEW,),
+        "the receiver's program was measured; that may be wanted, so a human looks",
+    ),
+    _kind(
+        "bursty-writer",
+        "the sending application writes in bursts, with pauses",
+        ("sender_application_limited", "host_scheduling"),
+        (REVIEW, DISCARD),
+        "the sender's program was measured; from packets alone it looks like a process that is kept from running",
+        known=Wanted(causes=("sender_application_limited",), verdicts=(REVIEW,)),
+    ),
+    _kind(
+        "send-buffer",
+        "the sender's buffer holds less than fits into the path",
+        ("window_limited", "send_buffer_limited", "sender_application_limited"),
+        (TRUST, REVIEW),
+        "buffer over RTT: the same law as for the receiver's window, set by the other end, which no packet states",
+        known=Wanted(causes=("window_limited", "send_buffer_limited"), verdicts=(TRUST, REVIEW)),
+    ),
+    _kind(
+        "delayed-ack",
+        "the receiver delays its acknowledgements whenever it may",
+        ("acknowledgements_delayed", "window_limited", "receiver_limited"),
+        (TRUST, REVIEW),
+        "the receiver's timer is part of the round trip; whether it is the network's is a question of taste, so both verdicts stand",
+    ),
+    _kind(
+        "loss-and-queue",
+        "random loss and greedy transfers of another host",
+        ("network_congestion", "network_loss"),
+        (TRUST, REVIEW),
+        "either may have cost more",
+    ),
+    _kind(
+        "freeze-and-loss",
+        "the sending process is stopped periodically and packets are lost",
+        ("host_scheduling", "sender_application_limited", "network_loss"),
+        (REVIEW, DISCARD),
+        "either may have cost more; in no case is the number the network's alone",
+    ),
+    _kind(
+        "guest-quota-and-loss",
+        "the sending machine gets a share of a processor and packets are lost",
+        ("host_scheduling", "network_loss"),
+        (REVIEW, DISCARD),
+        "either may have cost more; in no case is the number the network's alone",
+    ),
+)
+
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _KINDS}
+"""Every kind by its name, in the order of the table."""
+
+UNDISTURBED = {"window": "undisturbed-window", "link": "undisturbed-link", "short": "short"}
+"""What is true where nothing was done, by what limits the network."""
+
+
+def table() -> str:
+    """The table as Markdown."""
+    head = "| what is done | | sender's capture alone | with what the run knows | elsewhere | why |\n|---|---|---|---|---|---|\n"
+    return head + "".join(
+        f"| `{kind.name}` | {kind.done} | {_cell(kind.capture)} | {_or_same(kind, kind.known)} | "
+        f"{_or_same(kind, kind.away)} | {kind.why} |\n"
+        for kind in _KINDS
+    )
+
+
+def _cell(wanted: Wanted) -> str:
+    return f"{', '.join(wanted.causes)} → {' or '.join(wanted.verdicts)}"
+
+
+def _or_same(kind: Kind, wanted: Wanted) -> str:
+    return "the same" if wanted == kind.capture else _cell(wanted)

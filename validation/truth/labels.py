@@ -1,0 +1,108 @@
+"""What is true of a transfer: decided by what was done to it *and* by what that cost against its undisturbed twin.
+
+A disturbance that took less than 5 % of the throughput is *healthy*: the network's own limit is its cause. One that took 5 to 15 % is
+*slight* and scored apart, because either name is right. A transfer without a twin that was made, or on a network that did not give what
+it was built to give, is *unclear* and counts for nothing.
+
+Bias: twins vary by some percent, guests by more, so that near the two borders a label may be one class off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Literal, TypeAlias
+
+from validation.truth.carry import MADE
+from validation.truth.kinds import KINDS, TRUST, UNDISTURBED, Wanted
+from validation.truth.networks import Network
+from validation.truth.scenario import payload_megabits
+
+Standing: TypeAlias = Literal["healthy", "slight", "disturbed", "unclear"]
+Knowledge: TypeAlias = Literal["capture", "known", "away"]
+
+SLIGHT, CLEAR = 0.05, 0.15
+BUILT_SHARE = 0.7
+"""An undisturbed transfer that stays below this share of what its network was built to give is limited by something else."""
+
+Kept = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """What is true of a transfer. ``made`` is the cause; ``cost`` the share of throughput that it took, where it has a twin."""
+
+    standing: Standing
+    made: str
+    cost: float | None
+    wanted: Mapping[Knowledge, Wanted]
+
+
+class Twins:
+    """What undisturbed transfers came to, by network."""
+
+    def __init__(self, transfers: Iterable[Kept]) -> None:
+        found: dict[Network, list[float]] = {}
+        for kept in transfers:
+            if kept["outcome"] == MADE and not KINDS[kept["kind"]].has_twin:
+                found.setdefault(network_of(kept), []).append(kept["payload_bits_per_second"])
+        self._rates = {network: median(rates) for network, rates in found.items()}
+
+    def rate(self, network: Network) -> float | None:
+        """Bits of payload per second; ``None`` where none was made or the network is not what it was built to be."""
+        rate = self._rates.get(network)
+        return rate if rate is not None and _is_as_built(network, rate) else None
+
+    @property
+    def unlike(self) -> dict[str, float]:
+        """Networks that did not give what they were built to give, with the share that they gave."""
+        return {
+            network.name: rate / 1e6 / payload_megabits(network) for network, rate in self._rates.items() if not _is_as_built(network, rate)
+        }
+
+
+def _is_as_built(network: Network, rate: float) -> bool:
+    return network.limit == "short" or rate >= BUILT_SHARE * payload_megabits(network) * 1e6
+
+
+def network_of(kept: Kept) -> Network:
+    """The network of a transfer that was kept."""
+    return Network(**kept["network"])
+
+
+def label(kept: Kept, twins: Twins) -> Label:
+    """What is true of a transfer that was made."""
+    kind, network = KINDS[kept["kind"]], network_of(kept)
+    own = {"capture": kind.capture, "known": kind.known, "away": kind.away}
+    if not kind.has_twin:
+        clear = _is_as_built(network, kept["payload_bits_per_second"])
+        return Label(standing="healthy" if clear else "unclear", made=kind.cause, cost=None, wanted=own)  # type: ignore[arg-type]
+    rate = twins.rate(network)
+    if rate is None:
+        return Label(standing="unclear", made=kind.cause, cost=None, wanted=own)  # type: ignore[arg-type]
+    cost = 1 - kept["payload_bits_per_second"] / rate
+    if cost >= CLEAR:
+        return Label(standing="disturbed", made=kind.cause, cost=cost, wanted=own)  # type: ignore[arg-type]
+    base = KINDS[UNDISTURBED[network.limit]]
+    healthy = cost < SLIGHT
+    wanted = {
+        name: _healthy(theirs, ours) if healthy else _either(theirs, ours)
+        for name, theirs, ours in zip(own, (base.capture, base.known, base.away), own.values(), strict=True)
+    }
+    made = base.cause if healthy else kind.cause
+    return Label(standing="healthy" if healthy else "slight", made=made, cost=cost, wanted=wanted)  # type: ignore[arg-type]
+
+
+def _healthy(undisturbed: Wanted, disturbed: Wanted) -> Wanted:
+    """The network's own limit; what was done may be named where that is the network's, too."""
+    more = disturbed.causes if disturbed.verdicts == (TRUST,) else ()
+    return Wanted(causes=_union(undisturbed.causes, more), verdicts=undisturbed.verdicts)
+
+
+def _either(undisturbed: Wanted, disturbed: Wanted) -> Wanted:
+    return Wanted(causes=_union(undisturbed.causes, disturbed.causes), verdicts=_union(undisturbed.verdicts, disturbed.verdicts))
+
+
+def _union(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*first, *second)))

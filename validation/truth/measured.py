@@ -1,0 +1,105 @@
+"""What is kept of a transfer: for each capture the row of its transfers table and the facts about the capture, and what the run knows.
+
+That is everything that the rules look at, so that changed rules can be asked again without another transfer. Judges nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from trustbed import Capture, analyze
+from trustbed.report import columns, schemas
+from validation.truth.scenario import CLIENT, ROUTER, SERVER, TRANSFER
+
+PLACES = {CLIENT: "sender", SERVER: "receiver", ROUTER: "middle"}
+PORT = 5001
+"""Of the first workload."""
+_ADDED = frozenset(field.name for field in schemas.VERDICT_FIELDS)
+_TIMES = ("busy_ns", "receive_window_limited_ns", "send_buffer_limited_ns")
+_FACTS_WITHOUT = frozenset({"first_ns", "last_ns"})
+
+Values = dict[str, Any]
+
+
+def measured(repetition: Path, record: Mapping[str, Any]) -> Values:
+    """Of a complete repetition."""
+    workload = next(one for one in record["workloads"] if one["name"] == TRANSFER)
+    transfers = workload["report"]["transfers"]
+    return {
+        "seconds": record["seconds"],
+        "payload_bits_per_second": sum(one.get("goodput_bits_per_second") or 0.0 for one in transfers),
+        "payload_bytes": sum(one.get("payload_bytes") or 0 for one in transfers),
+        "kernel": kernel(transfers),
+        "machine": record.get("machine"),
+        "faults": [_without_moments(fault) for fault in record.get("faults") or ()],
+        "lateness": (record.get("emulator") or {}).get("lateness"),
+        "samples": _samples(repetition / "samples"),
+        "captures": dict(_captures(repetition / "captures")),
+    }
+
+
+def kernel(transfers: list[Mapping[str, Any]]) -> Values | None:
+    """The sending kernel's account of the largest transfer at its end."""
+    told = [one for one in transfers if one.get("tcp")]
+    if not told:
+        return None
+    largest = max(told, key=lambda one: one.get("payload_bytes") or 0)
+    tcp = largest["tcp"]
+    return {
+        **{name: tcp.get(name) for name in _TIMES},
+        "send_buffer_bytes": largest.get("send_buffer_bytes"),
+        "retransmitted_segments": tcp.get("retransmitted_segments"),
+        "reordering_seen": tcp.get("reordering_seen"),
+        "rtt_min_ns": tcp.get("rtt_min_ns"),
+    }
+
+
+def _without_moments(fault: Mapping[str, Any]) -> Values:
+    """Reports of faults may list every single stop: their number is enough."""
+    reports = [
+        {key: value for key, value in report.items() if not (isinstance(value, list) and key.endswith("_ns"))}
+        for report in fault.get("reports") or ()
+    ]
+    return {**fault, "reports": reports}
+
+
+def _samples(folder: Path) -> Values:
+    """What was seen of the machine, and of the sending host's quotas and processes."""
+    found: Values = {}
+    for file in sorted(folder.glob("*.parquet")):
+        if file.stem.split(".")[-1] in ("machine", "cgroups", "processes") and not file.stem.startswith(SERVER):
+            found[file.stem] = json.loads(json.dumps(pq.read_table(file).to_pylist(), default=str))
+    return found
+
+
+def _captures(folder: Path) -> Iterator[tuple[str, Values]]:
+    for file in sorted(folder.glob("*.pcapng*")):
+        place = PLACES.get(file.name.partition(".")[0])
+        if place is not None:
+            yield place, _capture(file, place)
+
+
+def _capture(file: Path, place: str) -> Values:
+    """The largest transfer of the workload in a capture; ``row`` is ``None`` where there is none."""
+    capture = analyze(file, at=place, workers=1)  # type: ignore[arg-type]
+    rows = [row for row in _rows(capture) if row["dst_port"] == PORT]
+    row = max(rows, key=lambda one: one["unique_bytes"] or 0, default=None)
+    facts = {key: value for key, value in capture.facts.items() if key not in _FACTS_WITHOUT}
+    return {"row": row, "facts": facts, "bytes": file.stat().st_size}
+
+
+def _rows(capture: Capture) -> Iterator[Values]:
+    """Rows as the table has them, without the verdicts: those are asked for anew each time."""
+    for batch in capture.stream("transfers"):
+        for row in columns.plain_rows(batch):
+            yield {key: value for key, value in row.items() if key not in _ADDED}
+
+
+def again(captures: Path) -> Values:
+    """The captures of a transfer measured anew, where they were kept."""
+    return dict(_captures(captures))

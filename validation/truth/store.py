@@ -1,0 +1,71 @@
+"""The transfers that were made: one file each, complete or not there, so that a run can be interrupted at any moment."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+VERSION = 1
+_ENDING = ".json.gz"
+
+
+class StoreError(Exception):
+    """A folder that does not hold what it should. Has a ``hint``."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Store:
+    """A folder of transfers, and beside it the captures that were kept."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def file(self, name: str) -> Path:
+        """Where a transfer is, or will be."""
+        return self.folder / "transfers" / f"{name}{_ENDING}"
+
+    def captures(self, name: str) -> Path:
+        """Where its captures are, if they were kept."""
+        return self.folder / "captures" / name
+
+    def holds(self, name: str) -> bool:
+        """Whether it was made, or found out to be impossible."""
+        return self.file(name).is_file()
+
+    def write(self, kept: Mapping[str, Any]) -> None:
+        """Adds a transfer, or replaces it."""
+        file = self.file(kept["name"])
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial = file.with_name(file.name + ".partial")
+        text = json.dumps({"version": VERSION, **kept}, ensure_ascii=False, separators=(",", ":"))
+        partial.write_bytes(gzip.compress(text.encode(), mtime=0))
+        partial.replace(file)
+
+    def remove(self, name: str) -> None:
+        """Forgets a transfer."""
+        self.file(name).unlink(missing_ok=True)
+
+    def read(self, name: str) -> dict[str, Any]:
+        """A transfer that the store holds."""
+        return _read(self.file(name))
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Every transfer, in the order of their names."""
+        for file in sorted((self.folder / "transfers").glob(f"*{_ENDING}")):
+            yield _read(file)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(gzip.decompress(file.read_bytes()))
+    except (OSError, EOFError, ValueError) as error:
+        raise StoreError(f"transfer cannot be read, {file}: {error}", "remove it: the next run makes it again") from None
+    if not isinstance(found, dict) or found.get("version") != VERSION:
+        raise StoreError(f"transfer of another version, {file}", "give --folder another name, or remove the folder")
+    return found

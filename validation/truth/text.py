@@ -1,0 +1,184 @@
+"""The result in a terminal, its progress, and the list of wrong answers that rules are improved by."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from validation.truth.calibration import Calibration
+from validation.truth.result import SELECTIONS, VIEWS, Judged, Result, View
+from validation.truth.score import Score, Share
+
+_SHORT = {"sender_application_limited": "sender_application", "acknowledgements_delayed": "acks_delayed"}
+
+
+def progress(done: int, of: int, kept: Mapping[str, Any], *, passed: float, minutes: float | None) -> None:
+    """One transfer more: a line that replaces the one before on a terminal, one in twenty elsewhere."""
+    left = passed / done * (of - done)
+    if minutes is not None:
+        left = min(left, max(0.0, minutes * 60 - passed))
+    rate = f"{kept['payload_bits_per_second'] / 1e6:.2f} Mbit/s" if kept["outcome"] == "made" else f"{kept['outcome']}: {kept['reason']}"
+    line = f"{done}/{of}  {kept['name']}  {rate}  {passed / done:.1f} s each, about {left / 60:.0f} min left"
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{line[:150]}\x1b[K")
+    elif done % 20 == 0 or done == of or kept["outcome"] == "failed":
+        sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+def progress_ends() -> None:
+    """Leaves the line of a terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+
+
+def render(result: Result, seeds: str) -> str:
+    """Everything, for the chosen seeds."""
+    lines = [f"{len(result.made)} transfers made, {len(result.transfers) - len(result.made)} not; scored: {SELECTIONS[seeds]}", ""]
+    lines += summary(result, seeds)
+    for view in VIEWS:
+        lines += ["", *_of_view(result, view, seeds)]
+    lines += ["", *_kernel(result, seeds), "", *_missing(result)]
+    return "\n".join(lines) + "\n"
+
+
+def summary(result: Result, seeds: str) -> list[str]:
+    """One line per view."""
+    rows = [("", "cases", "macro F1", "wanted", "right", "verdicts", "false alarms", "missed discards", "calibration")]
+    for view in VIEWS:
+        found, calibrated = result.score(view, seeds), result.calibration(view, seeds)
+        rows.append((view.words, str(found.cases), f1_words(found), f"≥ {view.wanted_f1:.2f}", *shares(found), error_words(calibrated)))
+    return columns(rows)
+
+
+def f1_words(found: Score) -> str:
+    """With its interval."""
+    if found.macro_f1 is None:
+        return "–"
+    interval = found.macro_f1_interval
+    return f"{found.macro_f1:.3f}" + (f" ({interval[0]:.2f}–{interval[1]:.2f})" if interval else "")
+
+
+def shares(found: Score) -> tuple[str, str, str, str]:
+    """Right causes, right verdicts, false alarms, missed discards."""
+    return tuple(share_words(one) for one in (found.right, found.verdicts_right, found.false_alarms, found.missed_discards))  # type: ignore[return-value]
+
+
+def share_words(share: Share) -> str:
+    """A percentage and what it is of."""
+    return "–" if share.value is None else f"{share.value:.1%} of {share.of}"
+
+
+def error_words(found: Calibration) -> str:
+    """The pooled error."""
+    return "–" if found.error is None else f"{found.error:.3f}"
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Aligned; the first column to the left."""
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if not place else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+
+
+def _of_view(result: Result, view: View, seeds: str) -> Iterator[str]:
+    found = result.score(view, seeds)
+    yield f"{view.words.upper()}"
+    if not found.cases:
+        yield "no such capture was taken"
+        return
+    rows = [("cause that was made", "made", "precision", "recall", "F1", "")]
+    for each in found.causes:
+        interval = f"({each.f1_interval[0]:.2f}–{each.f1_interval[1]:.2f})" if each.f1_interval else ""
+        value = "–" if each.f1 is None else f"{each.f1:.2f}"
+        rows.append((each.cause, str(each.recall.of), _percent(each.precision), _percent(each.recall), value, interval))
+    yield from columns(rows)
+    yield from ("", *matrix(found), "", *reliability(result.calibration(view, seeds)))
+
+
+def _percent(share: Share) -> str:
+    return "–" if share.value is None else f"{share.value:.0%}"
+
+
+def matrix(found: Score) -> list[str]:
+    """Rows: what was made. Columns: what was said; an accepted name stands on the diagonal."""
+    made = [each.cause for each in found.causes]
+    said = [*made, *sorted({name for _, name in found.confusion} - set(made))]
+    rows = [("made ↓  said →", *(_letters(place) for place in range(len(said))))]
+    for cause in made:
+        counts = (found.confusion.get((cause, name), 0) for name in said)
+        rows.append((f"{_letters(said.index(cause))} {_SHORT.get(cause, cause)}", *(str(count) if count else "·" for count in counts)))
+    keys = ", ".join(f"{_letters(place)} {name}" for place, name in enumerate(said) if place >= len(made))
+    return [*columns(rows), *([f"also said: {keys}"] if keys else [])]
+
+
+def _letters(place: int) -> str:
+    return chr(ord("A") + place) if place < 26 else f"A{chr(ord('A') + place - 26)}"
+
+
+def reliability(found: Calibration) -> list[str]:
+    """Stated and observed, by bin."""
+    rows = [("confidence", "answers", "stated", "right", "95 % interval", "")]
+    for each in found.bins:
+        low, high = each.interval
+        holds = {True: "holds", False: "does not hold", None: "too few"}[each.holds]
+        span = f"{each.low:.2f}–{each.high:.2f}"
+        rows.append((span, str(each.answers), f"{each.stated:.2f}", f"{each.observed:.2f}", f"{low:.2f}–{high:.2f}", holds))
+    return columns(rows)
+
+
+def _kernel(result: Result, seeds: str) -> Iterator[str]:
+    yield "SHARES OF TIME: THE SENDER'S CAPTURE AGAINST ITS KERNEL"
+    rows = [("", "transfers", "median difference", "within 0.1", "same side of one half")]
+    for each in result.agreements(seeds):
+        middle = "–" if each.median_difference is None else f"{each.median_difference:+.3f}"
+        rows.append((each.what, str(each.transfers), middle, str(each.near), str(each.same_side)))
+    yield from columns(rows)
+    yield f"limited by their send buffer for half of their busy time, says the kernel: {result.buffer_limited(seeds)}"
+
+
+def _missing(result: Result) -> Iterator[str]:
+    if result.not_made:
+        yield "NOT MADE (counts for nothing)"
+        yield from columns([(kind, outcome, str(count), why[:90]) for (kind, outcome, why), count in sorted(result.not_made.items())])
+    for name, share in sorted(result.twins.unlike.items()):
+        yield f"not what it was built to be: {name} gave {share:.0%}"
+
+
+def wrong_answers(result: Result, seeds: str) -> str:
+    """Every wrong cause or verdict, with all the numbers that it was made from."""
+    return "\n".join(_wrong(one, view) for one in result.chosen(seeds) for view in VIEWS if _is_wrong(one, view)) + "\n"
+
+
+def _is_wrong(one: Judged, view: View) -> bool:
+    case = one.case(view)
+    return case is not None and case.standing in ("healthy", "disturbed") and not (case.is_right and case.verdict_is_right)
+
+
+def _wrong(one: Judged, view: View) -> str:
+    answer, wanted = one.answers[view.name], one.label.wanted[view.knowledge]
+    cost = "" if one.label.cost is None else f", cost {one.label.cost:.0%}"
+    evidence = {key: _short(value) for key, value in answer.evidence.items() if value not in (None, (), [])}
+    return "\n".join(
+        (
+            f"## {one.kept['name']} ({view.name}, {one.label.standing}{cost}) dose {json.dumps(one.kept['dose'])}",
+            f"network {json.dumps({k: v for k, v in one.kept['network'].items() if v is not None})}",
+            f"wanted {' | '.join(wanted.causes)} → {' | '.join(wanted.verdicts)}",
+            f"got    {answer.cause} {answer.confidence:.2f} → {answer.verdict}, rule {answer.rule}, flags {', '.join(answer.flags) or 'none'}",
+            f"kernel {json.dumps(one.kept.get('kernel'))}",
+            f"{json.dumps(evidence)}",
+            "",
+        )
+    )
+
+
+def _short(value: Any) -> Any:  # noqa: ANN401 - whatever evidence holds
+    if isinstance(value, float):
+        return float(f"{value:.5g}")
+    return [_short(one) for one in value] if isinstance(value, (list, tuple)) else value
