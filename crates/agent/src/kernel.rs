@@ -45,6 +45,15 @@ pub(crate) fn read_clock(clock: ClockId) -> Ns {
     Ns(found.tv_sec * SECOND + found.tv_nsec)
 }
 
+/// What all threads of a process have used of processors; none when it has ended.
+pub(crate) fn process_time(process: i32) -> Option<Span> {
+    let mut clock: libc::clockid_t = 0;
+    let mut found = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointers lead to a clock's number and a `timespec`; numbers of processes that are not there are refused.
+    let told = unsafe { libc::clock_getcpuclockid(process, &raw mut clock) == 0 && libc::clock_gettime(clock, &raw mut found) == 0 };
+    told.then(|| Span(found.tv_sec * SECOND + found.tv_nsec))
+}
+
 /// Sleeps until a moment of the monotonic clock; signals do not wake it before.
 pub(crate) fn sleep_until(due: Ns) {
     let due = timespec(due.0);

@@ -9,6 +9,7 @@
 mod bulk;
 mod capture;
 mod clock;
+mod disturb;
 mod emulate;
 mod exec;
 mod filter;
@@ -37,6 +38,7 @@ enum Way {
 const VERBS: &[(&str, Way)] = &[
     ("emulate", Way::Talks(emulate::run)),
     ("bulk", Way::Talks(bulk::run)),
+    ("disturb", Way::Talks(disturb::run)),
     ("exec", Way::Runs(exec::run)),
     ("capture", Way::Talks(capture::run)),
     ("fetch", Way::Talks(http::fetch)),

@@ -56,7 +56,8 @@ fn a_transfer_may_have_a_duration_and_samples() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("samples");
     let (receiver, to) = receiver(&json!({}));
-    let mut sender = sender(&json!({"to": to, "duration_ns": 1_300_000_000, "write_bytes": 1000, "pause_ns": 1_000_000, "samples": path}));
+    let mut sender =
+        sender(&json!({"to": to, "duration_ns": 1_300_000_000, "write": {"burst_bytes": 1000, "pause_ns": 1_000_000}, "samples": path}));
     let sent = sender.report();
     assert_eq!(sender.exit_code(), 0);
     let transfer = &sent["transfers"][0];
@@ -104,7 +105,7 @@ fn what_the_other_side_does_is_told() {
 
 #[test]
 fn a_receiver_takes_what_any_program_sends() {
-    let (receiver, to) = receiver(&json!({"read_bytes": 100, "pause_ns": 1_000_000}));
+    let (receiver, to) = receiver(&json!({"read": {"burst_bytes": 100, "pause_ns": 1_000_000}}));
     let mut stream = TcpStream::connect(to.as_str().unwrap()).unwrap();
     stream.write_all(&[1; 1500]).unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
@@ -121,6 +122,7 @@ fn wrong_configurations_say_what_is_wrong() {
         (json!({"role": "send", "to": "127.0.0.1:9", "bites": 1}), "unknown field `bites`"),
         (json!({"role": "send", "to": "127.0.0.1:9", "connections": 0}), "connections: 0 is out of range"),
         (json!({"role": "send", "to": "127.0.0.1:9", "write_bytes": 0}), "write_bytes: 0 is out of range"),
+        (json!({"role": "send", "to": "127.0.0.1:9", "write": {"burst_bytes": 9}}), "write: is neither bursts with pauses nor a rate"),
         (json!({"role": "send", "to": "127.0.0.1:9", "tcp": {"congestion_control": "none"}}), "none cannot be used"),
         (json!({"role": "receive", "listen": []}), "there is no address to listen at"),
         (json!({"role": "send", "to": "nowhere"}), "invalid socket address"),

@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
+use super::pace::{Pace, Pacer};
 use super::rows::{Outcome, Transfer};
 use super::{MOST_CONNECTIONS, check_piece, piece};
+use crate::clock;
 use crate::kernel::Poll;
-use crate::net::attend::{self, Start, span};
+use crate::net::attend::{self, Start};
 use crate::net::listening::Listeners;
 use crate::net::open_streams::OpenStreams;
 use crate::net::socket::{self, TcpOptions};
@@ -26,11 +28,22 @@ pub(super) struct ReceiveConfiguration {
     /// What is read at once.
     #[serde(default = "piece")]
     read_bytes: u32,
-    /// How long it pauses after every read: an application that does not keep up.
-    #[serde(default)]
-    pause_ns: u64,
+    /// When it reads: an application that does not keep up. Always unless given.
+    read: Option<Pace>,
+    /// What the kernel is told about acknowledgements after every read. Nothing unless given.
+    delayed_ack: Option<DelayedAck>,
     #[serde(default)]
     tcp: TcpOptions,
+}
+
+/// Whether acknowledgements wait for something that they could travel with (`TCP_QUICKACK` of tcp(7)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum DelayedAck {
+    /// As long as the kernel permits: until a second full segment or its timer.
+    Always,
+    /// Not longer than until the data are read.
+    Never,
 }
 
 #[derive(Debug, Serialize)]
@@ -63,6 +76,7 @@ struct Shared {
 /// Runs the receiving side.
 pub(super) fn run(talk: &Talk, asked: ReceiveConfiguration) -> Result<(), Failure> {
     check_piece("read_bytes", asked.read_bytes)?;
+    asked.read.map_or(Ok(()), |pace| pace.check("read"))?;
     socket::allow_many_files();
     let listeners = Listeners::open(&asked.listen, &asked.tcp)?;
     let shared = Arc::new(Shared { open: OpenStreams::default(), read: AtomicU64::new(0), stop: talk.stop(), asked });
@@ -126,8 +140,13 @@ impl Shared {
 
     fn read_all(&self, mut stream: &TcpStream, transfer: &mut Transfer, start: &Start) -> io::Result<()> {
         let mut piece = vec![0; self.asked.read_bytes as usize];
+        let mut pacer = Pacer::new(self.asked.read);
         loop {
-            let length = match stream.read(&mut piece) {
+            if let Some(asked) = self.asked.delayed_ack {
+                socket::set_quick_ack(stream, asked == DelayedAck::Never)?;
+            }
+            let room = pacer.piece(piece.len());
+            let length = match stream.read(piece.get_mut(..room).unwrap_or_default()) {
                 Ok(0) => return Ok(()),
                 Ok(length) => length as u64,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -139,8 +158,8 @@ impl Shared {
             transfer.last_byte_ns = Some(now.0);
             transfer.payload_bytes_per_second.add_after(now, length);
             self.read.fetch_add(length, Ordering::Relaxed);
-            if self.asked.pause_ns > 0 {
-                Poll::new(&[self.stop.descriptor()]).wait(Some(span(self.asked.pause_ns)))?;
+            if let Some(pause) = pacer.on_moved(length, clock::monotonic()) {
+                Poll::new(&[self.stop.descriptor()]).wait(Some(pause))?;
             }
         }
     }

@@ -10,8 +10,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use trustbed_units::Span;
 
+use super::pace::{Pace, Pacer};
 use super::rows::{Outcome, Samples, SamplesWritten, Transfer};
 use super::{MOST_CONNECTIONS, check_piece, piece};
+use crate::clock;
 use crate::kernel::Poll;
 use crate::net::attend::{self, Start, span};
 use crate::net::open_streams::OpenStreams;
@@ -33,9 +35,8 @@ pub(super) struct SendConfiguration {
     /// What is written at once.
     #[serde(default = "piece")]
     write_bytes: u32,
-    /// How long it pauses after every write.
-    #[serde(default)]
-    pause_ns: u64,
+    /// When it has something to write. Always unless given.
+    write: Option<Pace>,
     #[serde(default)]
     tcp: TcpOptions,
     #[serde(default = "ten_seconds")]
@@ -86,6 +87,7 @@ struct Shared {
 /// Runs the sending side.
 pub(super) fn run(talk: &Talk, asked: SendConfiguration) -> Result<(), Failure> {
     check_piece("write_bytes", asked.write_bytes)?;
+    asked.write.map_or(Ok(()), |pace| pace.check("write"))?;
     if asked.connections == 0 || asked.connections > MOST_CONNECTIONS {
         let message = format!("connections: {} is out of range", asked.connections);
         return Err(Failure::configuration(message, format!("give from 1 to {MOST_CONNECTIONS}")));
@@ -166,10 +168,11 @@ impl Shared {
     /// Writes until there is no more to send.
     fn write_all(&self, mut stream: &TcpStream, transfer: &mut Transfer, start: &Start) -> io::Result<()> {
         let piece = vec![0x5a_u8; self.asked.write_bytes as usize];
+        let mut pacer = Pacer::new(self.asked.write);
         let mut left = self.asked.bytes.unwrap_or(u64::MAX);
         let end = self.asked.duration_ns.map(|span| i64::try_from(span).unwrap_or(i64::MAX));
         while left > 0 && !self.stop.is_asked() && end.is_none_or(|end| start.elapsed().0 < end) {
-            let length = usize::try_from(left).unwrap_or(usize::MAX).min(piece.len());
+            let length = usize::try_from(left).unwrap_or(usize::MAX).min(pacer.piece(piece.len()));
             transfer.first_byte_ns.get_or_insert_with(|| start.elapsed().0);
             let written = match stream.write(piece.get(..length).unwrap_or_default()) {
                 Ok(written) => written as u64,
@@ -182,8 +185,8 @@ impl Shared {
             transfer.last_byte_ns = Some(now.0);
             transfer.payload_bytes_per_second.add_after(now, written);
             self.written.fetch_add(written, Ordering::Relaxed);
-            if self.asked.pause_ns > 0 && left > 0 {
-                self.pause(span(self.asked.pause_ns))?;
+            if let (Some(pause), true) = (pacer.on_moved(written, clock::monotonic()), left > 0) {
+                self.pause(end.map_or(pause, |end| pause.min(Span(end - now.0))))?;
             }
         }
         Ok(())

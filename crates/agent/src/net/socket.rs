@@ -33,6 +33,9 @@ pub(crate) struct TcpOptions {
     pub(crate) receive_buffer_bytes: Option<u32>,
     /// The largest segment.
     pub(crate) maximum_segment_bytes: Option<u32>,
+    /// The largest window that is advertised (`TCP_WINDOW_CLAMP`); of a receiver. The receive buffer is fixed with it unless its size is
+    /// given: where the kernel tunes the one, it raises the other.
+    pub(crate) window_clamp_bytes: Option<u32>,
     /// Whether a small write leaves at once (`TCP_NODELAY`). Yes unless given.
     pub(crate) no_delay: Option<bool>,
 }
@@ -71,6 +74,7 @@ impl Default for TcpOptions {
             send_buffer_bytes: None,
             receive_buffer_bytes: None,
             maximum_segment_bytes: None,
+            window_clamp_bytes: None,
             no_delay: None,
         }
     }
@@ -91,11 +95,16 @@ impl TcpOptions {
         if let Some(bytes) = self.send_buffer_bytes {
             socket.set_send_buffer_size(bytes as usize).map_err(failed(format!("send_buffer_bytes of {bytes}")))?;
         }
-        if let Some(bytes) = self.receive_buffer_bytes {
+        if let Some(bytes) = self.receive_buffer_bytes.or(self.window_clamp_bytes) {
             socket.set_recv_buffer_size(bytes as usize).map_err(failed(format!("receive_buffer_bytes of {bytes}")))?;
         }
         if let Some(bytes) = self.maximum_segment_bytes {
             socket.set_tcp_mss(bytes).map_err(failed(format!("maximum_segment_bytes of {bytes}")))?;
+        }
+        if let Some(bytes) = self.window_clamp_bytes {
+            let clamp = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+            let set = set_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, clamp);
+            set.map_err(failed(format!("window_clamp_bytes of {bytes}")))?;
         }
         socket.set_tcp_nodelay(self.no_delay.unwrap_or(true)).map_err(failed("no_delay".to_owned()))
     }
@@ -246,6 +255,14 @@ pub(crate) fn drops(socket: &impl AsFd) -> Option<u32> {
     let length = option(socket.as_fd(), libc::SOL_SOCKET, MEMORY_INFO, &mut bytes).ok()?;
     let field = bytes.get(..length)?.get(4 * DROPS..4 * DROPS + 4)?;
     Some(u32::from_ne_bytes(field.try_into().ok()?))
+}
+
+/// Has acknowledgements leave at once, or wait, until the kernel changes its mind: to be repeated (tcp(7)).
+///
+/// # Errors
+/// What the kernel says.
+pub(crate) fn set_quick_ack(stream: &TcpStream, quick: bool) -> io::Result<()> {
+    set_option(stream.as_fd(), libc::IPPROTO_TCP, libc::TCP_QUICKACK, libc::c_int::from(quick))
 }
 
 /// Reads an option as bytes; answers how many there are.

@@ -24,11 +24,12 @@ pub(super) struct Throttling {
 #[derive(Debug, Default)]
 pub(super) struct Watch(Vec<(PathBuf, Counters)>);
 
+/// What a control group has counted since it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Counters {
-    periods: u64,
-    throttled_periods: u64,
-    throttled_ns: u64,
+pub(crate) struct Counters {
+    pub(crate) periods: u64,
+    pub(crate) throttled_periods: u64,
+    pub(crate) throttled_ns: u64,
     used_ns: Option<u64>,
 }
 
@@ -71,7 +72,11 @@ impl Watch {
     }
 }
 
-fn look(directory: &Path) -> Result<Counters, String> {
+/// Reads `cpu.stat` of a group.
+///
+/// # Errors
+/// Why it tells nothing.
+pub(crate) fn look(directory: &Path) -> Result<Counters, String> {
     let text = fs::read_to_string(directory.join("cpu.stat")).map_err(|error| format!("cpu.stat: {error}"))?;
     read(&text).ok_or_else(|| "cpu.stat tells of no throttling: the group has no processor controller".to_owned())
 }

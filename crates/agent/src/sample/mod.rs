@@ -4,7 +4,7 @@
 //! since the line before; a line is late by what `late_ns` says, and covers `interval_ns`. Nothing is changed by looking, but looking
 //! costs: a socket costs about a microsecond, everything else some hundred together.
 
-mod cgroups;
+pub(crate) mod cgroups;
 mod interfaces;
 mod pressure;
 mod processes;
