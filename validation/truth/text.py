@@ -164,13 +164,13 @@ def _is_wrong(one: Judged, view: View) -> bool:
 def _wrong(one: Judged, view: View) -> str:
     answer, wanted = one.answers[view.name], one.label.wanted[view.knowledge]
     cost = "" if one.label.cost is None else f", cost {one.label.cost:.0%}"
-    evidence = {key: _short(value) for key, value in answer.evidence.items() if value not in (None, (), [])}
+    evidence = {key: _short(value) for key, value in answer.evidence.items() if value not in (None, ())}
     return "\n".join(
         (
             f"## {one.kept['name']} ({view.name}, {one.label.standing}{cost}) dose {json.dumps(one.kept['dose'])}",
             f"network {json.dumps({k: v for k, v in one.kept['network'].items() if v is not None})}",
             f"wanted {' | '.join(wanted.causes)} → {' | '.join(wanted.verdicts)}",
-            f"got    {answer.cause} {answer.confidence:.2f} → {answer.verdict}, rule {answer.rule}, flags {', '.join(answer.flags) or 'none'}",
+            f"got    {answer.cause} {answer.confidence:.2f} → {answer.verdict}, rule {answer.rule}, flags {list(answer.flags)}",
             f"kernel {json.dumps(one.kept.get('kernel'))}",
             f"{json.dumps(evidence)}",
             "",

@@ -1,0 +1,68 @@
+"""What is true of a transfer: by what was done and by what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from validation.truth.labels import Twins, label
+from validation.truth.networks import Network
+
+NETWORK = Network(rate_megabits=20, round_trip_ms=20, limit="window", congestion_control="reno", seconds=3, window_bytes=25_000)
+BUILT = 9.65e6
+"""Payload that a window of 25 000 bytes allows in 20 ms."""
+
+
+def kept(kind: str, rate: float, network: Network = NETWORK) -> dict[str, Any]:
+    return {"kind": kind, "outcome": "made", "network": asdict(network), "payload_bits_per_second": rate}
+
+
+def twins(*rates: float) -> Twins:
+    return Twins([kept("undisturbed-window", rate) for rate in rates])
+
+
+def test_what_cost_nothing_is_healthy_and_its_cause_is_the_networks_own() -> None:
+    found = label(kept("loss-random", 0.96 * BUILT), twins(BUILT))
+    assert (found.standing, found.made) == ("healthy", "window_limited")
+    assert found.wanted["capture"].causes == ("window_limited",)
+    assert found.wanted["capture"].verdicts == ("trust",)
+    assert found.cost == pytest.approx(0.04)
+
+
+def test_a_cause_that_is_the_networks_own_may_be_named_though_it_cost_nothing() -> None:
+    found = label(kept("cross-greedy", BUILT), twins(BUILT))
+    assert found.made == "window_limited"
+    assert found.wanted["capture"].causes == ("window_limited", "network_congestion")
+
+
+def test_what_cost_a_little_has_two_right_answers() -> None:
+    found = label(kept("loss-random", 0.9 * BUILT), twins(BUILT))
+    assert found.standing == "slight"
+    assert found.wanted["capture"].causes == ("window_limited", "network_loss")
+    assert found.wanted["capture"].verdicts == ("trust", "review")
+
+
+def test_what_cost_much_is_what_was_done() -> None:
+    found = label(kept("freeze", 0.5 * BUILT), twins(BUILT))
+    assert (found.standing, found.made) == ("disturbed", "host_scheduling")
+    assert found.wanted["known"].causes == ("host_scheduling",)
+    assert found.wanted["known"].verdicts == ("discard",)
+    assert found.wanted["capture"].verdicts == ("review", "discard")
+
+
+def test_the_twin_is_the_median_of_those_that_were_made() -> None:
+    assert twins(BUILT, 0.98 * BUILT, 0.5 * BUILT).rate(NETWORK) == pytest.approx(0.98 * BUILT)
+
+
+def test_without_a_twin_or_on_a_network_that_is_not_as_built_nothing_is_known() -> None:
+    assert label(kept("freeze", BUILT), twins()).standing == "unclear"
+    slow = twins(0.6 * BUILT)
+    assert label(kept("freeze", 0.3 * BUILT), slow).standing == "unclear"
+    assert label(kept("undisturbed-window", 0.6 * BUILT), slow).standing == "unclear"
+    assert list(slow.unlike) == [NETWORK.name]
+
+
+def test_a_transfer_that_was_not_made_is_no_twin() -> None:
+    assert Twins([{**kept("undisturbed-window", BUILT), "outcome": "spoilt"}]).rate(NETWORK) is None

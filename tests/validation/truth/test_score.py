@@ -1,0 +1,109 @@
+"""The scorer, on cases made by hand whose figures anybody can count."""
+
+from __future__ import annotations
+
+import pytest
+
+from validation.truth.calibration import calibrate
+from validation.truth.intervals import bootstrap, wilson
+from validation.truth.score import Case, f1, score
+
+
+def case(made: str, said: str, *, accepted: tuple[str, ...] = (), standing: str = "disturbed", **more: object) -> Case:
+    values = {"verdict": "trust", "verdicts": ("trust",), "confidence": 0.9, **more}
+    return Case(name="one", kind="kind", standing=standing, made=made, accepted=accepted or (made,), cause=said, **values)  # type: ignore[arg-type]
+
+
+def test_a_wrong_answer_counts_against_the_cause_that_was_made_and_the_one_that_was_named() -> None:
+    cases = [case("loss", "loss"), case("loss", "loss"), case("loss", "queue"), case("queue", "queue")]
+    found = {each.cause: each for each in score(cases).causes}
+    assert (found["loss"].recall.hits, found["loss"].recall.of) == (2, 3)
+    assert found["loss"].precision.value == 1
+    assert (found["queue"].precision.hits, found["queue"].precision.of) == (1, 2)
+    assert found["loss"].f1 == pytest.approx(0.8)
+    assert found["queue"].f1 == pytest.approx(2 / 3)
+    assert score(cases).macro_f1 == pytest.approx((0.8 + 2 / 3) / 2)
+    assert score(cases).confusion == {("loss", "loss"): 2, ("loss", "queue"): 1, ("queue", "queue"): 1}
+
+
+def test_an_accepted_name_counts_for_the_cause_that_was_made() -> None:
+    cases = [case("link", "queue", accepted=("link", "queue")), case("queue", "queue")]
+    assert score(cases).macro_f1 == 1
+    assert score(cases).confusion == {("link", "link"): 1, ("queue", "queue"): 1}
+
+
+def test_a_cause_that_was_named_and_never_made_costs_the_one_that_was_made_and_has_no_f1_of_its_own() -> None:
+    cases = [case("loss", "loss"), case("loss", "strange")]
+    assert score(cases).macro_f1 == pytest.approx(2 / 3)
+    assert [each.cause for each in score(cases).causes] == ["loss"]
+    assert f1(cases, "never seen") is None
+
+
+def test_slight_disturbances_and_unclear_transfers_are_scored_apart() -> None:
+    cases = [case("loss", "loss"), case("loss", "queue", standing="slight"), case("loss", "queue", standing="unclear")]
+    found = score(cases)
+    assert found.cases == 1
+    assert found.macro_f1 == 1
+    assert (found.slight.hits, found.slight.of) == (0, 1)
+
+
+@pytest.mark.parametrize(("verdict", "alarms"), [("trust", 0), ("not_judged", 0), ("review", 1), ("discard", 1)])
+def test_review_and_discard_of_a_healthy_transfer_are_false_alarms(verdict: str, alarms: int) -> None:
+    found = score([case("window", "window", standing="healthy", verdict=verdict), case("loss", "loss", verdict="review")])
+    assert (found.false_alarms.hits, found.false_alarms.of) == (alarms, 1)
+
+
+def test_a_discard_is_missed_only_where_nothing_else_was_wanted() -> None:
+    cases = [
+        case("host", "host", verdict="discard", verdicts=("discard",)),
+        case("host", "host", verdict="review", verdicts=("discard",)),
+        case("host", "host", verdict="review", verdicts=("review", "discard")),
+    ]
+    found = score(cases)
+    assert (found.missed_discards.hits, found.missed_discards.of) == (1, 2)
+    assert (found.verdicts_right.hits, found.verdicts_right.of) == (2, 3)
+
+
+def test_nothing_scored_is_nothing_known() -> None:
+    found = score([])
+    assert found.macro_f1 is None
+    assert found.macro_f1_interval is None
+    assert found.right.value is None
+    assert found.false_alarms.interval == (0, 1)
+
+
+def test_wilson_gives_the_published_interval() -> None:
+    """Newcombe, 1998: 81 of 263 gives 0.2553 to 0.3662; 0 of 20 gives 0 to 0.1611."""
+    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert wilson(0, 20) == pytest.approx((0, 0.1611), abs=5e-5)
+    assert wilson(20, 20) == pytest.approx((1 - 0.1611, 1), abs=5e-5)
+
+
+def test_the_bootstrap_is_the_same_for_the_same_seed_and_holds_the_figure() -> None:
+    cases = [case("loss", "loss")] * 80 + [case("loss", "queue")] * 10 + [case("queue", "queue")] * 30
+    found = score(cases, seed=3)
+    assert found == score(cases, seed=3)
+    assert found.macro_f1 is not None
+    assert found.macro_f1_interval is not None
+    low, high = found.macro_f1_interval
+    assert low < found.macro_f1 < high
+    assert bootstrap([], len) is None
+
+
+def test_a_confidence_that_means_what_it_says_has_no_error() -> None:
+    cases = [case("loss", "loss", confidence=0.8)] * 40 + [case("loss", "queue", confidence=0.8)] * 10
+    found = calibrate(cases)
+    assert found.error == pytest.approx(0)
+    assert [each.holds for each in found.bins] == [True]
+
+
+def test_a_confidence_that_is_too_high_does_not_hold_and_few_answers_are_not_held_against_it() -> None:
+    cases = [case("loss", "queue", confidence=0.9)] * 40 + [case("loss", "loss", confidence=0.6)] * 10
+    found = calibrate(cases)
+    assert [each.holds for each in found.bins] == [None, False]
+    assert found.error == pytest.approx((40 * 0.9 + 10 * 0.4) / 50)
+
+
+def test_every_confidence_is_in_one_bin() -> None:
+    cases = [case("loss", "loss", confidence=hundredths / 100) for hundredths in range(101)]
+    assert sum(each.answers for each in calibrate(cases).bins) == 101
