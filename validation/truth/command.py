@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from validation import captures, sections
-from validation.truth import page, text
+from validation.truth import page, pictures, text
 from validation.truth.carry import NOT_MADE, carry_out
 from validation.truth.kinds import KINDS
 from validation.truth.measured import again
@@ -127,6 +127,7 @@ def _show(result: Result, options: argparse.Namespace) -> None:
         options.wrong.write_text(text.wrong_answers(result, options.report), encoding="utf-8")
     if options.document:
         sections.write(_document(), SECTION, COMMAND, page.render(result))
+        pictures.write(pictures.pictures(result, page.REPORTED), _document().parent / page.FOLDER)
     not_made = sum(kept["outcome"] == NOT_MADE for kept in result.transfers)
     if not_made:
         print(f"{not_made} transfers could not be made here; the result says why", file=sys.stderr)

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from validation.truth.kinds import table
-from validation.truth.result import Result
+from collections.abc import Mapping, Sequence
+
+from validation.truth import pictures
+from validation.truth import text as text_of
+from validation.truth.kinds import KINDS, table
+from validation.truth.result import VIEWS, Result, View
+from validation.truth.score import Score, Share, counted
+
+REPORTED = "even"
+FOLDER = "validation"
+"""Of the pictures, beside the page."""
 
 _HEAD = """# How often the verdict is right
 
@@ -30,6 +39,112 @@ def table_only() -> str:
     return _HEAD + table()
 
 
-def render(result: Result) -> str:
-    """The section with the result."""
-    return table_only()
+def render(result: Result, about: Mapping[str, str] | None = None) -> str:
+    """The section with the result. ``about`` explains wrong answers, by class of mistake."""
+    parts = [table_only(), _result(result), _figures(result), *(_view(result, view) for view in VIEWS), _kernel(result)]
+    return "\n".join([*parts, _made(result), _wrong(result, about or {})])
+
+
+def _table(rows: Sequence[Sequence[object]]) -> str:
+    """The first row is the head."""
+    lines = [f"| {' | '.join(str(cell) for cell in row)} |" for row in rows]
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]]) + "\n"
+
+
+def _result(result: Result) -> str:
+    guests = sum(one.kept["network"]["guest"] is not None for one in result.made)
+    even, odd = (len(result.chosen(seeds)) for seeds in (REPORTED, "odd"))
+    text = (
+        f"\n## What came out\n\n{len(result.made)} transfers, {guests} of them from guests; {even} with even seeds, which are scored here, "
+        f"and {odd} with odd ones. Intervals: 95 %.\n\n"
+    )
+    rows: list[tuple[str, ...]] = [
+        ("", "cases", "macro F1", "wanted", "cause right", "verdict right", "false alarms", "missed discards", "calibration error")
+    ]
+    for seeds in (REPORTED, "odd"):
+        for view in VIEWS:
+            found = result.score(view, seeds)
+            words = view.words if seeds == REPORTED else f"*odd seeds: {view.words}*"
+            error = text_of.error_words(result.calibration(view, seeds))
+            rows.append((words, str(found.cases), text_of.f1_words(found), f"{view.wanted_f1:.2f}", *_shares(found), error))
+    return text + _table(rows)
+
+
+def _shares(found: Score) -> tuple[str, ...]:
+    return tuple(_share(one) for one in (found.right, found.verdicts_right, found.false_alarms, found.missed_discards))
+
+
+def _share(share: Share) -> str:
+    if share.value is None:
+        return "–"
+    low, high = share.interval
+    return f"{share.value:.1%} of {share.of} ({low:.1%}–{high:.1%})"
+
+
+def _figures(result: Result) -> str:
+    names = pictures.pictures(result, REPORTED)
+    return "\n" + "\n".join(f"![{name}]({FOLDER}/{name}.svg)\n" for name in names)
+
+
+def _view(result: Result, view: View) -> str:
+    found = result.score(view, REPORTED)
+    if not found.cases:
+        return f"\n### {view.words.capitalize()}\n\nNo such capture was taken.\n"
+    rows: list[tuple[object, ...]] = [("cause that was made", "made", "precision", "recall", "F1")]
+    for each in found.causes:
+        interval = f" ({each.f1_interval[0]:.2f}–{each.f1_interval[1]:.2f})" if each.f1_interval else ""
+        value = "–" if each.f1 is None else f"{each.f1:.2f}{interval}"
+        rows.append((f"`{each.cause}`", each.recall.of, _share(each.precision), _share(each.recall), value))
+    bins: list[tuple[object, ...]] = [("stated confidence", "answers", "mean", "right", "stated lies inside")]
+    for one in result.calibration(view, REPORTED).bins:
+        low, high = one.interval
+        holds = {True: "yes", False: "**no**", None: "too few"}[one.holds]
+        bins.append(
+            (f"{one.low:.2f}–{one.high:.2f}", one.answers, f"{one.stated:.2f}", f"{one.observed:.2f} ({low:.2f}–{high:.2f})", holds)
+        )
+    slight = f"Slight disturbances, scored apart: {_share(found.slight)} named acceptably.\n"
+    return f"\n### {view.words.capitalize()}\n\n{_table(rows)}\n{_table(bins)}\n{slight}"
+
+
+def _kernel(result: Result) -> str:
+    rows: list[tuple[object, ...]] = [("share of time", "transfers", "median difference", "within 0.1", "same side of one half")]
+    for each in result.agreements(REPORTED):
+        middle = "–" if each.median_difference is None else f"{each.median_difference:+.3f}"
+        rows.append((each.what, each.transfers, middle, each.near, each.same_side))
+    told = f"Limited by the send buffer for half of the busy time, says the kernel: {result.buffer_limited(REPORTED)} transfers.\n"
+    return f"\n### The sender's capture against its kernel\n\n{_table(rows)}\n{told}"
+
+
+def _made(result: Result) -> str:
+    """What each kind came to, and what could not be made."""
+    standings = result.standings(REPORTED)
+    names = ("healthy", "slight", "disturbed", "unclear")
+    rows: list[tuple[object, ...]] = [("kind", *names)]
+    rows += [(f"`{kind}`", *(standings.get((kind, name), 0) for name in names)) for kind in KINDS]
+    text = f"\n### What was made\n\nTransfers of even seeds by what their disturbance cost.\n\n{_table(rows)}"
+    if result.not_made:
+        lost: list[tuple[object, ...]] = [("kind", "outcome", "transfers", "why")]
+        lost += [(f"`{kind}`", how, n, why) for (kind, how, why), n in sorted(result.not_made.items())]
+        text += f"\nNot made, and counted for nothing:\n\n{_table(lost)}"
+    if result.twins.unlike:
+        text += "\nNetworks that did not give what they were built to give, left out:\n\n"
+        text += _table([("network", "share"), *((f"`{name}`", f"{share:.0%}") for name, share in sorted(result.twins.unlike.items()))])
+    return text
+
+
+def _wrong(result: Result, about: Mapping[str, str]) -> str:
+    """Wrong answers of the first view by class: what was made, what was said, which verdict."""
+    view = VIEWS[0]
+    classes: dict[tuple[str, str, str, str], list[str]] = {}
+    for case in counted(result.cases(view, REPORTED)):
+        if not (case.is_right and case.verdict_is_right):
+            key = (case.kind, case.standing, case.cause, case.verdict)
+            classes.setdefault(key, []).append(case.name)
+    if not classes:
+        return "\n### Wrong verdicts\n\nNone.\n"
+    rows: list[tuple[object, ...]] = [("what was done", "which was", "said", "verdict", "transfers", "why")]
+    for key, names in sorted(classes.items()):
+        kind, standing, cause, verdict = key
+        why = about.get(f"{kind} {standing} {cause} {verdict}", "")
+        rows.append((f"`{kind}`", standing, f"`{cause}`", verdict, f"{len(names)}: {', '.join(names)}", why))
+    return f"\n### Wrong verdicts, {view.words}\n\n{_table(rows)}"
