@@ -1,0 +1,43 @@
+"""A transfer of every clear cause, made and judged: the verdict is the one that is wanted."""
+
+from __future__ import annotations
+
+import pytest
+
+from trustbed import agent
+from trustbed.testbed.rootless import may_make_networks
+from validation.truth.carry import FAILED, MADE, NOT_MADE, carry_out
+from validation.truth.clear import CLEAR
+from validation.truth.judged import judge
+from validation.truth.kinds import KINDS
+from validation.truth.plan import Planned
+
+OUTSIDE = ("cgroup", "emulation", "KVM", "kernel")
+"""What a machine may lack and the project cannot install."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _networks() -> None:
+    if not may_make_networks():
+        pytest.skip("networks cannot be made here: this needs root")
+    try:
+        agent.binary()
+    except agent.AgentError as error:
+        pytest.skip(error.message)
+
+
+@pytest.mark.parametrize("planned", CLEAR, ids=[one.kind for one in CLEAR])
+def test_a_clear_case_is_judged_as_wanted(planned: Planned) -> None:
+    kept = carry_out(planned)
+    if kept["outcome"] == NOT_MADE:
+        if any(word in kept["reason"] for word in OUTSIDE):
+            pytest.xfail(kept["reason"])
+        pytest.skip(kept["reason"])
+    if kept["outcome"] != MADE:
+        assert kept["outcome"] != FAILED, kept["reason"]
+        pytest.xfail(f"the machine was too busy to emulate a network: {kept['reason']}")
+    answer = judge(kept, "sender", known=True)
+    assert answer is not None
+    wanted = KINDS[planned.kind].known
+    assert answer.cause in wanted.causes, answer
+    assert answer.verdict in wanted.verdicts, answer
