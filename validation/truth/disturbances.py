@@ -32,6 +32,10 @@ class Disturbance:
     most_trip_ms: float = 1e9
     small_buffer: bool = False
     """Whether the sender's buffer is to be small: else a kernel carries its process through every pause."""
+    tiny_window: bool = False
+    """Whether the window is to hold a few segments only."""
+    shared: bool = False
+    """Whether others must be able to share the narrow link."""
 
 
 # Links.
@@ -184,9 +188,7 @@ def _send_buffer(values: Values, network: Network, dose: Parameters, random: Ran
 
 
 def _delayed_ack(values: Values, network: Network, dose: Parameters, random: Random) -> None:
-    transfer = values["workload"][TRANSFER]
-    transfer["delayed_ack"] = "always"
-    transfer["receive_buffer"] = f"{dose['segments'] * PACKET_BYTES}B"
+    values["workload"][TRANSFER]["delayed_ack"] = dose["delayed"]
 
 
 def _rate(megabits: float) -> str:
@@ -220,15 +222,18 @@ DISTURBANCES: tuple[Disturbance, ...] = (
         doses=_doses(to_bad=("0.05%", "0.2%", "1%"), to_good=("10%", "30%")),
         write=_bursty_loss,
     ),
-    Disturbance(kind="cross-greedy", transfers=40, limits=_BOTH, doses=_doses(flows=(1, 2, 4, 6)), write=_greedy, least_trip_ms=5),
+    Disturbance(
+        kind="cross-greedy", transfers=40, limits=_BOTH, doses=_doses(flows=(1, 2, 4, 6)), write=_greedy, shared=True, least_trip_ms=5
+    ),
     Disturbance(
         kind="cross-steady",
         transfers=40,
         limits=_BOTH,
         doses=_doses(share=(0.03, 0.3, 0.6, 0.9), model=("cbr", "poisson")),
         write=_steady,
+        shared=True,
     ),
-    Disturbance(kind="reverse", transfers=24, limits=_BOTH, doses=_doses(share=(0.3, 0.8, 0.97, 1.1)), write=_reverse),
+    Disturbance(kind="reverse", transfers=24, limits=_BOTH, doses=_doses(share=(0.3, 0.8, 0.97, 1.1)), write=_reverse, shared=True),
     Disturbance(
         kind="policer",
         transfers=48,
@@ -293,7 +298,7 @@ DISTURBANCES: tuple[Disturbance, ...] = (
     Disturbance(
         kind="slow-reader",
         transfers=40,
-        limits=_BOTH,
+        limits=("window",),
         doses=_doses(share=(0.1, 0.4, 0.7, 0.9, 1.3)),
         write=_slow_reader,
     ),
@@ -308,7 +313,7 @@ DISTURBANCES: tuple[Disturbance, ...] = (
         kind="send-buffer", transfers=30, limits=_BOTH, doses=_doses(paths=(0.15, 0.4, 0.8, 2.0)), write=_send_buffer, least_trip_ms=10
     ),
     Disturbance(
-        kind="delayed-ack", transfers=16, limits=("window",), doses=_doses(segments=(3, 6, 12)), write=_delayed_ack, most_trip_ms=50
+        kind="delayed-ack", transfers=16, limits=("window",), doses=_doses(delayed=("always",)), write=_delayed_ack, tiny_window=True
     ),
     Disturbance(
         kind="loss-and-queue",
@@ -316,6 +321,7 @@ DISTURBANCES: tuple[Disturbance, ...] = (
         limits=("link",),
         doses=_doses(loss=("0.3%", "1%"), flows=(2, 4)),
         write=_loss_and_queue,
+        shared=True,
         least_trip_ms=5,
     ),
     Disturbance(

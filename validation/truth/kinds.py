@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
+Costs: TypeAlias = Literal["twin", "nothing", "most"]
 TRUST, REVIEW, DISCARD, NOT_JUDGED = "trust", "review", "discard", "not_judged"
 
 
@@ -27,7 +29,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A thing that can be done to a transfer. ``has_twin`` is false where what is done defines the network itself."""
+    """A thing that can be done to a transfer. ``costs``: by its twin, or nothing is done at all, or it is done most of the time."""
 
     name: str
     done: str
@@ -35,7 +37,7 @@ class Kind:
     known: Wanted
     away: Wanted
     why: str
-    has_twin: bool = True
+    costs: Costs = "twin"
 
     @property
     def cause(self) -> str:
@@ -52,10 +54,10 @@ def _kind(
     *,
     known: Wanted | None = None,
     away: Wanted | None = None,
-    has_twin: bool = True,
+    costs: Costs = "twin",
 ) -> Kind:
     capture = Wanted(causes=causes, verdicts=verdicts)
-    return Kind(name=name, done=done, capture=capture, known=known or capture, away=away or capture, why=why, has_twin=has_twin)
+    return Kind(name=name, done=done, capture=capture, known=known or capture, away=away or capture, why=why, costs=costs)
 
 
 def _host(name: str, done: str, why: str, capture: Wanted) -> Kind:
@@ -77,7 +79,7 @@ _KINDS: tuple[Kind, ...] = (
         ("window_limited",),
         (TRUST,),
         "window over RTT is what this network gives to this receiver",
-        has_twin=False,
+        costs="nothing",
     ),
     _kind(
         "undisturbed-link",
@@ -85,7 +87,7 @@ _KINDS: tuple[Kind, ...] = (
         ("bandwidth_limited", "network_congestion"),
         (TRUST,),
         "a lone transfer that fills its link, and the queue that it makes there itself, are the network's",
-        has_twin=False,
+        costs="nothing",
     ),
     _kind(
         "short",
@@ -93,7 +95,7 @@ _KINDS: tuple[Kind, ...] = (
         ("slow_start", "insufficient"),
         (TRUST, NOT_JUDGED),
         "true of this network, though no steady rate; below ten round trips nothing is said",
-        has_twin=False,
+        costs="nothing",
     ),
     _kind(
         "loss-random",
@@ -172,6 +174,7 @@ _KINDS: tuple[Kind, ...] = (
         ("driver_stall",),
         (DISCARD,),
         "the pattern of a hung transmit queue and its watchdog: the testbed was measured",
+        costs="most",
         away=Wanted(causes=("driver_stall", "outage", "host_stall"), verdicts=(REVIEW, DISCARD)),
     ),
     _host("quota", "the sending process gets a share of a processor (cgroup)", _PROCESS_WORDS, _PROCESS),

@@ -45,8 +45,9 @@ class Twins:
     def __init__(self, transfers: Iterable[Kept]) -> None:
         found: dict[Network, list[float]] = {}
         for kept in transfers:
-            if kept["outcome"] == MADE and not KINDS[kept["kind"]].has_twin:
-                found.setdefault(network_of(kept), []).append(kept["payload_bits_per_second"])
+            rate = throughput(kept)
+            if kept["outcome"] == MADE and KINDS[kept["kind"]].costs == "nothing" and rate is not None:
+                found.setdefault(network_of(kept), []).append(rate)
         self._rates = {network: median(rates) for network, rates in found.items()}
 
     def rate(self, network: Network) -> float | None:
@@ -66,6 +67,13 @@ def _is_as_built(network: Network, rate: float) -> bool:
     return network.limit == "short" or rate >= BUILT_SHARE * payload_megabits(network) * 1e6
 
 
+def throughput(kept: Kept) -> float | None:
+    """Bits of payload per second, as the capture beside the sender shows them: the number that is judged."""
+    row = ((kept.get("captures") or {}).get("sender") or {}).get("row") or {}
+    rate = row.get("throughput_bytes_per_second")
+    return None if rate is None else float(rate) * 8
+
+
 def network_of(kept: Kept) -> Network:
     """The network of a transfer that was kept."""
     return Network(**kept["network"])
@@ -73,25 +81,27 @@ def network_of(kept: Kept) -> Network:
 
 def label(kept: Kept, twins: Twins) -> Label:
     """What is true of a transfer that was made."""
-    kind, network = KINDS[kept["kind"]], network_of(kept)
-    own = {"capture": kind.capture, "known": kind.known, "away": kind.away}
-    if not kind.has_twin:
-        clear = _is_as_built(network, kept["payload_bits_per_second"])
-        return Label(standing="healthy" if clear else "unclear", made=kind.cause, cost=None, wanted=own)  # type: ignore[arg-type]
-    rate = twins.rate(network)
-    if rate is None:
-        return Label(standing="unclear", made=kind.cause, cost=None, wanted=own)  # type: ignore[arg-type]
-    cost = 1 - kept["payload_bits_per_second"] / rate
+    kind, network, rate = KINDS[kept["kind"]], network_of(kept), throughput(kept)
+    own: dict[Knowledge, Wanted] = {"capture": kind.capture, "known": kind.known, "away": kind.away}
+    if kind.costs == "most":
+        return Label(standing="disturbed", made=kind.cause, cost=None, wanted=own)
+    if kind.costs == "nothing":
+        clear = rate is not None and _is_as_built(network, rate)
+        return Label(standing="healthy" if clear else "unclear", made=kind.cause, cost=None, wanted=own)
+    twin = twins.rate(network)
+    if twin is None or rate is None:
+        return Label(standing="unclear", made=kind.cause, cost=None, wanted=own)
+    cost = 1 - rate / twin
     if cost >= CLEAR:
-        return Label(standing="disturbed", made=kind.cause, cost=cost, wanted=own)  # type: ignore[arg-type]
+        return Label(standing="disturbed", made=kind.cause, cost=cost, wanted=own)
     base = KINDS[UNDISTURBED[network.limit]]
     healthy = cost < SLIGHT
-    wanted = {
+    wanted: dict[Knowledge, Wanted] = {
         name: _healthy(theirs, ours) if healthy else _either(theirs, ours)
         for name, theirs, ours in zip(own, (base.capture, base.known, base.away), own.values(), strict=True)
     }
     made = base.cause if healthy else kind.cause
-    return Label(standing="healthy" if healthy else "slight", made=made, cost=cost, wanted=wanted)  # type: ignore[arg-type]
+    return Label(standing="healthy" if healthy else "slight", made=made, cost=cost, wanted=wanted)
 
 
 def _healthy(undisturbed: Wanted, disturbed: Wanted) -> Wanted:

@@ -24,6 +24,7 @@ QUEUES_IN_PATHS = (1.0, 2.0)
 """Queue of the narrow link, in what fits into the path."""
 NEAR_SHARES = (0.1, 0.5, 0.9)
 """Share of the delay that lies between the sender and the router, where the capture in the middle stands."""
+CLAMPED_SHARE = 0.3
 LEAST_WINDOW_BYTES = 16_384
 LEAST_QUEUE_PACKETS = 24
 STARTING_SHARE = 0.15
@@ -45,6 +46,8 @@ class Network:
     congestion_control: str
     seconds: float
     window_bytes: int | None = None
+    clamped: bool = False
+    """Whether the window is held down while the buffer is large, rather than by a small buffer."""
     send_buffer_bytes: int | None = None
     transfer_bytes: int | None = None
     queue_paths: float = 1.0
@@ -85,6 +88,8 @@ class Network:
         for letter, value in (("w", self.window_bytes), ("b", self.send_buffer_bytes), ("n", self.transfer_bytes), ("", self.guest)):
             if value is not None:
                 parts.append(f"{letter}{value}")
+        if self.clamped:
+            parts.append("clamped")
         return "-".join(parts)
 
 
@@ -122,7 +127,9 @@ def _common(random: Random, limit: Limit) -> Network:
 def _window(random: Random) -> Network | None:
     network = _common(random, "window")
     window = int(network.path_bytes * random.choice(WINDOW_SHARES)) // 1024 * 1024
-    return replace(network, window_bytes=window) if window >= LEAST_WINDOW_BYTES else None
+    if window < LEAST_WINDOW_BYTES:
+        return None
+    return replace(network, window_bytes=window, clamped=random.random() < CLAMPED_SHARE)
 
 
 def _link(random: Random) -> Network | None:

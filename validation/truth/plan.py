@@ -29,6 +29,8 @@ SHORT = 24
 GUEST_NICS = ("virtio-net", "e1000")
 GUEST_WINDOW_BYTES = 65_536
 GUEST_RATES, GUEST_TRIPS = (20, 50, 100), (20, 50, 100)
+TINY_SEGMENTS = (2, 3, 4, 6, 8, 12)
+"""Windows of networks on which acknowledgements are delayed."""
 _WIDE_MS = 5
 _MOST_MS = 50
 
@@ -105,6 +107,7 @@ class Plan:
             "window": self._drawn("window", WINDOW_NETWORKS),
             "link": self._drawn("link", LINK_NETWORKS),
             "small": tuple(_with_small_buffer(network) for network in self._drawn("window", SMALL_BUFFER_NETWORKS, wide=True)),
+            "tiny": tuple(self._tiny()),
             "guest": self._guests(),
         }
 
@@ -116,6 +119,11 @@ class Plan:
             if not wide or _WIDE_MS <= network.round_trip_ms <= _MOST_MS:
                 found[network] = None
         return tuple(found)
+
+    def _tiny(self) -> Iterator[Network]:
+        """A window of a few segments, which a receiver may wait to acknowledge."""
+        for network, segments in zip(self._drawn("window", len(TINY_SEGMENTS), wide=True), TINY_SEGMENTS, strict=True):
+            yield replace(network, window_bytes=segments * networks.PACKET_BYTES, clamped=True)
 
     def _guests(self) -> tuple[Network, ...]:
         random = Random(f"{self.seed} guests")
@@ -157,10 +165,11 @@ class Plan:
         """The networks that this can be done on."""
         if disturbance.guest:
             return list(self._pools["guest"])
-        if disturbance.small_buffer:
-            return list(self._pools["small"])
+        if disturbance.small_buffer or disturbance.tiny_window:
+            return list(self._pools["small" if disturbance.small_buffer else "tiny"])
         among = [network for limit in disturbance.limits for network in self._pools[limit]]
-        return [one for one in among if disturbance.least_trip_ms <= one.round_trip_ms <= disturbance.most_trip_ms]
+        fit = [one for one in among if disturbance.least_trip_ms <= one.round_trip_ms <= disturbance.most_trip_ms]
+        return [one for one in fit if one.narrow == "far" or not disturbance.shared]
 
     def _seed(self, kind: str, network: str, number: int) -> int:
         """A seed of 31 bits whose last says whether the transfer is one to develop on."""

@@ -13,7 +13,7 @@ from validation.truth.calibration import Calibration, calibrate
 from validation.truth.carry import MADE
 from validation.truth.judged import Answer, judge
 from validation.truth.kernel import Agreement, agreements, buffer_limited
-from validation.truth.labels import Knowledge, Label, Twins, label
+from validation.truth.labels import Knowledge, Label, Twins, label, throughput
 from validation.truth.score import Case, Score, counted, score
 from validation.truth.store import Store
 
@@ -158,7 +158,7 @@ class Result:
             "standing": one.label.standing,
             "made": one.label.made,
             "cost": one.label.cost,
-            "payload_bits_per_second": one.kept["payload_bits_per_second"],
+            "payload_bits_per_second": throughput(one.kept),
             "answers": {
                 name: {"cause": each.cause, "verdict": each.verdict, "confidence": each.confidence} for name, each in one.answers.items()
             },

@@ -46,7 +46,7 @@ def _transfer(network: Network) -> Values:
     """No option of the socket that is not asked for: the kernel's own sizes are what most programs have."""
     asked: Values = {"kind": "bulk", "host": CLIENT, "to": SERVER, "congestion_control": network.congestion_control}
     if network.window_bytes is not None:
-        asked["receive_buffer"] = f"{network.window_bytes}B"
+        asked["window_clamp" if network.clamped else "receive_buffer"] = f"{network.window_bytes}B"
     if network.send_buffer_bytes is not None:
         asked["send_buffer"] = f"{network.send_buffer_bytes}B"
     if network.transfer_bytes is not None:

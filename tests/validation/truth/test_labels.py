@@ -16,7 +16,12 @@ BUILT = 9.65e6
 
 
 def kept(kind: str, rate: float, network: Network = NETWORK) -> dict[str, Any]:
-    return {"kind": kind, "outcome": "made", "network": asdict(network), "payload_bits_per_second": rate}
+    return {
+        "kind": kind,
+        "outcome": "made",
+        "network": asdict(network),
+        "captures": {"sender": {"row": {"throughput_bytes_per_second": rate / 8}}},
+    }
 
 
 def twins(*rates: float) -> Twins:
@@ -62,6 +67,11 @@ def test_without_a_twin_or_on_a_network_that_is_not_as_built_nothing_is_known() 
     assert label(kept("freeze", 0.3 * BUILT), slow).standing == "unclear"
     assert label(kept("undisturbed-window", 0.6 * BUILT), slow).standing == "unclear"
     assert list(slow.unlike) == [NETWORK.name]
+
+
+def test_what_stops_a_transfer_for_most_of_its_time_needs_no_twin() -> None:
+    found = label(kept("nic-stall", BUILT), twins())
+    assert (found.standing, found.made, found.cost) == ("disturbed", "driver_stall", None)
 
 
 def test_a_transfer_that_was_not_made_is_no_twin() -> None:
