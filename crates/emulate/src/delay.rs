@@ -1,4 +1,4 @@
-//! How long a packet travels behind its transmission: always the same, varying around a mean, or as recorded.
+//! How long a packet travels behind its transmission: always the same, changing in steps, varying around a mean, or as recorded.
 //!
 //! A delay that would be negative is 0, which makes the mean larger than described where the jitter is of the size of the delay. Where
 //! order is kept, a packet waits for those before it, and the delays are no longer those of the distribution: larger in the mean, and
@@ -9,6 +9,7 @@ use trustbed_units::{Ns, Span};
 
 use crate::check::time;
 use crate::jitter::Jitter;
+use crate::steps::Steps;
 use crate::{EmulateError, LinkDescription};
 
 /// Delays one packet after another.
@@ -23,16 +24,19 @@ pub(crate) struct Delay {
 enum Source {
     Constant(Span),
     Varying { mean: Span, jitter: Box<Jitter> },
+    Stepped { mean: Steps, jitter: Option<Box<Jitter>> },
     PerPacket { delays: Vec<Span>, next: usize },
     OverTime { delays: Vec<Span>, step: Span, origin: Option<Ns> },
 }
 
 impl Delay {
     pub(crate) fn new(link: &LinkDescription, random: ChaCha8Rng, place: &str) -> Result<Self, EmulateError> {
+        let both = |first, second| EmulateError::Both { place: place.to_owned(), first, second };
         if let Some(recorded) = &link.delay_recorded {
-            let beside = if link.delay_ns.is_some() { Some("delay_ns") } else { link.jitter.map(|_| "jitter") };
-            if let Some(second) = beside {
-                return Err(EmulateError::Both { place: place.to_owned(), first: "delay_recorded", second });
+            let others =
+                [("delay_ns", link.delay_ns.is_some()), ("delay_steps", link.delay_steps.is_some()), ("jitter", link.jitter.is_some())];
+            if let Some((second, _)) = others.into_iter().find(|(_, given)| *given) {
+                return Err(both("delay_recorded", second));
             }
             if recorded.delays_ns.is_empty() {
                 return Err(EmulateError::Empty { place: format!("{place}: delay_recorded.delays_ns") });
@@ -49,6 +53,15 @@ impl Delay {
             };
             return Ok(Self { source, keep_order: recorded.keep_order, latest: Ns::MIN });
         }
+        if let Some(steps) = &link.delay_steps {
+            if link.delay_ns.is_some() {
+                return Err(both("delay_steps", "delay_ns"));
+            }
+            let mean = Steps::new(steps, place)?;
+            let (jitter, keep_order) = link.jitter.map(|jitter| Jitter::new(jitter, random, place)).transpose()?.unzip();
+            let keep_order = steps.keep_order && keep_order.unwrap_or(true);
+            return Ok(Self { source: Source::Stepped { mean, jitter: jitter.map(Box::new) }, keep_order, latest: Ns::MIN });
+        }
         let mean = Span(time(link.delay_ns.unwrap_or(0), || format!("{place}: delay_ns"))?);
         let Some(jitter) = link.jitter else {
             return Ok(Self { source: Source::Constant(mean), keep_order: true, latest: Ns::MIN });
@@ -61,6 +74,13 @@ impl Delay {
     pub(crate) fn begin(&mut self, at: Ns) {
         if let Source::OverTime { origin, .. } = &mut self.source {
             origin.get_or_insert(at);
+        }
+    }
+
+    /// The times of steps are counted from here.
+    pub(crate) fn begin_times(&mut self, at: Ns) {
+        if let Source::Stepped { mean, .. } = &mut self.source {
+            mean.begin_times(at);
         }
     }
 
@@ -85,6 +105,10 @@ impl Delay {
         match &mut self.source {
             Source::Constant(delay) => *delay,
             Source::Varying { mean, jitter } => (*mean + jitter.next()).max(Span::ZERO),
+            Source::Stepped { mean, jitter } => {
+                let deviation = jitter.as_mut().map_or(Span::ZERO, |jitter| jitter.next());
+                (mean.at(departed) + deviation).max(Span::ZERO)
+            }
             Source::PerPacket { delays, next } => {
                 let delay = delays[*next];
                 *next = (*next + 1) % delays.len();

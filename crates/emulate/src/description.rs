@@ -81,6 +81,9 @@ pub struct PipeDescription {
     pub delay_ns: Option<u64>,
     /// As in [`LinkDescription`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_steps: Option<DelayStepsDescription>,
+    /// As in [`LinkDescription`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<JitterDescription>,
     /// As in [`LinkDescription`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,6 +100,15 @@ pub struct PipeDescription {
     /// As in [`LinkDescription`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<DuplicateDescription>,
+    /// As in [`LinkDescription`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policer: Option<BucketDescription>,
+    /// As in [`LinkDescription`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaper: Option<BucketDescription>,
+    /// As in [`LinkDescription`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<OutageDescription>,
 }
 
 /// A way from one host to another.
@@ -138,7 +150,8 @@ pub struct ChainDescription {
     pub down: Option<Vec<LinkDescription>>,
 }
 
-/// A link: queue → rate → wire. Whatever is not given is not there: no rate means no waiting, no queue means one without a limit.
+/// A link: policer → queue → shaper → rate → wire. Whatever is not given is not there: no rate means no waiting, no queue means one without a
+/// limit.
 ///
 /// The wire is what happens to a packet behind its transmission: loss, duplication, delay, reordering. A packet lost there has used the
 /// rate as any other.
@@ -163,6 +176,9 @@ pub struct LinkDescription {
     /// How long a packet travels behind its transmission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<u64>,
+    /// Instead of `delay_ns`: a delay that changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_steps: Option<DelayStepsDescription>,
     /// How this varies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<JitterDescription>,
@@ -181,6 +197,59 @@ pub struct LinkDescription {
     /// What comes twice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<DuplicateDescription>,
+    /// What is dropped before the queue because more comes than was agreed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policer: Option<BucketDescription>,
+    /// What waits in the queue because more comes than was agreed; bursts pass at the rate of the link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shaper: Option<BucketDescription>,
+    /// When nothing passes, in order of time, from the moment on at which the times of the link begin.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<OutageDescription>,
+}
+
+/// A token bucket, which is full at first (RFC 2697).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BucketDescription {
+    /// How fast it fills.
+    pub rate_bits_per_second: u64,
+    /// How much it holds.
+    pub burst_bytes: u64,
+}
+
+/// An interval in which nothing passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutageDescription {
+    /// When it begins.
+    pub at_ns: u64,
+    /// How long it lasts.
+    pub lasts_ns: u64,
+    /// Whether what would be sent meanwhile is sent afterwards rather than lost.
+    #[serde(default)]
+    pub keeps: bool,
+}
+
+/// A delay that changes in steps, from the moment on at which the times of the link begin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DelayStepsDescription {
+    /// In order of time; the first one at 0.
+    pub steps: Vec<DelayStepDescription>,
+    /// Whether a packet waits for those before it rather than overtaking them.
+    #[serde(default = "defaults::yes")]
+    pub keep_order: bool,
+}
+
+/// A step of a delay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DelayStepDescription {
+    /// When it begins.
+    pub at_ns: u64,
+    /// How long a packet travels from then on.
+    pub delay_ns: u64,
 }
 
 /// Delivery opportunities in the format of mahimahi (Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015):
@@ -378,12 +447,16 @@ impl PipeDescription {
             rate_bits_per_second: link.rate_bits_per_second,
             rate_trace: link.rate_trace,
             delay_ns: link.delay_ns,
+            delay_steps: link.delay_steps,
             jitter: link.jitter,
             delay_recorded: link.delay_recorded,
             queue: link.queue,
             loss: link.loss,
             reorder: link.reorder,
             duplicate: link.duplicate,
+            policer: link.policer,
+            shaper: link.shaper,
+            outages: link.outages,
         }
     }
 
@@ -393,12 +466,16 @@ impl PipeDescription {
             rate_bits_per_second: self.rate_bits_per_second,
             rate_trace: self.rate_trace.clone(),
             delay_ns: self.delay_ns,
+            delay_steps: self.delay_steps.clone(),
             jitter: self.jitter,
             delay_recorded: self.delay_recorded.clone(),
             queue: self.queue,
             loss: self.loss.clone(),
             reorder: self.reorder,
             duplicate: self.duplicate,
+            policer: self.policer,
+            shaper: self.shaper,
+            outages: self.outages.clone(),
         }
     }
 }

@@ -69,6 +69,16 @@ pub enum EmulateError {
         /// The one in front of it.
         earlier: u64,
     },
+    /// Two outages at the same time, or out of order.
+    #[error(
+        "{place}: number {index}, counted from 0, begins before the one in front of it is over; put them in order, or make one of the two"
+    )]
+    Overlap {
+        /// Pipe and key.
+        place: String,
+        /// Which one, counted from 0.
+        index: usize,
+    },
     /// A trace whose last opportunity is at 0 lasts no time, so that it cannot be repeated.
     #[error("{place}: the trace ends at 0 ms and cannot be repeated; its last value is also its length")]
     TraceWithoutTime {

@@ -27,12 +27,26 @@ pub enum Fate {
     Unsent,
     /// It was still inside at the end.
     Inside,
+    /// The policer had no bytes for it.
+    Policed,
+    /// It was sent in an outage, and lost.
+    Outage,
 }
 
 impl Fate {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 8] =
-        [Self::Passed, Self::QueueFull, Self::CodelDrop, Self::RedDrop, Self::Lost, Self::EmulatorFull, Self::Unsent, Self::Inside];
+    pub const ALL: [Self; 10] = [
+        Self::Passed,
+        Self::QueueFull,
+        Self::CodelDrop,
+        Self::RedDrop,
+        Self::Lost,
+        Self::EmulatorFull,
+        Self::Unsent,
+        Self::Inside,
+        Self::Policed,
+        Self::Outage,
+    ];
 
     /// The number that stands for it in the ledger.
     pub const fn code(self) -> u8 {
@@ -50,6 +64,8 @@ impl Fate {
             Self::EmulatorFull => "emulator_full",
             Self::Unsent => "unsent",
             Self::Inside => "inside",
+            Self::Policed => "policed",
+            Self::Outage => "outage",
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Links in virtual time: rate, delay, queue, loss, reordering and duplication, composed into pipes, and pipes into a topology.
+//! Links in virtual time: rate, delay, queue, policer, shaper, loss, outages, reordering and duplication, composed into pipes, and pipes into
+//! a topology.
 //!
 //! Nothing here waits. A link is told when a packet comes and answers when it leaves, or why it does not; whoever asks decides what time
 //! means: the emulator's clock, a capture's, or a test's. The same packets at the same moments with the same seed have the same fate,
@@ -6,6 +7,7 @@
 
 mod agenda;
 mod ahead;
+mod bucket;
 mod check;
 mod codel;
 mod counters;
@@ -20,22 +22,27 @@ mod ledger;
 mod link;
 mod loss;
 mod network;
+mod outages;
 mod paths;
+mod policer;
 mod queue;
 mod random;
 mod rate;
 mod red;
 mod reorder;
+mod sender;
+mod shaper;
 mod shorthand;
+mod steps;
 mod summary;
 mod topology;
 mod trace;
 mod wire;
 
 pub use description::{
-    AccessDescription, ChainDescription, Description, DumbbellDescription, DuplicateDescription, HostDescription, JitterDescription,
-    LinkDescription, LossDescription, PipeDescription, QueueDescription, RecordedDelayDescription, ReorderDescription, RouteDescription,
-    TraceDescription,
+    AccessDescription, BucketDescription, ChainDescription, DelayStepDescription, DelayStepsDescription, Description, DumbbellDescription,
+    DuplicateDescription, HostDescription, JitterDescription, LinkDescription, LossDescription, OutageDescription, PipeDescription,
+    QueueDescription, RecordedDelayDescription, ReorderDescription, RouteDescription, TraceDescription,
 };
 pub use error::EmulateError;
 pub use histogram::Spread;

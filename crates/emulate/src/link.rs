@@ -1,9 +1,13 @@
-//! A link: queue → rate → wire, in virtual time.
+//! A link: policer → queue → shaper → rate → wire, in virtual time.
 //!
 //! A packet is offered when it comes ([`Link::offer`]) and taken when it comes out ([`Link::poll`]), at moments that the link computes;
 //! nobody has to call at these very moments, only not before. A queue that decides as packets come (drop-tail, RED) knows the departure at
 //! once; `CoDel` decides when the link becomes free, which is done when time gets there, before the next packet is looked at.
 //! So what a packet suffers depends on what came before it and never on when the calls were made.
+//!
+//! Two clocks are told to a link. [`Link::start`] is where traces and recordings begin. What is described by times (outages, steps of a delay)
+//! counts from there too, unless [`Link::hold_times`] was called before: then it counts from [`Link::begin_times`], and until that is called
+//! there is no outage, and the first step of a delay holds. What was decided before that call stays as it is.
 //!
 //! Packets must come in order of time. One that comes before its predecessor is moved to it and counted: its own wait is then
 //! under-stated, by as much as it was moved.
@@ -14,9 +18,10 @@ use trustbed_units::{Ns, Span};
 
 use crate::counters::Counters;
 use crate::flight::Flight;
+use crate::policer::Policer;
 use crate::queue::{Discipline, Found, Limit, Standing, Waiting};
 use crate::random::{Part, stream};
-use crate::rate::Transmitter;
+use crate::sender::Sender;
 use crate::wire::Wire;
 use crate::{EmulateError, Fate, LinkDescription};
 
@@ -42,7 +47,8 @@ use crate::{EmulateError, Fate, LinkDescription};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Link<T> {
-    transmitter: Transmitter,
+    policer: Option<Box<Policer>>,
+    sender: Sender,
     limit: Limit,
     discipline: Discipline<T>,
     standing: Standing,
@@ -51,6 +57,8 @@ pub struct Link<T> {
     /// Dropped while time passed, not yet told.
     fallen: VecDeque<Outcome<T>>,
     latest: Ns,
+    /// Whether times begin when somebody says so.
+    times_held: bool,
     counters: Counters,
 }
 
@@ -106,10 +114,11 @@ impl<T: Clone> Link<T> {
 
     /// A link whose random numbers are those of its name; `place` is for errors.
     pub(crate) fn named(description: &LinkDescription, seed: u64, name: &str, place: &str) -> Result<Self, EmulateError> {
-        let transmitter = Transmitter::new(description, place)?;
-        let (discipline, limit) = Discipline::new(description.queue.as_ref(), &transmitter, stream(seed, name, Part::Red), place)?;
+        let sender = Sender::new(description, place)?;
+        let (discipline, limit) = Discipline::new(description.queue.as_ref(), &sender, stream(seed, name, Part::Red), place)?;
         let wire = Wire::new(description, seed, name, place)?;
         Ok(Self {
+            policer: description.policer.map(|policer| Policer::new(policer, place).map(Box::new)).transpose()?,
             limit,
             discipline,
             standing: Standing::default(),
@@ -117,15 +126,32 @@ impl<T: Clone> Link<T> {
             wire,
             fallen: VecDeque::new(),
             latest: Ns::MIN,
-            counters: Counters::new(transmitter.per_byte()),
-            transmitter,
+            times_held: false,
+            counters: Counters::new(sender.per_byte()),
+            sender,
         })
     }
 
-    /// A trace, and a delay recorded over time, begin at this moment rather than with the first packet.
+    /// A trace, and a delay recorded over time, begin at this moment rather than with the first packet; and so do the times of outages and of
+    /// steps, unless they are held.
     pub fn start(&mut self, at: Ns) {
-        self.transmitter.begin(at);
+        self.sender.begin(at);
         self.wire.begin(at);
+        if !self.times_held {
+            self.begin_times(at);
+        }
+    }
+
+    /// The times of outages and of steps do not begin by themselves.
+    pub const fn hold_times(&mut self) {
+        self.times_held = true;
+    }
+
+    /// The times of outages and of steps are counted from this moment, best one that has not come yet.
+    pub fn begin_times(&mut self, at: Ns) {
+        self.times_held = true;
+        self.sender.begin_times(at);
+        self.wire.begin_times(at);
     }
 
     /// A packet comes. Given back at once if it never comes out: dropped, or doomed on the wire.
@@ -139,7 +165,10 @@ impl<T: Clone> Link<T> {
         self.dequeue(now);
         let found = self.found(now);
         let packet = Waiting { content, arrived: now, length, found };
-        let per_byte = self.transmitter.per_byte();
+        let per_byte = self.sender.per_byte();
+        if self.policer.as_mut().is_some_and(|policer| !policer.passes(now, length)) {
+            return Some(self.dropped(packet, Fate::Policed));
+        }
         if let Some(fate) = self.discipline.drops(now, found, self.standing.last()) {
             return Some(self.dropped(packet, fate));
         }
@@ -153,7 +182,7 @@ impl<T: Clone> Link<T> {
                 self.dequeue(now);
                 None
             }
-            Discipline::Tail | Discipline::Red(_) => self.send(packet),
+            Discipline::Tail | Discipline::Red(_) => self.send(packet, now),
         }
     }
 
@@ -177,7 +206,7 @@ impl<T: Clone> Link<T> {
         let due = self.flight.next_due();
         match &self.discipline {
             Discipline::Codel(_, line) => {
-                let free = line.first().map(|packet| self.transmitter.start(packet.arrived));
+                let free = line.first().map(|packet| self.sender.start(packet.arrived, packet.length));
                 due.into_iter().chain(free).min()
             }
             Discipline::Tail | Discipline::Red(_) => due,
@@ -193,7 +222,7 @@ impl<T: Clone> Link<T> {
         }
         if let Discipline::Codel(_, line) = &mut self.discipline {
             while let Some(packet) = line.pop() {
-                outcomes.push(outcome(packet, Fate::Inside, self.transmitter.per_byte()));
+                outcomes.push(outcome(packet, Fate::Inside, self.sender.per_byte()));
             }
         }
         for outcome in &mut outcomes[first_inside..] {
@@ -220,7 +249,7 @@ impl<T: Clone> Link<T> {
 
     /// The most that was ever in the queue, an accepted packet counted as soon as it comes.
     pub fn deepest(&self) -> Depth {
-        Depth { units: self.counters.deepest_units, per_byte: self.transmitter.per_byte() }
+        Depth { units: self.counters.deepest_units, per_byte: self.sender.per_byte() }
     }
 
     /// What was counted so far.
@@ -231,10 +260,10 @@ impl<T: Clone> Link<T> {
     /// Only for queues that decide when the link becomes free: whatever is decided up to `now`.
     #[inline]
     fn dequeue(&mut self, now: Ns) {
-        let per_byte = self.transmitter.per_byte();
+        let per_byte = self.sender.per_byte();
         while let Discipline::Codel(codel, line) = &mut self.discipline {
             let Some(first) = line.first() else { break };
-            let free = self.transmitter.start(first.arrived);
+            let free = self.sender.start(first.arrived, first.length);
             if free > now {
                 break;
             }
@@ -244,26 +273,29 @@ impl<T: Clone> Link<T> {
                 fallen.push_back(outcome(packet, Fate::CodelDrop, per_byte));
             });
             if let Some(packet) = taken {
-                let lost = self.send(packet);
+                let lost = self.send(packet, free);
                 self.fallen.extend(lost);
             }
         }
     }
 
-    /// Gives a packet to the transmitter and behind it to the wire.
+    /// Gives a packet to the sender and behind it to the wire, when somebody has decided that it is sent.
     #[inline]
-    fn send(&mut self, packet: Waiting<T>) -> Option<Outcome<T>> {
-        let sent = self.transmitter.send(packet.arrived, packet.length);
-        if !matches!(self.transmitter, Transmitter::Unlimited) {
+    fn send(&mut self, packet: Waiting<T>, decided: Ns) -> Option<Outcome<T>> {
+        let sent = self.sender.send(packet.arrived, decided, packet.length);
+        if self.sender.delays() {
             self.standing.push(sent.end, packet.length);
         }
         self.counters.on_sent(sent.start - packet.arrived, sent.end, packet.length);
-        let mut outcome = outcome(packet, Fate::Passed, self.transmitter.per_byte());
+        let mut outcome = outcome(packet, Fate::Passed, self.sender.per_byte());
         outcome.passage.departed = Some(sent.end);
         outcome.passage.transmission = sent.time;
-        let Some(crossing) = self.wire.cross(sent.end) else {
-            outcome.passage.fate = Fate::Lost;
-            self.counters.on_dropped(Fate::Lost);
+        // Asked in any case, so that an outage does not move what the wire does to other packets.
+        let crossing = self.wire.cross(sent.end);
+        let lost = if self.sender.loses(sent) { Some(Fate::Outage) } else { crossing.is_none().then_some(Fate::Lost) };
+        let (None, Some(crossing)) = (lost, crossing) else {
+            outcome.passage.fate = lost.unwrap_or(Fate::Lost);
+            self.counters.on_dropped(outcome.passage.fate);
             return Some(outcome);
         };
         outcome.passage.due = Some(crossing.due);
@@ -279,15 +311,15 @@ impl<T: Clone> Link<T> {
 
     fn dropped(&mut self, packet: Waiting<T>, fate: Fate) -> Outcome<T> {
         self.counters.on_dropped(fate);
-        outcome(packet, fate, self.transmitter.per_byte())
+        outcome(packet, fate, self.sender.per_byte())
     }
 
     /// What a packet that comes now finds in the queue.
     #[inline]
     fn found(&mut self, now: Ns) -> Found {
         self.standing.expire(now);
-        let per_byte = u128::from(self.transmitter.per_byte());
-        let sending = self.transmitter.unsent(now).unwrap_or_else(|| u128::from(self.standing.bytes()) * per_byte);
+        let per_byte = u128::from(self.sender.per_byte());
+        let sending = self.sender.unsent(now).unwrap_or_else(|| u128::from(self.standing.bytes()) * per_byte);
         let (waiting, bytes) = match &self.discipline {
             Discipline::Codel(_, line) => (line.len(), line.bytes()),
             Discipline::Tail | Discipline::Red(_) => (0, 0),

@@ -183,9 +183,20 @@ impl<P: Clone, L: Ledger> Network<P, L> {
         })
     }
 
-    /// Traces, and delays recorded over time, begin at this moment rather than with the first packet of each pipe.
+    /// Traces, and delays recorded over time, begin at this moment rather than with the first packet of each pipe; and so do the times of outages
+    /// and of steps, unless they are held.
     pub fn start(&mut self, at: Ns) {
         self.pipes.iter_mut().for_each(|link| link.start(at));
+    }
+
+    /// The times of outages and of steps do not begin by themselves.
+    pub fn hold_times(&mut self) {
+        self.pipes.iter_mut().for_each(Link::hold_times);
+    }
+
+    /// The times of outages and of steps are counted from this moment, best one that has not come yet.
+    pub fn begin_times(&mut self, at: Ns) {
+        self.pipes.iter_mut().for_each(|link| link.begin_times(at));
     }
 
     /// A packet comes. Returns its number.

@@ -1,6 +1,7 @@
 //! What waits in front of the rate, and how much may.
 //!
-//! The packet being sent counts: as one packet, and with those of its bytes that are not sent yet (behind a trace: with all of them). Real
+//! The packet being sent counts: as one packet, and with those of its bytes that are not sent yet (in front of a trace or a
+//! shaper: with all of them). Real
 //! queues often count it not at all, and hold one packet more.
 
 use std::collections::VecDeque;
@@ -9,8 +10,8 @@ use rand_chacha::ChaCha8Rng;
 use trustbed_units::Ns;
 
 use crate::codel::Codel;
-use crate::rate::Transmitter;
 use crate::red::Red;
+use crate::sender::Sender;
 use crate::{EmulateError, Fate, QueueDescription};
 
 /// A packet in the queue.
@@ -169,7 +170,7 @@ impl<T> Discipline<T> {
     /// The discipline and its limit.
     pub(crate) fn new(
         description: Option<&QueueDescription>,
-        transmitter: &Transmitter,
+        sender: &Sender,
         random: ChaCha8Rng,
         place: &str,
     ) -> Result<(Self, Limit), EmulateError> {
@@ -185,7 +186,7 @@ impl<T> Discipline<T> {
             }
             Some(red @ QueueDescription::Red { limit_packets, limit_bytes, .. }) => {
                 let limit = Limit::new(*limit_packets, *limit_bytes, place)?;
-                Ok((Red::new(red, transmitter, random, place)?.map_or(Self::Tail, |red| Self::Red(Box::new(red))), limit))
+                Ok((Red::new(red, sender, random, place)?.map_or(Self::Tail, |red| Self::Red(Box::new(red))), limit))
             }
         }
     }

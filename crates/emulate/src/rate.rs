@@ -31,11 +31,17 @@ pub(crate) struct Sent {
     pub(crate) time: Span,
 }
 
-/// A rate as an exact fraction of a byte per nanosecond: `numerator` units leave per nanosecond, a byte is `denominator` units.
+/// A rate as an exact fraction of a byte per nanosecond: `numerator` units pass per nanosecond, a byte is `denominator` units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fraction {
+    pub(crate) numerator: u64,
+    pub(crate) denominator: u64,
+}
+
+/// Bits that leave one after another, always as fast.
 #[derive(Debug, Clone)]
 pub(crate) struct ConstantRate {
-    numerator: u64,
-    denominator: u64,
+    rate: Fraction,
     /// Busy until `free` + `fraction`/`numerator` ns, where `fraction` < `numerator`.
     free: i64,
     fraction: u64,
@@ -80,7 +86,7 @@ impl Transmitter {
     /// What a backlog is counted in: so many units make a byte.
     pub(crate) const fn per_byte(&self) -> u64 {
         match self {
-            Self::Constant(rate) => rate.denominator,
+            Self::Constant(constant) => constant.rate.denominator,
             Self::Unlimited | Self::Trace(_) => 1,
         }
     }
@@ -96,19 +102,18 @@ impl Transmitter {
     }
 
     /// How long so many bytes take in the mean, in nanoseconds.
-    #[expect(clippy::cast_precision_loss, reason = "a mean is a float")]
     pub(crate) fn mean_time(&self, bytes: u32) -> f64 {
         match self {
             Self::Unlimited => 0.0,
-            Self::Constant(rate) => f64::from(bytes) * rate.denominator as f64 / rate.numerator as f64,
+            Self::Constant(constant) => constant.rate.mean_time(bytes),
             Self::Trace(trace) => f64::from(bytes) * trace.mean_time_of_byte(),
         }
     }
 }
 
-impl ConstantRate {
-    fn new(rate: Rate, place: &str) -> Result<Self, EmulateError> {
-        let place = || format!("{place}: rate_bits_per_second");
+impl Fraction {
+    /// A rate in lowest terms; `place` names pipe and key in errors.
+    pub(crate) fn of(rate: Rate, place: impl Fn() -> String) -> Result<Self, EmulateError> {
         if rate.0 == 0 {
             return Err(EmulateError::ZeroRate { place: place() });
         }
@@ -116,7 +121,20 @@ impl ConstantRate {
             return Err(EmulateError::RateTooHigh { place: place(), rate, largest: LARGEST });
         }
         let divisor = greatest_common_divisor(rate.0, UNITS_PER_BYTE);
-        Ok(Self { numerator: rate.0 / divisor, denominator: UNITS_PER_BYTE / divisor, free: i64::MIN, fraction: 0 })
+        Ok(Self { numerator: rate.0 / divisor, denominator: UNITS_PER_BYTE / divisor })
+    }
+
+    /// How long so many bytes take in the mean, in nanoseconds.
+    #[expect(clippy::cast_precision_loss, reason = "a mean is a float")]
+    pub(crate) fn mean_time(self, bytes: u32) -> f64 {
+        f64::from(bytes) * self.denominator as f64 / self.numerator as f64
+    }
+}
+
+impl ConstantRate {
+    fn new(rate: Rate, place: &str) -> Result<Self, EmulateError> {
+        let rate = Fraction::of(rate, || format!("{place}: rate_bits_per_second"))?;
+        Ok(Self { rate, free: i64::MIN, fraction: 0 })
     }
 
     fn start(&self, ready: Ns) -> Ns {
@@ -130,12 +148,13 @@ impl ConstantRate {
             self.fraction = 0;
         }
         let start = self.free;
-        let units = u128::from(length) * u128::from(self.denominator) + u128::from(self.fraction);
+        let Fraction { numerator, denominator } = self.rate;
+        let units = u128::from(length) * u128::from(denominator) + u128::from(self.fraction);
         let nanoseconds = if let Ok(units) = u64::try_from(units) {
-            self.fraction = units % self.numerator;
-            units / self.numerator
+            self.fraction = units % numerator;
+            units / numerator
         } else {
-            let numerator = u128::from(self.numerator);
+            let numerator = u128::from(numerator);
             self.fraction = low_bits(units % numerator);
             low_bits(units / numerator)
         };
@@ -149,7 +168,7 @@ impl ConstantRate {
         if now.0 > self.free {
             return 0;
         }
-        u128::from(self.free.abs_diff(now.0)) * u128::from(self.numerator) + u128::from(self.fraction)
+        u128::from(self.free.abs_diff(now.0)) * u128::from(self.rate.numerator) + u128::from(self.fraction)
     }
 }
 

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use trustbed_units::Ns;
 
 use crate::check::{bounded, probability};
-use crate::rate::Transmitter;
+use crate::sender::Sender;
 use crate::{EmulateError, QueueDescription, random};
 
 /// The average queue and what is dropped for it.
@@ -31,7 +31,7 @@ impl Red {
     /// Nothing when the description is one of another queue.
     pub(crate) fn new(
         description: &QueueDescription,
-        transmitter: &Transmitter,
+        sender: &Sender,
         random: ChaCha8Rng,
         place: &str,
     ) -> Result<Option<Self>, EmulateError> {
@@ -53,7 +53,7 @@ impl Red {
         probability(maximum_probability, || key("maximum_probability"))?;
         bounded(weight, weight > 0.0 && weight <= 1.0, "a number above 0, at most 1, as 0.002", || key("weight"))?;
         bounded(mean_packet_bytes.into(), mean_packet_bytes > 0, "a length above 0", || key("mean_packet_bytes"))?;
-        let typical = transmitter.mean_time(mean_packet_bytes);
+        let typical = sender.mean_time(mean_packet_bytes);
         Ok(Some(Self { minimum, maximum, maximum_probability, weight, gentle, typical, average: 0.0, count: -1.0, random }))
     }
 
@@ -107,7 +107,7 @@ impl Red {
 mod tests {
     use super::Red;
     use crate::random::{Part, stream};
-    use crate::rate::Transmitter;
+    use crate::sender::Sender;
     use crate::{LinkDescription, QueueDescription};
     use trustbed_units::Ns;
 
@@ -124,7 +124,7 @@ mod tests {
             limit_packets: None,
             limit_bytes: None,
         };
-        Red::new(&description, &Transmitter::new(&link, "").unwrap(), stream(1, "", Part::Red), "").unwrap().unwrap()
+        Red::new(&description, &Sender::new(&link, "").unwrap(), stream(1, "", Part::Red), "").unwrap().unwrap()
     }
 
     fn close(one: f64, other: f64) -> bool {

@@ -43,6 +43,11 @@ impl Wire {
         self.delay.begin(at);
     }
 
+    /// The times of steps are counted from here.
+    pub(crate) fn begin_times(&mut self, at: Ns) {
+        self.delay.begin_times(at);
+    }
+
     /// Whether no packet overtakes another.
     pub(crate) const fn keeps_order(&self) -> bool {
         self.delay.keeps_order() && self.reorder.is_none()

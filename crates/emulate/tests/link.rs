@@ -90,10 +90,15 @@ fn queues() -> impl Strategy<Value = &'static str> {
 
 fn rates() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
-        r#""delay_ns": 0"#,
+        r#""rate_bits_per_second": 10000000000000"#,
         r#""rate_bits_per_second": 7000000"#,
         r#""rate_bits_per_second": 300000000"#,
         r#""rate_trace": {"opportunities_ms": [0, 3, 3, 4, 9]}"#,
+        r#""shaper": {"rate_bits_per_second": 5000000, "burst_bytes": 9000}"#,
+        r#""rate_bits_per_second": 100000000, "shaper": {"rate_bits_per_second": 7000000, "burst_bytes": 20000}"#,
+        r#""rate_bits_per_second": 30000000, "outages": [{"at_ns": 5000000, "lasts_ns": 9000000, "keeps": true}, {"at_ns": 30000000, "lasts_ns": 100000000}]"#,
+        r#""rate_trace": {"opportunities_ms": [0, 3, 9]}, "outages": [{"at_ns": 5000000, "lasts_ns": 9000000, "keeps": true}]"#,
+        r#""policer": {"rate_bits_per_second": 5000000, "burst_bytes": 30000}, "outages": [{"at_ns": 0, "lasts_ns": 70000000, "keeps": true}]"#,
     ])
 }
 
@@ -104,6 +109,7 @@ fn wires() -> impl Strategy<Value = &'static str> {
         r#""reorder": {"probability": 0.3, "held_ns": 3000000}, "duplicate": {"probability": 0.3}"#,
         r#""jitter": {"kind": "normal", "deviation_ns": 2000000, "keep_order": false}"#,
         r#""jitter": {"kind": "pareto", "deviation_ns": 2000000}, "loss": {"kind": "recorded", "lost": [1, 4], "period_packets": 7}"#,
+        r#""delay_steps": {"steps": [{"at_ns": 0, "delay_ns": 9000000}, {"at_ns": 20000000, "delay_ns": 1000}], "keep_order": false}"#,
     ])
 }
 
@@ -147,7 +153,7 @@ proptest! {
             prop_assert!(passage.departed.is_none_or(|departed| departed >= passage.arrived + passage.transmission || rate.contains("trace")));
             prop_assert!(passage.due.is_none_or(|due| passage.departed.unwrap() <= due));
             prop_assert_eq!(passage.due.is_some(), passage.fate == Fate::Passed);
-            prop_assert_eq!(passage.departed.is_some(), matches!(passage.fate, Fate::Passed | Fate::Lost));
+            prop_assert_eq!(passage.departed.is_some(), matches!(passage.fate, Fate::Passed | Fate::Lost | Fate::Outage));
         }
         let sent: Vec<_> = originals.iter().filter_map(|passage| passage.departed).collect();
         prop_assert!(sent.is_sorted(), "the transmitter keeps the order");

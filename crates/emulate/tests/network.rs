@@ -191,6 +191,10 @@ fn links() -> impl Strategy<Value = Value> {
         json!({"rate_bits_per_second": 3_000_000, "queue": {"kind": "codel", "target_ns": 500_000, "interval_ns": 5_000_000}}),
         json!({"rate_trace": {"opportunities_ms": [1, 2, 5]}, "queue": {"kind": "red", "minimum_packets": 2, "maximum_packets": 5, "weight": 0.3}}),
         json!({"delay_ns": 5_000_000, "jitter": {"kind": "uniform", "spread_ns": 3_000_000, "keep_order": false}, "duplicate": {"probability": 0.2}}),
+        json!({"rate_bits_per_second": 9_000_000, "shaper": {"rate_bits_per_second": 4_000_000, "burst_bytes": 4000},
+               "outages": [{"at_ns": 20_000_000, "lasts_ns": 30_000_000, "keeps": true}, {"at_ns": 90_000_000, "lasts_ns": 20_000_000}]}),
+        json!({"policer": {"rate_bits_per_second": 2_000_000, "burst_bytes": 5000},
+               "delay_steps": {"steps": [{"at_ns": 0, "delay_ns": 9_000_000}, {"at_ns": 50_000_000, "delay_ns": 2_000_000}], "keep_order": false}}),
         json!({"loss": {"kind": "periodic", "every": 5}, "reorder": {"probability": 0.2, "held_ns": 3_000_000}, "duplicate": {"probability": 0.2}}),
     ])
 }
@@ -354,4 +358,22 @@ fn reordered_packets_are_counted_where_they_come_out() {
     let pipe = &network.summary().pipes[0];
     assert!(behind > 200 && pipe.copies > 100);
     assert_eq!(pipe.reordered, behind);
+}
+
+#[test]
+fn times_are_held_until_somebody_says_where_they_begin() {
+    let description = json!({"chain": {"ends": [{"name": "a", "addresses": ["10.0.0.0"]}, {"name": "b", "addresses": ["10.0.1.0"]}],
+        "up": [{"outages": [{"at_ns": 1000, "lasts_ns": 1000}]}, {"delay_ns": 1}]}});
+    let mut network = network(description, 1);
+    network.hold_times();
+    network.start(Ns(0));
+    for (at, number) in [(1500, 0), (5500, 1), (6500, 2), (7500, 3)] {
+        if number == 1 {
+            network.begin_times(Ns(5000));
+        }
+        network.offer(Ns(at), packet(0, 0, (1, 0), 100, number)).unwrap();
+    }
+    let taken: Vec<_> = std::iter::from_fn(|| network.take_due(Ns(9000))).map(|departure| departure.payload).collect();
+    assert_eq!(taken, [0, 1, 3]);
+    assert_eq!(network.summary().pipes[0].dropped["outage"], 1);
 }

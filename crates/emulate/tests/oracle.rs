@@ -7,7 +7,7 @@ mod common;
 use common::traffic;
 use proptest::prelude::*;
 use trustbed_burst::{Chunk, Drain, DropTail, Packets};
-use trustbed_emulate::{Fate, Link, LinkDescription, QueueDescription};
+use trustbed_emulate::{BucketDescription, Fate, Link, LinkDescription, QueueDescription};
 use trustbed_units::{Ns, Rate, Size};
 
 fn rates() -> impl Strategy<Value = u64> {
@@ -64,5 +64,26 @@ proptest! {
         prop_assert_eq!((link.deepest().units, link.deepest().per_byte), peaks.system.fraction());
         let (units, per_byte) = peaks.wait.fraction();
         prop_assert_eq!(u128::from(found), units.div_ceil(u128::from(per_byte)));
+    }
+
+    #[test]
+    fn a_policer_drops_what_a_queue_of_its_depth_would_lose(
+        packets in traffic(300, 1 << 40), rate in rates(), burst in prop_oneof![1..5_000_u64, 1..200_000_u64],
+    ) {
+        // What a bucket lacks is what a queue would hold that is drained at its rate.
+        let (times, lengths): (Vec<i64>, Vec<u32>) = packets.iter().copied().unzip();
+        let mut oracle = DropTail::new(Rate(rate), Some(Size(burst)))?;
+        let mut expected = vec![];
+        oracle.push_each(Packets::new(&times, &lengths)?, &mut |packet| expected.push(packet));
+        let policer = BucketDescription { rate_bits_per_second: rate, burst_bytes: burst };
+        let mut link = Link::new(&LinkDescription { policer: Some(policer), ..LinkDescription::default() }, 1)?;
+        let mut dropped = vec![];
+        for (number, &(time, length)) in (0..).zip(&packets) {
+            if let Some(outcome) = link.offer(Ns(time), length, number) {
+                prop_assert_eq!(outcome.passage.fate, Fate::Policed);
+                dropped.push(outcome.content);
+            }
+        }
+        prop_assert_eq!(dropped, expected);
     }
 }

@@ -213,9 +213,12 @@ fn ends_are_limited_and_addresses_are_not() {
     assert_eq!(way(&dumbbell, "b", "10.0.19.135", "10.0.0.7"), ["b[10.0.19.135].up", "down", "a[10.0.0.7].down"]);
 }
 
+fn refused(link: Value) -> String {
+    Link::<()>::new(&serde_json::from_value::<LinkDescription>(link).unwrap(), 1).unwrap_err().to_string()
+}
+
 #[test]
 fn links_that_cannot_be() {
-    let said = |text: Value| Link::<()>::new(&serde_json::from_value::<LinkDescription>(text).unwrap(), 1).unwrap_err().to_string();
     for (description, words) in [
         (
             json!({"rate_bits_per_second": 0}),
@@ -300,7 +303,45 @@ fn links_that_cannot_be() {
             "link: queue.weight: 0 does not do; give a number above 0, at most 1, as 0.002",
         ),
     ] {
-        assert_eq!(said(description), words);
+        assert_eq!(refused(description), words);
+    }
+}
+
+#[test]
+fn buckets_outages_and_steps_that_cannot_be() {
+    for (description, words) in [
+        (
+            json!({"policer": {"rate_bits_per_second": 0, "burst_bytes": 1}}),
+            "link: policer.rate_bits_per_second: a rate of 0 never sends a packet; give a rate above 0, or none for a link without a rate",
+        ),
+        (
+            json!({"shaper": {"rate_bits_per_second": 1, "burst_bytes": 0}}),
+            "link: shaper.burst_bytes: 0 does not do; give a number of bytes above 0; nothing passes without",
+        ),
+        (json!({"outages": [{"at_ns": 5, "lasts_ns": 0}]}), "link: outages.lasts_ns: 0 does not do; give a time above 0"),
+        (
+            json!({"outages": [{"at_ns": 5, "lasts_ns": 10}, {"at_ns": 14, "lasts_ns": 1, "keeps": true}]}),
+            "link: outages: number 1, counted from 0, begins before the one in front of it is over; put them in order, or make one of the two",
+        ),
+        (json!({"delay_steps": {"steps": []}}), "link: delay_steps.steps: it is empty; give at least one value"),
+        (
+            json!({"delay_steps": {"steps": [{"at_ns": 3, "delay_ns": 0}]}}),
+            "link: delay_steps.steps.at_ns: 3 does not do; give 0 for the first step: the delay that it begins with",
+        ),
+        (
+            json!({"delay_steps": {"steps": [{"at_ns": 0, "delay_ns": 0}, {"at_ns": 0, "delay_ns": 1}]}}),
+            "link: delay_steps.steps.at_ns: value 1, 0, comes after 0; put the list in order",
+        ),
+        (
+            json!({"delay_ns": 1, "delay_steps": {"steps": [{"at_ns": 0, "delay_ns": 0}]}}),
+            "link: delay_steps and delay_ns cannot both be given; leave one away",
+        ),
+        (
+            json!({"delay_recorded": {"delays_ns": [1]}, "delay_steps": {"steps": [{"at_ns": 0, "delay_ns": 0}]}}),
+            "link: delay_recorded and delay_steps cannot both be given; leave one away",
+        ),
+    ] {
+        assert_eq!(refused(description), words);
     }
 }
 
@@ -313,6 +354,8 @@ fn unknown_keys_are_errors() {
         r#"{"pipes": [{"name": "up", "from": "a", "to": "b", "queue": {"kind": "codel", "target": 5}}]}"#,
         r#"{"pipes": [{"name": "up", "from": "a", "to": "b", "queue": {"kind": "unlimited", "limit_packets": 5}}]}"#,
         r#"{"pipes": [{"name": "up", "from": "a", "to": "b", "loss": {"kind": "sometimes"}}]}"#,
+        r#"{"pipes": [{"name": "up", "from": "a", "to": "b", "policer": {"rate_bits_per_second": 5}}]}"#,
+        r#"{"pipes": [{"name": "up", "from": "a", "to": "b", "outages": [{"at_ns": 5, "lasts_ns": 5, "keep": true}]}]}"#,
     ] {
         assert!(serde_json::from_str::<Description>(text).is_err(), "{text}");
     }

@@ -3,6 +3,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses some of it")]
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+pub mod fraction;
+
 use proptest::prelude::*;
 use trustbed_emulate::{Link, LinkDescription, Outcome, Passage};
 use trustbed_units::Ns;
