@@ -9,13 +9,14 @@ from typing import Any, Literal
 
 from trustbed.run.commands import address_of
 from trustbed.run.matrix import Repetition
-from trustbed.scenario import Background, Scenario, Workload
+from trustbed.scenario import Background, Pace, Scenario, Workload
 from trustbed.scenario.description import BACKGROUND_PORT, model, release
 
 INTERFACE = "eth0"
 """A host's end of its cable."""
 
 Configuration = dict[str, Any]
+_LEAST_CONFIRM_NS = 10_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +85,30 @@ def _shared(background: Background) -> Iterator[Background]:
 
 
 def tcp(workload: Workload) -> Configuration:
-    """The options of a workload's TCP sockets; what is not asked for is left to the kernel."""
-    options = {"congestion_control": workload.congestion_control, "send_buffer_bytes": workload.send_buffer_bytes}
-    return {key: value for key, value in options.items() if value is not None}
+    """The options of a workload's sending TCP sockets; what is not asked for is left to the kernel."""
+    return _known(
+        congestion_control=workload.congestion_control,
+        send_buffer_bytes=workload.send_buffer_bytes,
+        no_delay=False if workload.nagle else None,
+    )
+
+
+def _known(**keys: object) -> Configuration:
+    return {key: value for key, value in keys.items() if value is not None}
+
+
+def _pace(pace: Pace | None) -> Configuration | None:
+    return None if pace is None else _known(burst_bytes=pace.burst_bytes, pause_ns=pace.pause_ns, rate_bits_per_second=pace.rate)
+
+
+def _receive(workload: Workload, address: str) -> Configuration:
+    """What takes a bulk transfer."""
+    tcp = _known(receive_buffer_bytes=workload.receive_buffer_bytes, window_clamp_bytes=workload.window_clamp_bytes)
+    return {
+        "role": "receive",
+        "listen": [address],
+        **_known(tcp=tcp or None, read=_pace(workload.read), delayed_ack=workload.delayed_ack),
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +125,7 @@ def listener(workload: Workload) -> Part | None:
     assert workload.to is not None or workload.kind == "command", "reading saw to it"
     address = f"0.0.0.0:{workload.port}"
     if workload.kind == "bulk":
-        receiver = _other(workload)
-        buffer = {"tcp": {"receive_buffer_bytes": workload.receive_buffer_bytes}} if workload.receive_buffer_bytes is not None else {}
-        return Part(verb="bulk", where=receiver, configuration={"role": "receive", "listen": [address], **buffer})
+        return Part(verb="bulk", where=_other(workload), configuration=_receive(workload, address))
     if workload.object_bytes is not None and workload.service is None and workload.to is not None:
         return Part(verb="serve", where=workload.to, configuration={"listen": [address]})
     return None
@@ -121,6 +141,9 @@ def client(workload: Workload, scenario: Scenario, logs: Path) -> Part | None:
             "from": address_of(scenario, sender),
             "connections": workload.connections,
             "tcp": tcp(workload),
+            # A receiver that reads slowly, or a link that is dead for a while, may take as long as the workload is given.
+            "confirm_timeout_ns": max(_LEAST_CONFIRM_NS, workload.limit_ns - workload.duration_ns),
+            **_known(write=_pace(workload.write)),
         }
         asked |= {"duration_ns": workload.duration_ns} if workload.bytes is None else {"bytes": workload.bytes}
         return Part(verb="bulk", where=sender, configuration=asked)

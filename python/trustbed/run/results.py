@@ -22,7 +22,18 @@ from trustbed.workload.tables import REQUESTS, column
 from trustbed.workload.tables import table as table_of
 
 _FAULT = re.compile(r"(\d+) (\w+)")
-TRANSFERS = pa.schema([column("connection", pa.int64(), "1", "number of the connection"), *SUMMARY])
+_KERNEL = {
+    "busy_ns": "how long the sender's kernel had something to send",
+    "receive_window_limited_ns": "of that: limited by the receiver's window",
+    "send_buffer_limited_ns": "of that: limited by the sender's own buffer",
+}
+TRANSFERS = pa.schema(
+    [
+        column("connection", pa.int64(), "1", "number of the connection"),
+        *SUMMARY,
+        *(column(name, pa.int64(), "ns", meaning) for name, meaning in _KERNEL.items()),
+    ]
+)
 """One row per connection of a bulk transfer."""
 
 Tables = dict[str, pa.Table]
@@ -74,6 +85,7 @@ def _transfers(report: Mapping[str, Any]) -> pa.Table:
                 "retransmits": tcp.get("retransmitted_segments"),
                 "congestion_control": transfer.get("congestion_control"),
                 "error": transfer.get("error"),
+                **{name: tcp.get(name) for name in _KERNEL},
             }
         )
     return table_of(TRANSFERS, found)

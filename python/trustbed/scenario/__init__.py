@@ -3,7 +3,7 @@
 from trustbed.scenario.error import ScenarioError
 from trustbed.scenario.factors import ANY, Cell, Factor, baselines
 from trustbed.scenario.file import ScenarioFile, load
-from trustbed.scenario.model import Background, Direction, Host, Link, Scenario, Service, Workload
+from trustbed.scenario.model import Background, Direction, Fault, Host, Link, Pace, Scenario, Service, Workload
 
 __all__ = [
     "ANY",
@@ -11,8 +11,10 @@ __all__ = [
     "Cell",
     "Direction",
     "Factor",
+    "Fault",
     "Host",
     "Link",
+    "Pace",
     "Scenario",
     "ScenarioError",
     "ScenarioFile",

@@ -171,10 +171,14 @@ def _canonical(scenario: Scenario) -> Scenario:
 
 
 def baselines(cells: Sequence[Cell]) -> dict[int, int]:
-    """For every cell the one that is the same without background, where the matrix has it."""
-    quiet = {_without_background(cell): cell.number for cell in cells if all(one.silent for one in cell.scenario.backgrounds)}
-    return {cell.number: quiet[key] for cell in cells if (key := _without_background(cell)) in quiet}
+    """For every cell the one that is the same without background and faults, where the matrix has it."""
+    quiet = {_undisturbed(cell): cell.number for cell in cells if _is_quiet(cell.scenario)}
+    return {cell.number: quiet[key] for cell in cells if (key := _undisturbed(cell)) in quiet}
 
 
-def _without_background(cell: Cell) -> Scenario:
-    return replace(cell.scenario, backgrounds=())
+def _is_quiet(scenario: Scenario) -> bool:
+    return not scenario.faults and all(one.silent for one in scenario.backgrounds)
+
+
+def _undisturbed(cell: Cell) -> Scenario:
+    return replace(cell.scenario, backgrounds=(), faults=())

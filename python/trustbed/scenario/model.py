@@ -18,6 +18,9 @@ WorkloadKind: TypeAlias = Literal["command", "bulk", "http", "iperf3", "ab", "wr
 BackgroundModel: TypeAlias = Literal["none", "cbr", "poisson", "playback"]
 Transport: TypeAlias = Literal["udp", "tcp"]
 Heading: TypeAlias = Literal["forward", "reverse", "both"]
+FaultKind: TypeAlias = Literal["none", "cpu-quota", "spinner", "freeze", "nic-stall"]
+Policy: TypeAlias = Literal["normal", "realtime"]
+DelayedAck: TypeAlias = Literal["always", "never"]
 
 DISCIPLINES: tuple[Discipline, ...] = ("drop-tail", "codel", "red", "unlimited")
 DISTRIBUTIONS: tuple[Distribution, ...] = ("uniform", "normal", "pareto", "paretonormal")
@@ -26,6 +29,9 @@ WORKLOAD_KINDS: tuple[WorkloadKind, ...] = ("command", "bulk", "http", "iperf3",
 BACKGROUND_MODELS: tuple[BackgroundModel, ...] = ("none", "cbr", "poisson", "playback")
 TRANSPORTS: tuple[Transport, ...] = ("udp", "tcp")
 HEADINGS: tuple[Heading, ...] = ("forward", "reverse", "both")
+FAULT_KINDS: tuple[FaultKind, ...] = ("none", "cpu-quota", "spinner", "freeze", "nic-stall")
+POLICIES: tuple[Policy, ...] = ("normal", "realtime")
+DELAYED_ACKS: tuple[DelayedAck, ...] = ("always", "never")
 HTTP_KINDS: frozenset[WorkloadKind] = frozenset({"http", "ab", "wrk", "httperf", "curl"})
 """Workloads that fetch objects: the built-in server answers them unless a service is named."""
 TOOLS: frozenset[WorkloadKind] = frozenset({"iperf3", "ab", "wrk", "httperf", "curl"})
@@ -146,6 +152,15 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """What an application does that does not write, or read, all the time: bursts with pauses between them, or a rate in bit/s."""
+
+    burst_bytes: int | None = None
+    pause_ns: int | None = None
+    rate: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """The traffic that is measured.
 
@@ -174,6 +189,11 @@ class Workload:
     congestion_control: str | None = None
     send_buffer_bytes: int | None = None
     receive_buffer_bytes: int | None = None
+    window_clamp_bytes: int | None = None
+    write: Pace | None = None
+    read: Pace | None = None
+    delayed_ack: DelayedAck | None = None
+    nagle: bool = False
     heading: Literal["forward", "reverse"] = "forward"
     discard_ns: int = 0
 
@@ -212,6 +232,27 @@ class Background:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What is done to a host on purpose, from ``start_ns`` after the beginning of the workloads on; ``duration_ns`` ``None``: to the end.
+
+    A quota grants ``share`` of a processor in every period. A spinner wants the host's processor for ``busy_ns`` of every turn, a freeze
+    stops the host's processes for ``stopped_ns`` of it.
+    """
+
+    name: str
+    kind: FaultKind
+    host: str
+    start_ns: int = 0
+    duration_ns: int | None = None
+    share: float | None = None
+    period_ns: int | None = None
+    busy_ns: int | None = None
+    stopped_ns: int | None = None
+    every_ns: int | None = None
+    policy: Policy | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CapturePlan:
     """Where packets are recorded, and how much of each."""
 
@@ -243,6 +284,7 @@ class Scenario:
     services: tuple[Service, ...] = ()
     workloads: tuple[Workload, ...] = ()
     backgrounds: tuple[Background, ...] = ()
+    faults: tuple[Fault, ...] = ()
     capture: CapturePlan = field(default_factory=lambda: CapturePlan(points=()))
     samples: bool = True
     emulator: Emulator = field(default_factory=Emulator)

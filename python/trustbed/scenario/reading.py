@@ -11,6 +11,7 @@ from typing import Any
 
 from trustbed.scenario.backgrounds import read_backgrounds
 from trustbed.scenario.error import nearest
+from trustbed.scenario.faults import read_faults
 from trustbed.scenario.model import SECOND, Background, CapturePlan, Emulator, Scenario, Service, Workload
 from trustbed.scenario.positions import Path
 from trustbed.scenario.table import Source, Table
@@ -44,6 +45,7 @@ def read(values: dict[str, Any], source: Source) -> Scenario:
         services=services,
         workloads=workloads,
         backgrounds=backgrounds,
+        faults=read_faults(root, hosts, _occupied(workloads, services)),
         capture=_capture(root, hosts, workloads),
         samples=_samples(root),
         emulator=_emulator(root),
@@ -77,6 +79,12 @@ def _beside_the_senders(workloads: Sequence[Workload]) -> tuple[str, ...]:
         sender = workload.data_from
         points += [sender] if sender is not None else [workload.host, *([workload.to] if workload.to else [])]
     return tuple(dict.fromkeys(points))
+
+
+def _occupied(workloads: Sequence[Workload], services: Sequence[Service]) -> set[str]:
+    """The hosts on which a workload, or what answers one, runs as a process."""
+    found = {workload.host for workload in workloads} | {service.host for service in services}
+    return found | {workload.to for workload in workloads if workload.to is not None and workload.kind != "command"}
 
 
 def _samples(root: Table) -> bool:

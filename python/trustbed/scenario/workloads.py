@@ -7,13 +7,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from trustbed.scenario.error import nearest
-from trustbed.scenario.model import HTTP_KINDS, JUDGEMENTS, SECOND, TOOLS, WORKLOAD_KINDS, Judgement, Service, Workload, WorkloadKind
+from trustbed.scenario.model import (
+    DELAYED_ACKS,
+    HTTP_KINDS,
+    JUDGEMENTS,
+    SECOND,
+    TOOLS,
+    WORKLOAD_KINDS,
+    Judgement,
+    Pace,
+    Service,
+    Workload,
+    WorkloadKind,
+)
 from trustbed.scenario.table import Table
 from trustbed.scenario.topology import check_name
 
 CONGESTION_CONTROL = "cubic"
 """Set explicitly on every transfer of ours: what a kernel does by default differs from machine to machine."""
 _BULK_PORT, _HTTP_PORT, _IPERF_PORT = 5001, 8000, 5201
+_LEAST_CLAMP = 2304
+"""The least receive buffer of Linux (SOCK_MIN_RCVBUF): a smaller clamp would not hold what was asked for."""
 _LONGEST = 7 * 24 * 3600 * SECOND
 _JUDGED: Mapping[WorkloadKind, Judgement] = {"bulk": "bulk", "iperf3": "bulk"}
 
@@ -136,16 +150,52 @@ def _check_places(table: Table, word: str, hosts: Sequence[str]) -> None:
 
 
 def _bulk(table: Table, workload: Workload, around: Around, place: int) -> Workload:
+    write = _pace(table, "write")
     return replace(
         workload,
+        # Who pauses between writes did not send all it could, and whether it is to be judged as if it had is not ours to guess.
+        judged_as=workload.judged_as if write is None or "judge_as" in table else None,
         bytes=table.size("bytes", None),
         connections=table.whole("connections", 1, least=1, most=10_000),
         congestion_control=table.text("congestion_control", CONGESTION_CONTROL),
         send_buffer_bytes=table.size("send_buffer", None),
         receive_buffer_bytes=table.size("receive_buffer", None),
+        window_clamp_bytes=_window_clamp(table),
+        write=write,
+        read=_pace(table, "read"),
+        delayed_ack=table.choice("delayed_ack", DELAYED_ACKS, None),
+        nagle=table.flag("nagle", False),
         heading=table.choice("direction", ("forward", "reverse"), "forward"),
         port=_BULK_PORT + place,
     )
+
+
+def _window_clamp(table: Table) -> int | None:
+    clamp = table.size("window_clamp", None)
+    if clamp is not None and clamp < _LEAST_CLAMP:
+        raise table.error("window_clamp", f"no kernel holds a window below {_LEAST_CLAMP} bytes", f"give at least {_LEAST_CLAMP}B")
+    return clamp
+
+
+def _pace(outer: Table, key: str) -> Pace | None:
+    """Bursts with pauses, or a rate."""
+    table = outer.table(key)
+    if table is None:
+        return None
+    verb = "writes" if key == "write" else "reads"
+    if "rate" in table:
+        for other in ("burst", "pause"):
+            if other in table:
+                raise table.error(other, f"says nothing beside rate: the application {verb} steadily", "leave one of the two out")
+        found = Pace(rate=table.rate_above_zero("rate", None))
+    else:
+        for name in ("burst", "pause"):
+            table.must(name, f'{key} = {{ burst = "256KB", pause = "200ms" }}, or {key} = {{ rate = "2Mbit/s" }}')
+        found = Pace(burst_bytes=table.size("burst", 0), pause_ns=table.span_above_zero("pause", 0))
+        if found.burst_bytes == 0:
+            raise table.error("burst", f"an application that {verb} nothing never ends", "give it a size, for example 256KB")
+    table.close()
+    return found
 
 
 def _iperf3(table: Table, workload: Workload, around: Around, place: int) -> Workload:
