@@ -1,8 +1,8 @@
 """What is tried: links with a transfer each, disturbances of the emulator, and the order of the trials. Pure.
 
 Several links share one emulator, so that one disturbance is seen by several transfers at a time; each link has its own two hosts, and its
-lateness is taken from the ledger by itself. Their order is shuffled by the seed; every third disturbed trial at the latest is preceded by
-an undisturbed twin, so that what changes slowly on the machine is in the twins as well.
+lateness is taken from the ledger by itself. Their order is shuffled by the seed; no more than four disturbed trials lie between two
+undisturbed twins, so that what changes slowly on the machine is in the twins as well.
 """
 
 import random
@@ -16,7 +16,9 @@ TRANSFER_SECONDS = 3.0
 WARM_UP_SECONDS = 0.2
 _LEAST_QUEUE = 10
 """Packets: less would lose most of every burst that a sender is allowed to begin with (RFC 6928)."""
-_BETWEEN_TWINS = 3
+BETWEEN_TWINS = 4
+"""Disturbed trials from one twin to the next."""
+_HUB = "hub"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +143,7 @@ def _of_group(seed: int, group: str) -> Iterator[Disturbance | None]:
     shuffled = list(DISTURBANCES)
     random.Random(f"{seed} {group}").shuffle(shuffled)
     for place, disturbance in enumerate(shuffled):
-        if place % _BETWEEN_TWINS == 0:
+        if place % BETWEEN_TWINS == 0:
             yield None
         yield disturbance
     yield None
@@ -150,7 +152,8 @@ def _of_group(seed: int, group: str) -> Iterator[Disturbance | None]:
 def scenario(group: str, seed: int) -> str:
     """The scenario of a group, as `trustbed run` would take it."""
     head = f'name = "lateness {group}"\nseed = {seed}\nduration = "{TRANSFER_SECONDS:g}s"\nwarm_up = "{WARM_UP_SECONDS:g}s"\n'
-    return head + "[samples]\nenabled = false\n" + "".join(_tables(case) for case in GROUPS[group])
+    head += f'[samples]\nenabled = false\n[topology]\nrouters = ["{_HUB}"]\n'
+    return head + "".join(_tables(case) for case in GROUPS[group])
 
 
 def _tables(case: Case) -> str:
@@ -158,6 +161,8 @@ def _tables(case: Case) -> str:
     lines = [f"[hosts.{near}]", f"[hosts.{far}]", f"[links.{case.name}]", f'between = ["{near}", "{far}"]']
     lines += [f'rate = "{case.megabits}Mbit/s"', f'delay = "{case.rtt_ms / 2:g}ms"', f'queue = "{case.queue_packets}p"']
     lines += [f'{"down" if case.kind == "http" else "up"}.loss = "{case.loss}"'] if case.loss else []
+    for host in (near, far):  # every host has to reach every other; nothing takes this way, because each transfer has a shorter one
+        lines += [f"[links.{host}-joins]", f'between = ["{host}", "{_HUB}"]']
     lines += [f"[workload.{case.name}]", f'kind = "{case.kind}"', f'host = "{near}"', f'to = "{far}"']
     lines += ['object = "10KB"'] if case.kind == "http" else []
     lines += [f'receive_buffer = "{case.receive_buffer}"'] if case.receive_buffer else []

@@ -32,6 +32,7 @@ class Lateness:
     max_ns: int
     later_than_own_time: float
     later_than_frame_time: float
+    later_than_rtt_share: float
     overdue_frame_share: float
     overdue_100us_share: float
     overdue_1ms_share: float
@@ -42,9 +43,10 @@ class Lateness:
         return asdict(self)
 
 
-def lateness(sent: Sequence[Sent], *, megabits: int, begin: int, end: int) -> Lateness:
+def lateness(sent: Sequence[Sent], *, megabits: int, rtt_ns: int, begin: int, end: int) -> Lateness:
     """Of packets that were due between two moments; there must be some.
 
+    `later_than_rtt_share` is the share of packets later than a twentieth of the round trip without queues.
     `overdue_…_share` is the share of the time in which at least one packet was overdue, of packets that were late by more than the time of
     a full frame, 100 µs, 1 ms: how much of the experiment took place while the emulator stood still.
     """
@@ -67,6 +69,7 @@ def lateness(sent: Sequence[Sent], *, megabits: int, begin: int, end: int) -> La
         max_ns=ordered[-1],
         later_than_own_time=own / len(late),
         later_than_frame_time=sum(each > frame for each in late) / len(late),
+        later_than_rtt_share=sum(each > rtt_ns / 20 for each in late) / len(late),
         overdue_frame_share=overdue[0] / (end - begin),
         overdue_100us_share=overdue[1] / (end - begin),
         overdue_1ms_share=overdue[2] / (end - begin),

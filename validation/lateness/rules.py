@@ -62,6 +62,7 @@ CANDIDATES = (
     Candidate("most", "most ≥ {:.3g} ms", _of("max_ns", 1e6)),
     Candidate("own", "later than own time ≥ {:.2%}", _of("later_than_own_time")),
     Candidate("frame", "later than a full frame's time ≥ {:.2%}", _of("later_than_frame_time")),
+    Candidate("rtt share", "later than 5 % of the base RTT ≥ {:.2%}", _of("later_than_rtt_share")),
     Candidate("p99/rtt", "p99 / base RTT ≥ {:.2%}", _of_round_trip("p99_ns")),
     Candidate("mean/rtt", "mean / base RTT ≥ {:.2%}", _of_round_trip("mean_ns")),
     Candidate("most/rtt", "most / base RTT ≥ {:.2%}", _of_round_trip("max_ns")),

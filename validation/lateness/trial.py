@@ -117,7 +117,8 @@ def _row(trial: Trial, record: Row, done: list[tuple[int, int]], folder: Path) -
     found = {}
     for case in cases.GROUPS[trial.group]:
         (workload,) = (one for one in record["workloads"] if one["name"] == case.name)
-        late = lateness(sent[case.name], megabits=case.megabits, begin=span[0], end=span[1]).row
+        rtt_ns = case.rtt_ms * 1_000_000
+        late = lateness(sent[case.name], megabits=case.megabits, rtt_ns=rtt_ns, begin=span[0], end=span[1]).row
         found[case.name] = {"late": late, "got": _got(case, workload, folder), "dropped": _dropped(case, record)}
     return {
         "key": trial.key,
