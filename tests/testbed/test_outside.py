@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 
 import pytest
 
@@ -32,18 +33,21 @@ def world(machine: Machine) -> Machine:
     return machine
 
 
-def state(machine: Machine) -> list[str]:
-    """What a way outside may change."""
-    tables = machine.python("""
+TABLES = """
+import json
 from pyroute2.nftables.main import NFTables
 tables = NFTables(nfgen_family=2)
 print(json.dumps([table.get("name") for table in tables.get_tables()]))
 tables.close()
-""")
+"""
+
+
+def state(machine: Machine, *where: str) -> list[str]:
+    """What a way outside may change, in the machine's own network or in one that is entered by a command."""
     return [
-        machine.run("sysctl", "net.ipv4.ip_forward").stdout,
-        machine.run("ip", "-brief", "link").stdout.replace("UNKNOWN", "UP"),
-        json.dumps(tables),
+        machine.run(*where, "sysctl", "net.ipv4.ip_forward").stdout,
+        machine.run(*where, "ip", "-brief", "link").stdout.replace("UNKNOWN", "UP"),
+        machine.run(*where, sys.executable, "-c", TABLES).stdout,
     ]
 
 
@@ -83,6 +87,60 @@ def test_what_a_killed_one_changed_is_taken_back(world: Machine) -> None:
     child.communicate()
     world.trustbed("testbed", "clean")
     assert state(world) == before
+
+
+@pytest.fixture(params=["a name", "a process"])
+def elsewhere(request: pytest.FixtureRequest, machine: Machine) -> tuple[str, ...]:
+    """A network beside the machine's own, which has a name or lasts as long as a process in it: the command that enters it."""
+    machine.run("ip", "netns", "add", "elsewhere")
+    if request.param == "a name":
+        return ("ip", "netns", "exec", "elsewhere")
+    keeper = machine.start("ip", "netns", "exec", "elsewhere", "sh", "-c", "echo $$; exec sleep 600")
+    assert keeper.stdout is not None
+    enter = ("nsenter", "--target", keeper.stdout.readline().strip(), "--net", "--")
+    machine.run("umount", "/run/netns/elsewhere")
+    return enter
+
+
+def test_what_a_killed_one_changed_in_another_network_is_taken_back_there(machine: Machine, elsewhere: tuple[str, ...]) -> None:
+    before, own = state(machine, *elsewhere), state(machine)
+    child = machine.start(*elsewhere, TRUSTBED, "shell", "--outside", "--", "sh", "-c", "echo ready; sleep 600")
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    assert state(machine, *elsewhere) != before
+    child.kill()
+    child.communicate()
+    machine.trustbed("testbed", "clean")
+    assert state(machine, *elsewhere) == before
+    assert state(machine) == own
+    assert machine.records() == []
+
+
+def test_a_network_that_is_gone_needs_nothing_taken_back(machine: Machine) -> None:
+    child = machine.start("unshare", "--net", TRUSTBED, "shell", "--outside", "--", "sh", "-c", "echo ready; sleep 600")
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    child.kill()
+    child.communicate()
+    own = state(machine)
+    assert machine.trustbed("testbed", "clean").stdout.startswith("removed ")
+    assert state(machine) == own
+    assert machine.records() == []
+
+
+def test_a_network_with_the_number_of_one_that_is_gone_is_left_alone(machine: Machine) -> None:
+    child = machine.start(TRUSTBED, "shell", "--outside", "--", "sh", "-c", "echo ready; sleep 600")
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    child.kill()
+    child.communicate()
+    (name,) = (name.removesuffix(".json") for name in machine.records())
+    # As in a new network whose router somebody else has switched on since.
+    machine.python(
+        'from pyroute2.nftables.main import NFTables; NFTables(nfgen_family=2).table("del", name=sys.argv[1]); print(0)', f"tb-{name}"
+    )
+    machine.trustbed("testbed", "clean")
+    assert machine.run("sysctl", "-n", "net.ipv4.ip_forward").stdout == "1\n"
 
 
 def test_anybody_reaches_it_through_pasta(world: Machine) -> None:

@@ -126,6 +126,33 @@ def inside(place: Path | str) -> Iterator[None]:
 
 
 @contextmanager
+def inside_of_number(number: int) -> Iterator[bool]:
+    """The same in the namespace that the kernel knows by a number, wherever it is kept; ``False`` if there is none any more."""
+    for place in (_OWN, *_keepers(number)):
+        try:
+            opened = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # ended meanwhile
+            continue
+        try:
+            if os.fstat(opened).st_ino == number:
+                with inside(f"/proc/self/fd/{opened}"):
+                    yield True
+                return
+        finally:
+            os.close(opened)
+    yield False
+
+
+def _keepers(number: int) -> Iterator[str]:
+    """What keeps a namespace: processes in it, and files that it is mounted on (proc(5), mountinfo)."""
+    yield from [f"/proc/{pid}/ns/net" for pid, inode in processes() if inode == number]
+    for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+        root, place = line.split(" ")[3:5]
+        if root == f"net:[{number}]":
+            yield place.replace("\\040", " ")
+
+
+@contextmanager
 def _coming_back() -> Iterator[None]:
     before = os.open(_OWN, os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -3,12 +3,14 @@
 The host that leads outside gets a second cable, whose other end lies in the host's own network. Addresses are translated twice (RFC
 3022): where the testbed ends, so that the outer network need not know its addresses, and where this machine's network begins, so that
 nobody beyond need know those of the cable. What is changed outside (a table of nftables, the switch for forwarding, two rules where
-iptables drops what is forwarded) is written into the testbed's file before it is done.
+iptables drops what is forwarded) is written into the testbed's file before it is done. The table is made first and removed last: where
+there is none of that name, nothing is left to undo.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import ipaddress
 import os
 import shutil
@@ -40,20 +42,19 @@ def connect(entry: Entry, plan: Plan, host: str, place: Path) -> None:
     Raises:
         TestbedError: The kernel lacks what is needed, or no addresses are free.
     """
-    from trustbed.testbed import registry
-
     identity = entry.record.id
     network = _free_network(identity)
     outer, inner = (str(address) for address in network.hosts())
     interface = f"tb-{identity}"
-    others = [record.outside for record in registry.records() if record.outside and record.id != identity]
+    here = namespaces.inode(_OWN)
+    others = _others_in(here, interface)
     was = others[0]["forwarding_was"] if others else namespaces.system_value("net.ipv4.ip_forward")
-    changed = {"network_namespace": namespaces.inode(_OWN), "interface": interface, "table": interface, "forwarding_was": was}
+    changed = {"network_namespace": here, "interface": interface, "table": interface, "forwarding_was": was}
     entry.update(outside={**changed, "iptables": _drops_what_is_forwarded()})
     try:
+        _masquerade(interface, [inner])
         _lay(interface, outer, inner, network.prefixlen, place)
         namespaces.set_system_value("net.ipv4.ip_forward", "1")
-        _masquerade(interface, [inner])
         if entry.record.outside["iptables"]:
             _iptables("-I", interface)
         sources = [str(a) for cable in plan.cables if cable.host.name != host for a in cable.addresses if a.version == 4]
@@ -100,24 +101,36 @@ _HINT = "the kernel must have veth and nftables with masquerading (modprobe nf_t
 
 
 def undo(changed: Mapping[str, Any]) -> None:
-    """Takes back what a testbed changed in this network; nothing happens in another one, or if it was taken back already."""
-    from trustbed.testbed import registry
-
-    if not changed or changed["network_namespace"] != namespaces.inode(_OWN):
+    """Takes back what a testbed changed in the network that it led to; nothing happens if that is gone, or if it was taken back already."""
+    if not changed:
         return
+    with namespaces.inside_of_number(changed["network_namespace"]) as found:
+        # Numbers are given again: a network of the same number in which nothing of ours is found is another one.
+        if found and changed["table"] in _tables():
+            _take_back(changed)
+
+
+def _take_back(changed: Mapping[str, Any]) -> None:
     from pyroute2 import IPRoute
 
     if changed["iptables"]:
         _iptables("-D", changed["interface"], check=False)
-    with _absent_is_fine():
-        _forget(changed["table"])
     with IPRoute() as kernel:
         for index in kernel.link_lookup(ifname=changed["interface"]):
             with _absent_is_fine():
                 kernel.link("del", index=index)
-    others = [record for record in registry.records() if record.outside and record.outside["interface"] != changed["interface"]]
-    if not others:
+    if not _others_in(changed["network_namespace"], changed["interface"]):
         namespaces.set_system_value("net.ipv4.ip_forward", changed["forwarding_was"])
+    with _absent_is_fine():
+        _forget(changed["table"])
+
+
+def _others_in(network_namespace: int | None, interface: str) -> list[Mapping[str, Any]]:
+    """What other testbeds changed in the same network."""
+    from trustbed.testbed import registry
+
+    ways = [record.outside for record in registry.records() if record.outside]
+    return [way for way in ways if way["network_namespace"] == network_namespace and way["interface"] != interface]
 
 
 def _free_network(identity: str) -> ipaddress.IPv4Network:
@@ -174,6 +187,22 @@ def _masquerade(table: str, sources: Sequence[str]) -> None:
         tables.close()
 
 
+def _tables() -> set[str]:
+    """The names of the tables that exist: none where the kernel knows nothing of tables."""
+    from pyroute2.netlink.exceptions import NetlinkError
+    from pyroute2.nftables.main import NFTables
+
+    tables = NFTables(nfgen_family=2)
+    try:
+        return {str(table.get("name")) for table in tables.get_tables()}
+    except NetlinkError as error:
+        if error.code in (errno.EINVAL, errno.EOPNOTSUPP, errno.EPROTONOSUPPORT):
+            return set()
+        raise
+    finally:
+        tables.close()
+
+
 def _forget(table: str) -> None:
     from pyroute2.nftables.main import NFTables
 
@@ -205,5 +234,5 @@ def _absent_is_fine() -> Any:  # noqa: ANN401 - a context
     try:
         yield
     except Exception as error:
-        if getattr(error, "code", None) not in (2, 19):  # ENOENT, ENODEV
+        if getattr(error, "code", None) not in (errno.ENOENT, errno.ENODEV):
             raise
