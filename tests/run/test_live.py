@@ -280,3 +280,21 @@ def test_two_runs_side_by_side_do_not_meet(tmp_path: Path) -> None:
 def test_the_registry_of_these_tests_is_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRUSTBED_RUNTIME", str(tmp_path / "registry"))
     assert registry.folder() == tmp_path / "registry"
+
+
+def test_a_run_whose_talk_nobody_reads_any_more_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(SCENARIO)
+    child = subprocess.Popen(
+        [TRUSTBED, "run", "study.toml", "--out", "run"],
+        cwd=tmp_path,
+        env={**os.environ, "TRUSTBED_RUNTIME": str(tmp_path / "registry")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline().startswith(b"2 repetitions to do, about ")
+    child.stdout.close()
+    # Nobody reads its results either, which is what it says in the end, with everything done.
+    assert child.wait(60) == 141
+    assert sorted(path.name for path in (tmp_path / "run").glob("rep-*/findings.json")) == ["findings.json"] * 2
+    assert (tmp_path / "run" / "report.html").exists()

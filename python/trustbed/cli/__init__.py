@@ -11,6 +11,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from trustbed.cli.talk import nobody_has_to_listen
+
 COMMANDS = ("analyze", "explain", "burst", "watch", "shell", "run", "report", "testbed")
 
 FINE, ERROR, USAGE, REVIEW, DISCARD, INTERRUPTED, READER_GONE = 0, 1, 2, 3, 4, 130, 141
@@ -25,16 +27,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that cannot show an arrow gets a question mark, not a traceback
             stream.reconfigure(errors="replace")
-    try:
-        code = _run(words)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _leave_stdout()
-        return READER_GONE
-    except KeyboardInterrupt:
-        tell_interrupted()
-        return INTERRUPTED
-    return code
+    with nobody_has_to_listen():
+        try:
+            code = _run(words)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _leave_stdout()
+            return READER_GONE
+        except KeyboardInterrupt:
+            tell_interrupted()
+            return INTERRUPTED
+        return code
 
 
 def _run(words: list[str]) -> int:
