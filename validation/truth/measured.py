@@ -87,7 +87,7 @@ def _captures(folder: Path) -> Iterator[tuple[str, Values]]:
 def _capture(file: Path, place: str) -> Values:
     """The largest transfer of the workload in a capture; ``row`` is ``None`` where there is none."""
     capture = analyze(file, at=place, workers=1)  # type: ignore[arg-type]
-    rows = [row for row in _rows(capture) if row["dst_port"] == PORT]
+    rows = [row for row in _rows(capture) if PORT in (row["src_port"], row["dst_port"])]
     row = max(rows, key=lambda one: one["unique_bytes"] or 0, default=None)
     facts = {key: value for key, value in capture.facts.items() if key not in _FACTS_WITHOUT}
     return {"row": row, "facts": facts, "bytes": file.stat().st_size}

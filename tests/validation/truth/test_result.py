@@ -1,0 +1,164 @@
+"""From kept transfers to answers, tables and pictures, on the shipped recordings: no network is made."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from validation.truth import command, page, pictures, text
+from validation.truth.judged import judge, processor_share
+from validation.truth.kernel import agreements, buffer_limited
+from validation.truth.measured import _capture, kernel
+from validation.truth.networks import Network
+from validation.truth.result import VIEWS, Result
+from validation.truth.store import Store, StoreError
+
+RECORDINGS = Path(__file__).resolve().parents[3] / "recordings"
+NETWORK = Network(
+    rate_megabits=100, round_trip_ms=20, limit="window", congestion_control="cubic", seconds=3, window_bytes=65_536, guest="virtio-net"
+)
+
+
+@cache
+def captures(recording: str) -> dict[str, Any]:
+    """As they are kept; the recordings were made by iperf3, on its own port."""
+    from validation.truth import measured
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measured, "PORT", 5201)
+        return {side: _capture(RECORDINGS / f"{recording}.{side}.pcap.gz", side) for side in ("sender", "receiver")}
+
+
+def kept(name: str, kind: str, recording: str, **more: object) -> dict[str, Any]:
+    told = {"busy_ns": 3_000_000_000, "receive_window_limited_ns": 2_900_000_000, "send_buffer_limited_ns": 0, "send_buffer_bytes": 1 << 20}
+    values = {"outcome": "made", "reason": None, "dose": {}, "seed": 2, "kernel": told, "captures": captures(recording)}
+    return {"name": name, "kind": kind, "network": asdict(NETWORK), **values, **more}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    store = Store(tmp_path)
+    store.write(kept("undisturbed-window.0", "undisturbed-window", "guest-free"))
+    store.write(kept("undisturbed-window.1", "undisturbed-window", "healthy-window-limited", seed=3))
+    store.write(kept("guest-quota.0", "guest-quota", "guest-quota"))
+    store.write({**kept("policer.0", "policer", "guest-quota"), "outcome": "not made", "reason": "no such key", "captures": {}})
+    return store
+
+
+def test_a_store_gives_back_what_it_was_given(store: Store) -> None:
+    assert store.holds("guest-quota.0")
+    assert not store.holds("guest-quota.1")
+    given = kept("guest-quota.0", "guest-quota", "guest-quota")
+    assert {key: store.read("guest-quota.0")[key] for key in given} == json.loads(json.dumps(given))
+    store.remove("guest-quota.0")
+    assert not store.holds("guest-quota.0")
+
+
+def test_a_damaged_transfer_is_said(store: Store) -> None:
+    store.file("guest-quota.0").write_bytes(b"damaged")
+    with pytest.raises(StoreError, match="cannot be read"):
+        list(store)
+
+
+def test_each_capture_is_judged_alone_and_the_senders_once_more_with_what_the_run_knows() -> None:
+    one = kept("guest-quota.0", "guest-quota", "guest-quota")
+    alone, known = judge(one, "sender"), judge(one, "sender", known=True)
+    assert alone is not None
+    assert known is not None
+    assert (alone.cause, known.cause) == ("host_scheduling", "host_scheduling")
+    assert alone.evidence["workload"] == "unknown"
+    assert known.evidence["workload"] == "bulk"
+    assert known.evidence["app_limited_fraction"] != alone.evidence["app_limited_fraction"]
+    assert judge(one, "middle") is None
+
+
+def test_the_share_of_a_processor_is_what_the_processes_got_of_what_they_wanted() -> None:
+    rows = [{"ran_ns": 30, "waited_ns": 60}, {"ran_ns": None, "waited_ns": 10}]
+    assert processor_share({"samples": {"client.processes": rows}}) == pytest.approx(0.3)
+    assert processor_share({"samples": {"machine": rows}}) is None
+    assert processor_share({}) is None
+
+
+def test_a_result_knows_what_was_made_and_what_it_cost(store: Store) -> None:
+    result = Result.of(store)
+    assert [one.label.standing for one in result.made] == ["disturbed", "healthy", "healthy"]
+    assert len(result.chosen("odd")) == 1
+    assert result.not_made == {("policer", "not made", "no such key"): 1}
+    found = result.score(VIEWS[0], "even")
+    assert (found.cases, found.macro_f1) == (2, 1.0)
+    assert (found.missed_discards.hits, found.missed_discards.of) == (0, 1)
+    assert json.loads(json.dumps(result.as_json()))["made"] == 3
+
+
+def test_text_and_page_say_what_is_missing(store: Store) -> None:
+    result = Result.of(store)
+    said = text.render(result, "even")
+    assert "policer" in said
+    assert "no such capture was taken" in said
+    section = page.render(result)
+    assert "| `policer` | not made | 1 | no such key |" in section
+    assert "### Wrong verdicts" in section
+
+
+def test_a_wrong_answer_is_listed_with_its_numbers(store: Store) -> None:
+    store.write(kept("guest-quota.1", "guest-quota", "self-congested"))
+    said = text.wrong_answers(Result.of(store), "even")
+    assert "guest-quota.1 (sender-known, disturbed" in said
+    assert "wanted host_scheduling → discard" in said
+    assert "throughput_bytes_per_second" in said
+    assert "guest-quota.0 (sender-known" not in said
+
+
+def test_every_picture_that_the_page_names_can_be_drawn(store: Store, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    result = Result.of(store)
+    found = pictures.pictures(result, page.REPORTED)
+    pictures.write(found, tmp_path / "drawn")
+    section = page.render(result)
+    for file in (tmp_path / "drawn").glob("*.svg"):
+        assert f"({page.FOLDER}/{file.name})" in section
+        assert "<text" in file.read_text(encoding="utf-8")
+    assert len(list((tmp_path / "drawn").iterdir())) == len(found) == section.count("![")
+
+
+def test_the_kernels_account_is_that_of_the_largest_transfer() -> None:
+    transfers = [{"payload_bytes": 1, "tcp": {"busy_ns": 1}}, {"payload_bytes": 9, "tcp": {"busy_ns": 2}, "send_buffer_bytes": 3}, {}]
+    told = kernel(transfers)
+    assert told is not None
+    assert (told["busy_ns"], told["send_buffer_bytes"]) == (2, 3)
+    assert kernel([{}]) is None
+
+
+def test_shares_of_time_are_compared_where_both_sides_know_them() -> None:
+    def one(capture: float | None, window: int, buffer: int = 0) -> dict[str, Any]:
+        row = {"duration_ns": 100, "app_limited_fraction": capture, "rwnd_limited": capture}
+        told = {"busy_ns": 80, "receive_window_limited_ns": window, "send_buffer_limited_ns": buffer}
+        return {"captures": {"sender": {"row": row}}, "kernel": told}
+
+    idle, window = agreements([one(0.25, 20), one(0.9, 72), one(None, 10), {"captures": {}, "kernel": None}])
+    assert (idle.transfers, idle.near, idle.same_side) == (2, 1, 1)
+    assert idle.median_difference == pytest.approx((0.05 + 0.7) / 2)
+    assert (window.transfers, window.near, window.same_side) == (2, 2, 2)
+    assert buffer_limited([one(0.1, 0, 40), one(0.1, 0, 39), {"kernel": None}]) == 1
+
+
+def test_the_command_scores_what_a_folder_holds(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--folder", str(store.folder), "--score-only"]) == 0
+    assert "3 transfers made, 1 not" in capsys.readouterr().out
+    assert (store.folder / "result.json").is_file()
+
+
+def test_the_command_says_that_there_is_nothing_to_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--folder", str(tmp_path), "--score-only"]) == 2
+    assert "nothing to score" in capsys.readouterr().err
+
+
+def test_a_kind_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main(["--only", "nonsense"])
+    assert "no kind contains 'nonsense'" in capsys.readouterr().err
