@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import shutil
 import tempfile
+import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
@@ -63,12 +64,13 @@ def _attempt(file: Path, run: Path, keep: Path | None) -> Kept:
     except ScenarioError as error:
         where = f"{error.key}: " if error.key else ""
         return {"outcome": NOT_MADE, "reason": f"scenarios do not know it: {where}{error}"}
+    scenario_faults = tomllib.loads(study.text).get("faults", {})
     directory = RunDirectory(run)
     about: Mapping[str, object] = {"version": None, "command": None, "started": None}
     found: Kept = {}
 
     def judge(where: RunDirectory, folder: str, scenario: Scenario) -> Mapping[str, Any]:
-        found.update(_kept(where, folder))
+        found.update(_kept(where, folder, faults=len(scenario_faults)))
         if keep is not None and found["outcome"] == MADE:
             _keep(where.repetition(folder) / "captures", keep)
         where.write_findings(folder, {})
@@ -81,11 +83,15 @@ def _attempt(file: Path, run: Path, keep: Path | None) -> Kept:
     return found
 
 
-def _kept(directory: RunDirectory, folder: str) -> Kept:
+def _kept(directory: RunDirectory, folder: str, *, faults: int) -> Kept:
+    """A run whose record does not say that every fault was made counts for nothing: it would be taken for a transfer that felt nothing."""
     record = directory.record(folder)
     reasons = [one["reason"] for one in (*record["workloads"], *record.get("faults", ())) if one.get("reason")]
     if record["outcome"] == NOT_MADE:
         return {"outcome": NOT_MADE, "reason": "; ".join(dict.fromkeys(reasons))}
+    made = [fault for fault in record.get("faults") or () if fault.get("made")]
+    if len(made) < faults:
+        return {"outcome": NOT_MADE, "reason": "; ".join(dict.fromkeys(reasons)) or "the record does not say that the fault was made"}
     findings = run_findings(record)
     spoilt = [found.message for found in findings if found.code in _SPOILING and found.severity == "error"]
     if record["outcome"] != "complete":
