@@ -60,7 +60,7 @@ python_packages() {
 }
 
 # program → Debian package that brings it
-TOOLS=(tcpdump:tcpdump ab:apache2-utils ip:iproute2 ping:iputils-ping tshark:tshark editcap:wireshark-common tcptrace:tcptrace zstd:zstd iperf3:iperf3 wrk:wrk httperf:httperf nginx:nginx-light chromium:chromium chromedriver:chromium-driver pasta:passt)
+TOOLS=(tcpdump:tcpdump ab:apache2-utils ip:iproute2 ping:iputils-ping tshark:tshark editcap:wireshark-common tcptrace:tcptrace zstd:zstd iperf3:iperf3 wrk:wrk httperf:httperf nginx:nginx-light chromium:chromium chromedriver:chromium-driver pasta:passt iptables:iptables)
 
 tools() {
     local pair missing=() packages=()

@@ -89,6 +89,55 @@ def test_what_a_killed_one_changed_is_taken_back(world: Machine) -> None:
     assert state(world) == before
 
 
+@pytest.fixture
+def closed(world: Machine) -> Machine:
+    """The same machine where iptables forwards nothing but what it is told to, as Docker leaves it."""
+    if shutil.which("iptables") is None:
+        pytest.skip("no iptables")
+    world.run("iptables", "-P", "FORWARD", "DROP")
+    world.run("iptables", "-A", "FORWARD", "-i", "docker0", "-j", "ACCEPT")
+    return world
+
+
+def forwarded(machine: Machine) -> list[str]:
+    """The rules for what is forwarded."""
+    return machine.run("iptables", "-S", "FORWARD").stdout.splitlines()
+
+
+def test_where_forwarding_is_closed_it_is_opened_for_the_testbed_alone(closed: Machine) -> None:
+    before, rules = state(closed), forwarded(closed)
+    nested = f"nsenter --target {closed.holder.pid} --net iptables -S FORWARD"
+    ended = closed.trustbed("shell", "--outside", "-q", "--", "sh", "-c", f"{FETCH}; echo; {nested}")
+    status, *meanwhile = ended.stdout.splitlines()
+    assert status == "200"
+    added = [line for line in meanwhile if line not in rules]
+    (interface,) = {line.split()[3] for line in added}
+    assert interface.startswith("tb-")
+    assert sorted(added) == [f"-A FORWARD -i {interface} -j ACCEPT", f"-A FORWARD -o {interface} -j ACCEPT"]
+    assert forwarded(closed) == rules
+    assert state(closed) == before
+
+
+def test_forwarding_that_is_closed_stops_a_testbed_for_which_it_is_not_opened(closed: Machine) -> None:
+    shut = f"nsenter --target {closed.holder.pid} --net sh -c 'iptables -F FORWARD'"
+    ended = closed.trustbed("shell", "--outside", "-q", "--", "sh", "-c", f"{shut}; {FETCH.replace('--max-time 10', '--max-time 1')}", check=False)
+    assert ended.stdout == "000", "else the test above shows nothing"
+    assert forwarded(closed) == ["-P FORWARD DROP"]
+
+
+def test_a_killed_one_leaves_it_closed(closed: Machine) -> None:
+    before, rules = state(closed), forwarded(closed)
+    child = closed.start(TRUSTBED, "shell", "--outside", "--", "sh", "-c", "echo ready; sleep 600")
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    assert forwarded(closed) != rules
+    child.kill()
+    child.communicate()
+    closed.trustbed("testbed", "clean")
+    assert forwarded(closed) == rules
+    assert state(closed) == before
+
+
 @pytest.fixture(params=["a name", "a process"])
 def elsewhere(request: pytest.FixtureRequest, machine: Machine) -> tuple[str, ...]:
     """A network beside the machine's own, which has a name or lasts as long as a process in it: the command that enters it."""
