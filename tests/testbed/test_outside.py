@@ -120,7 +120,8 @@ def test_where_forwarding_is_closed_it_is_opened_for_the_testbed_alone(closed: M
 
 def test_forwarding_that_is_closed_stops_a_testbed_for_which_it_is_not_opened(closed: Machine) -> None:
     shut = f"nsenter --target {closed.holder.pid} --net sh -c 'iptables -F FORWARD'"
-    ended = closed.trustbed("shell", "--outside", "-q", "--", "sh", "-c", f"{shut}; {FETCH.replace('--max-time 10', '--max-time 1')}", check=False)
+    fetch = FETCH.replace("--max-time 10", "--max-time 1")
+    ended = closed.trustbed("shell", "--outside", "-q", "--", "sh", "-c", f"{shut}; {fetch}", check=False)
     assert ended.stdout == "000", "else the test above shows nothing"
     assert forwarded(closed) == ["-P FORWARD DROP"]
 
