@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from trustbed.scenario import load
 from validation.lateness import cases, command, effects, rules
 from validation.lateness.cases import DISTURBANCES, GROUPS, Disturbance
-from validation.lateness.measures import Sent, lateness
+from validation.lateness.measures import Sent, lateness, unasked
 from validation.lateness.pauses import Pauses, carry_out
 
 MS = 1_000_000
@@ -88,12 +88,45 @@ def test_lateness_is_of_what_was_due_in_the_transfer() -> None:
     assert (found.packets, found.p50_ns, found.p90_ns, found.p99_ns, found.max_ns) == (100, 50, 90, 99, 100)
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 30)), min_size=1, max_size=8),
+    st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), max_size=5),
+)
+def test_what_the_machine_adds_is_what_no_stop_explains(drawn: list[tuple[int, int]], steps: list[tuple[int, int]]) -> None:
+    stops, at = [], 0
+    for gap, length in steps:
+        stops.append((at + gap, at + gap + length))
+        at += gap + length
+    stopped = {each for begin, end in stops for each in range(begin, end)}
+    wanted = max(sum(each not in stopped for each in range(due, due + late)) for due, late in drawn)
+    assert unasked([Sent(due, due + late, 60) for due, late in drawn], stops) == wanted
+
+
+def test_a_trial_is_left_until_the_machine_took_no_part() -> None:
+    trial = cases.trials(1)[0]
+
+    def rows(*unasked_ns: int) -> list[dict[str, Any]]:
+        return [{"key": trial.key, "unasked_max_ns": each} for each in unasked_ns]
+
+    assert command._left([trial], []) == [trial]
+    assert command._left([trial], rows(9 * MS)) == [trial]
+    assert command._left([trial], rows(9 * MS, 2 * MS)) == []
+    assert command._left([trial], rows(9 * MS, 8 * MS, 7 * MS)) == []
+
+
 def row(number: int, throughput: float, *, stop_ms: float | None = None, rtt: float = 20.0, cause: str = "bandwidth") -> dict[str, Any]:
     got: dict[str, Any] = {"throughput": throughput, "rtt_p50_ns": rtt, "rtt_p99_ns": rtt, "retransmitted": 3}
     got |= {"cause": cause, "verdict": "trust"}
     late = {"p99_ns": (stop_ms or 0) * MS}
     one = {"late": late, "got": got, "dropped": {}}
-    return {"key": str(number), "seed": 1, "stop_ms": stop_ms, "every_ms": 20 if stop_ms else None, "cases": {"bulk-20-20": one}}
+    return {
+        "key": str(number),
+        "seed": 1,
+        "unasked_max_ns": 0,
+        "stop_ms": stop_ms,
+        "every_ms": 20 if stop_ms else None,
+        "cases": {"bulk-20-20": one},
+    }
 
 
 TWINS = [row(1, 100.0), row(2, 101.0), row(3, 99.0), row(4, 100.0)]
@@ -130,7 +163,7 @@ def test_without_twins_nothing_is_said() -> None:
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_size=30))
 def test_the_best_threshold_is_that_of_a_search(drawn: list[tuple[int, bool]]) -> None:
     change = effects.Change(throughput=0, rtt_p50=0, rtt_p99=0, retransmitted=0, cause_changed=False, verdict_changed=False)
-    found = [effects.Outcome(1, "bulk-20-20", 1, None, {"p99_ns": late * 1e6}, change, harmful) for late, harmful in drawn]
+    found = [effects.Outcome(1, "bulk-20-20", 1, None, {"p99_ns": late * 1e6}, change, harmful, True) for late, harmful in drawn]
     score = rules.BY_NAME["p99"].score
     threshold = rules.best(found, score)
     f1 = [rules.scored(found, lambda one, at=at: score(one) >= at).f1 for at in range(11)]

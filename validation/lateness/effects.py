@@ -12,6 +12,8 @@ from typing import Any
 
 HARM = 0.05
 """Relative change of throughput or median round trip from which on a result is wrong."""
+UNASKED_NS = 3_000_000
+"""A trial in which a packet was later by more than this beyond the stops that were made shows what the machine did: it is done again."""
 
 Row = Mapping[str, Any]
 
@@ -51,6 +53,12 @@ class Outcome:
     late: Mapping[str, float]
     change: Change
     harmful: bool
+    clean: bool
+
+
+def is_clean(row: Row) -> bool:
+    """Whether a trial shows nothing but what was done to the emulator."""
+    return bool(row["unasked_max_ns"] <= UNASKED_NS)
 
 
 def outcomes(rows: Sequence[Row]) -> tuple[list[Outcome], dict[tuple[int, str], Noise]]:
@@ -59,7 +67,7 @@ def outcomes(rows: Sequence[Row]) -> tuple[list[Outcome], dict[tuple[int, str], 
     noises: dict[tuple[int, str], Noise] = {}
     for seed, case in sorted({(row["seed"], case) for row in rows for case in row["cases"]}):
         of_case = [(row, row["cases"][case]) for row in rows if row["seed"] == seed and case in row["cases"]]
-        twins = [each["got"] for row, each in of_case if row["stop_ms"] is None]
+        twins = [each["got"] for row, each in of_case if row["stop_ms"] is None and is_clean(row)]
         if len(twins) < 3:
             continue  # nothing to compare with yet
         noise = noises[seed, case] = _noise(twins)
@@ -67,8 +75,9 @@ def outcomes(rows: Sequence[Row]) -> tuple[list[Outcome], dict[tuple[int, str], 
             others = twins if row["stop_ms"] is not None else [twin for twin in twins if twin is not each["got"]]
             change = _change(each["got"], others)
             late = each["late"]
-            harmful = row["stop_ms"] is not None and _harmful(change, noise)
-            found.append(Outcome(seed, case, row["stop_ms"], row["every_ms"], late, change, harmful))
+            clean = is_clean(row)
+            harmful = _harmful(change, noise) and not (clean and row["stop_ms"] is None)
+            found.append(Outcome(seed, case, row["stop_ms"], row["every_ms"], late, change, harmful, clean))
     return found, noises
 
 

@@ -76,6 +76,21 @@ def lateness(sent: Sequence[Sent], *, megabits: int, rtt_ns: int, begin: int, en
     )
 
 
+def unasked(sent: Iterable[Sent], stops: Sequence[tuple[int, int]]) -> int:
+    """The most that a packet was late by beyond the stops that fell into its wait, in nanoseconds: what the machine itself added."""
+    most, first = 0, 0
+    for one in sorted(sent, key=lambda one: one.due):
+        while first < len(stops) and stops[first][1] <= one.due:
+            first += 1
+        late = one.done - one.due
+        for begin, end in stops[first:]:
+            if begin >= one.done:
+                break
+            late -= min(end, one.done) - max(begin, one.due)
+        most = max(most, late)
+    return most
+
+
 def _union(spans: Iterable[tuple[int, int]]) -> int:
     """How long at least one of the spans lasted."""
     total, covered = 0, 0

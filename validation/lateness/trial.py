@@ -6,7 +6,6 @@ Starts processes, reads clocks. What it returns is plain data: how late each lin
 import statistics
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,13 +15,13 @@ from trustbed.agent import Agent
 from trustbed.run import rows
 from trustbed.run.clock import SystemClock
 from trustbed.run.directory import RAW_FOLDERS
-from trustbed.run.execute import Execution, Process
+from trustbed.run.execute import Execution
 from trustbed.run.matrix import Repetition
 from trustbed.run.session import plan_of
 from trustbed.scenario import Scenario, load
 from trustbed.scenario.description import topology
-from trustbed.testbed import Testbed
-from validation.lateness import cases
+from trustbed.testbed import Plan, Testbed
+from validation.lateness import cases, measures
 from validation.lateness.cases import Case, Trial
 from validation.lateness.measures import Sent, lateness
 from validation.lateness.pauses import Pauses
@@ -38,31 +37,21 @@ class TrialError(Exception):
     """A trial that did not come to its end."""
 
 
-class _DisturbedBed:
+class _DisturbedBed(Testbed):
     """A testbed whose emulator is stopped, from the beginning of the workload to its end."""
 
-    def __init__(self, bed: Testbed, stops: list[tuple[float, float]], stack: ExitStack) -> None:
-        self._bed = bed
+    def __init__(self, plan: Plan, stops: list[tuple[float, float]]) -> None:
+        super().__init__(plan, purpose="validation lateness")
         self._stops = stops
-        self._stack = stack
         self._pauses: Pauses | None = None
         self.done: list[tuple[int, int]] = []
 
-    def start_agent(self, verb: str, config: Mapping[str, Any], *, where: str) -> Agent:
-        """As the testbed does."""
-        agent = self._bed.start_agent(verb, config, where=where)
+    def start_agent(self, verb: str, config: Mapping[str, Any], *, where: str, **options: Any) -> Agent:  # noqa: ANN401 - handed on
+        """As any testbed does."""
+        agent = super().start_agent(verb, config, where=where, **options)
         if verb == "emulate" and self._stops:
             self._pauses = Pauses(agent.pid, self._stops)
-            self._stack.callback(self._pauses.close)
         return agent
-
-    def start(self, *arguments: Any, **options: Any) -> Process:  # noqa: ANN401 - handed on
-        """As the testbed does."""
-        return self._bed.start(*arguments, **options)
-
-    def listens(self, host: str, port: int) -> bool:
-        """As the testbed does."""
-        return self._bed.listens(host, port)
 
     def on_phase(self, name: str) -> None:
         """Begins and ends the disturbance."""
@@ -71,6 +60,12 @@ class _DisturbedBed:
         elif self._pauses is not None and name == "end":
             self.done = self._pauses.done()
 
+    def close(self) -> None:
+        """Ends the disturbance whatever happened, then everything else."""
+        if self._pauses is not None:
+            self._pauses.close()
+        super().close()
+
 
 def carry_out(trial: Trial) -> Row:
     """What came of it.
@@ -78,22 +73,23 @@ def carry_out(trial: Trial) -> Row:
     Raises:
         TrialError: A workload or an agent failed.
     """
-    with TemporaryDirectory(prefix="lateness-") as name, ExitStack() as stack:
+    with TemporaryDirectory(prefix="lateness-") as name:
         folder = Path(name)
         for part in RAW_FOLDERS:
             (folder / part).mkdir()
         file = folder / "scenario.toml"
         file.write_text(cases.scenario(trial.group, trial.seed), encoding="utf-8")
         scenario = load(file).first
-        record, done = _run(trial, scenario, folder, stack)
+        stolen = _stolen()
+        record, done = _run(trial, scenario, folder)
         if record["outcome"] != "complete":
             reasons = [failure["message"] for failure in record["failures"]]
             reasons += [one["reason"] for one in record["workloads"] if one["reason"]]
             raise TrialError(f"{trial.key}: {'; '.join(reasons)}")
-        return _row(trial, record, done, folder)
+        return {**_row(trial, record, done, folder), "steal_ticks": _stolen() - stolen}
 
 
-def _run(trial: Trial, scenario: Scenario, folder: Path, stack: ExitStack) -> tuple[Row, list[tuple[int, int]]]:
+def _run(trial: Trial, scenario: Scenario, folder: Path) -> tuple[Row, list[tuple[int, int]]]:
     # All trials of a seed have the same seeds inside: the same packets are lost to chance, the same background is sent.
     repetition = Repetition(number=trial.number, cell=0, round=0, seed=trial.seed)
     planned = plan_of(scenario)
@@ -101,12 +97,9 @@ def _run(trial: Trial, scenario: Scenario, folder: Path, stack: ExitStack) -> tu
     emulator = planned.emulator(topology(scenario), seed=repetition.seed_of("emulator"), ledger=ledger, priority=scenario.emulator.priority)
     ahead = _AHEAD_SECONDS + cases.WARM_UP_SECONDS
     stops = trial.disturbance.stops(trial.seed, cases.TRANSFER_SECONDS) if trial.disturbance else []
-    with Testbed(planned, purpose="validation lateness") as bed:
-        disturbed = _DisturbedBed(bed, [(begin + ahead, length) for begin, length in stops], stack)
-        execution = Execution(
-            disturbed, scenario, repetition, folder=folder, clock=SystemClock(), emulator=emulator, on_phase=disturbed.on_phase
-        )
-        return execution.carry_out(), disturbed.done
+    with _DisturbedBed(planned, [(begin + ahead, length) for begin, length in stops]) as bed:
+        execution = Execution(bed, scenario, repetition, folder=folder, clock=SystemClock(), emulator=emulator, on_phase=bed.on_phase)
+        return execution.carry_out(), bed.done
 
 
 def _row(trial: Trial, record: Row, done: list[tuple[int, int]], folder: Path) -> Row:
@@ -114,11 +107,12 @@ def _row(trial: Trial, record: Row, done: list[tuple[int, int]], folder: Path) -
     disturbance = trial.disturbance
     begin = record["workload_start_ns"]
     span = (begin, begin + round(cases.TRANSFER_SECONDS * 1e9))
-    found = {}
+    found, unasked = {}, 0
     for case in cases.GROUPS[trial.group]:
         (workload,) = (one for one in record["workloads"] if one["name"] == case.name)
         rtt_ns = case.rtt_ms * 1_000_000
         late = lateness(sent[case.name], megabits=case.megabits, rtt_ns=rtt_ns, begin=span[0], end=span[1]).row
+        unasked = max(unasked, measures.unasked((one for one in sent[case.name] if span[0] <= one.due < span[1]), done))
         found[case.name] = {"late": late, "got": _got(case, workload, folder), "dropped": _dropped(case, record)}
     return {
         "key": trial.key,
@@ -130,9 +124,15 @@ def _row(trial: Trial, record: Row, done: list[tuple[int, int]], folder: Path) -
         "stops": len(done),
         "stopped_p50_ns": statistics.median(end - start for start, end in done) if done else None,
         "stopped_share": sum(end - start for start, end in done) / 1e9 / cases.TRANSFER_SECONDS,
+        "unasked_max_ns": unasked,
         "emulator": {**record["emulator"]["lateness"], "own": record["emulator"]["own"]},
         "cases": found,
     }
+
+
+def _stolen() -> int:
+    """Ticks that the hypervisor gave to others."""
+    return int(Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=9)[8])
 
 
 def _sent(ledger: Path) -> dict[str, list[Sent]]:
