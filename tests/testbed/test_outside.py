@@ -202,6 +202,17 @@ def test_anybody_reaches_it_through_pasta(world: Machine) -> None:
     assert "link: up " in ended.stderr
 
 
+@pytest.mark.parametrize(("groups", "answered"), [("0 2147483647", True), ("1 0", False)])
+def test_through_pasta_ping_is_answered_where_users_may_send_echoes(world: Machine, groups: str, answered: bool) -> None:
+    if shutil.which("pasta") is None:
+        pytest.skip("no pasta (Debian: passt)")
+    world.run("sh", "-c", f"echo {groups} > /proc/sys/net/ipv4/ping_group_range")
+    user = Machine(world.holder, world.runtime, user=True, started=world.started)
+    echo = "ping -c1 -W5 -q $TRUSTBED_PEER | grep -c ' 1 received'; ping -c1 -W2 -q 203.0.113.5 | grep -c ' 1 received'; true"
+    ended = user.trustbed("shell", "-q", "--outside", "--", "sh", "-c", echo)
+    assert ended.stdout.split() == ["1", "1" if answered else "0"]
+
+
 def test_without_pasta_it_says_so(world: Machine) -> None:
     user = Machine(world.holder, world.runtime, user=True, started=world.started)
     ended = user.run("env", "PATH=/nowhere", TRUSTBED, "shell", "--outside", "--", "true", check=False)

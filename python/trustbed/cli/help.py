@@ -267,7 +267,9 @@ The far end:
   --far CMD               Start a server there, for example 'iperf3 -s', and
                           wait until it listens
   --outside               The network of this host is reached through the link:
-                          as root, or with pasta where it is installed. IPv4
+                          as root, or with pasta where it is installed. IPv4.
+                          Through pasta ping is answered only if this host lets
+                          you send echoes (sysctl net.ipv4.ping_group_range)
   --congestion-control NAME
                           What TCP uses at both ends (default: this host's)
 
