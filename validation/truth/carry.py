@@ -63,7 +63,7 @@ def _attempt(file: Path, run: Path, keep: Path | None) -> Kept:
         study = load(file)
     except ScenarioError as error:
         where = f"{error.key}: " if error.key else ""
-        return {"outcome": NOT_MADE, "reason": f"scenarios do not know it: {where}{error}"}
+        return {"outcome": NOT_MADE, "reason": f"scenarios do not know it: {where}{error.args[0]}"}
     scenario_faults = tomllib.loads(study.text).get("faults", {})
     directory = RunDirectory(run)
     about: Mapping[str, object] = {"version": None, "command": None, "started": None}

@@ -9,15 +9,17 @@ python -m validation truth --score-only        no new transfers: the rules as th
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 
 from validation import captures, sections
 from validation.truth import page, pictures, text
-from validation.truth.carry import NOT_MADE, carry_out
+from validation.truth.carry import FAILED, NOT_MADE, Kept, carry_out
 from validation.truth.kinds import KINDS
 from validation.truth.measured import again
 from validation.truth.plan import Plan, Planned
@@ -61,6 +63,9 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--only", action="append", metavar="KIND", help="kinds whose name contains this (repeatable)")
     parser.add_argument("--minutes", type=float, help="stop when so many have passed")
     parser.add_argument("--limit", type=int, help="make at most so many transfers")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="so many transfers over slow links side by side: quicker, and noisier (default: 1)"
+    )
     parser.add_argument("--keep", action="store_true", help="keep the captures too, for changes of what is measured")
     parser.add_argument("--retry", action="store_true", help="try again what could not be made, failed or was spoilt")
     parser.add_argument("--score-only", action="store_true", help="make nothing: judge again what was made")
@@ -88,21 +93,65 @@ def _chosen(options: argparse.Namespace) -> Iterator[Planned]:
     return plan.order(chosen)
 
 
+class _Making:
+    """Transfers while they are made: how far it is, and whether there is time for more."""
+
+    def __init__(self, store: Store, total: int, options: argparse.Namespace) -> None:
+        self._store = store
+        self._total = total
+        self._minutes: float | None = options.minutes
+        self._keep: bool = options.keep
+        self._begun = time.monotonic()
+        self._done = 0
+        self.failed = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time that was asked for has passed."""
+        return self._minutes is not None and time.monotonic() - self._begun >= self._minutes * MINUTE
+
+    def place(self, planned: Planned) -> Path | None:
+        """Where the captures of a transfer are kept, if they are."""
+        return self._store.captures(planned.name) if self._keep else None
+
+    def on_made(self, kept: Kept) -> None:
+        """A transfer more."""
+        self._store.write(kept)
+        self._done += 1
+        self.failed += kept["outcome"] == FAILED
+        text.progress(self._done, self._total, kept, passed=time.monotonic() - self._begun, minutes=self._minutes)
+
+
 def _make(planned: Iterator[Planned], store: Store, options: argparse.Namespace) -> int:
     """Makes what is missing; how many failed."""
-    begun = time.monotonic()
     missing = [one for one in planned if not _is_settled(store, one, retry=options.retry)][: options.limit]
-    failed = 0
-    for number, one in enumerate(missing):
-        passed = time.monotonic() - begun
-        if options.minutes is not None and passed >= options.minutes * MINUTE:
+    making = _Making(store, len(missing), options)
+    light = [one for one in missing if options.jobs > 1 and one.is_light]
+    _side_by_side(light, making, options.jobs)
+    for one in missing:
+        if making.is_over:
             break
-        kept = carry_out(one, keep=store.captures(one.name) if options.keep else None)
-        store.write(kept)
-        failed += kept["outcome"] == "failed"
-        text.progress(number + 1, len(missing), kept, passed=time.monotonic() - begun, minutes=options.minutes)
+        if one not in light:
+            making.on_made(carry_out(one, keep=making.place(one)))
     text.progress_ends()
-    return failed
+    return making.failed
+
+
+def _side_by_side(light: Sequence[Planned], making: _Making, jobs: int) -> None:
+    """Several at once, as long as there is time. Each takes its turn as soon as another has ended."""
+    if not light:
+        return
+    waiting = iter(light)
+    with ProcessPoolExecutor(max_workers=jobs) as pool:
+        running: set[Future[Kept]] = set()
+        while True:
+            for one in itertools.islice(waiting, 0 if making.is_over else jobs - len(running)):
+                running.add(pool.submit(carry_out, one, keep=making.place(one)))
+            if not running:
+                return
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            for each in ended:
+                making.on_made(each.result())
 
 
 def _is_settled(store: Store, planned: Planned, *, retry: bool) -> bool:

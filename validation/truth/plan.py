@@ -31,6 +31,7 @@ GUEST_WINDOW_BYTES = 65_536
 GUEST_RATES, GUEST_TRIPS = (20, 50, 100), (20, 50, 100)
 TINY_SEGMENTS = (2, 3, 4, 6, 8, 12)
 """Windows of networks on which acknowledgements are delayed."""
+LIGHT_MEGABITS = 20
 _WIDE_MS = 5
 _MOST_MS = 50
 
@@ -59,6 +60,11 @@ class Planned:
     def needs_twin(self) -> bool:
         """Whether it is compared with an undisturbed one."""
         return self.disturbance is not None
+
+    @property
+    def is_light(self) -> bool:
+        """Whether others may be made beside it: a slow link, and nobody's processor is disturbed."""
+        return self.network.rate_megabits <= LIGHT_MEGABITS and self.network.guest is None and "faults" not in self.values(middle=False)
 
     def values(self, *, middle: bool) -> Values:
         """Its scenario."""
