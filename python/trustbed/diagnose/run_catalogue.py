@@ -62,6 +62,16 @@ RUN_ENTRIES = (
         "read its log beside the captures of this repetition",
     ),
     Entry(
+        "run_fault_not_made",
+        "error",
+        "run",
+        "a fault of the scenario cannot be made on this machine",
+        "",
+        "The scenario wants a host to be disturbed, and this machine does not let it. Nothing was measured: without the fault it would be "
+        "another experiment.",
+        "do what the hint beside the fault in repetition.json says, or run where it can be made; the cells without this fault count",
+    ),
+    Entry(
         "run_workload_failed",
         "error",
         "run",

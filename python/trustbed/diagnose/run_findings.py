@@ -106,6 +106,18 @@ def _agents(record: Record) -> Iterator[Finding]:
         )
 
 
+def _faults(record: Record) -> Iterator[Finding]:
+    for fault in record.get("faults") or ():
+        reason = fault.get("reason")
+        if reason:
+            yield finding(
+                "run_fault_not_made",
+                f"{fault['name']} ({fault['kind']} on {fault['host']}) cannot be made here: {reason}",
+                scope=fault["host"],
+                evidence=str(fault.get("hint") or ""),
+            )
+
+
 def _workloads(record: Record) -> Iterator[Finding]:
     for workload in record.get("workloads") or ():
         name, seconds = workload["name"], workload.get("seconds")
@@ -133,6 +145,7 @@ def _machine(record: Record) -> Iterator[Finding]:
 
 
 CHECKS: tuple[Callable[[Record], Iterator[Finding]], ...] = (
+    _faults,
     _workloads,
     _agents,
     _lateness,

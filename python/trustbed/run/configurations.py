@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from trustbed.run.commands import address_of
 from trustbed.run.matrix import Repetition
-from trustbed.scenario import Background, Pace, Scenario, Workload
+from trustbed.scenario import Background, Fault, Pace, Scenario, Workload
 from trustbed.scenario.description import BACKGROUND_PORT, model, release
+from trustbed.testbed.cgroups import Group
 
+MIDDLE = "net"
+"""The place of what belongs to no host."""
 INTERFACE = "eth0"
 """A host's end of its cable."""
 
@@ -170,6 +173,23 @@ def _other(workload: Workload) -> str:
     """The host that takes the data of a bulk transfer."""
     assert workload.to is not None, "reading saw to it"
     return workload.to if workload.data_from == workload.host else workload.host
+
+
+def disturb(fault: Fault, processes: Sequence[int], *, group: Group | None, processor: int | None) -> Configuration:
+    """What keeps processes from running; each is the first of its group."""
+    done: Configuration = {"kind": fault.kind}
+    if fault.kind == "freeze":
+        done |= {"stopped_ns": fault.stopped_ns, "every_ns": fault.every_ns}
+    elif fault.kind == "spinner":
+        done |= {"processor": processor, "busy_ns": fault.busy_ns, "every_ns": fault.every_ns, "policy": fault.policy}
+    else:
+        assert group is not None, "a quota is a group's"
+        assert fault.share is not None, "reading saw to it"
+        assert fault.period_ns is not None, "reading saw to it"
+        period_us = fault.period_ns // 1000
+        granted_us = round(fault.share * period_us)
+        done = {"kind": "quota", "group": str(group.path), "version": group.version, "granted_us": granted_us, "period_us": period_us}
+    return {"processes": list(processes), "fault": done, **_known(duration_ns=fault.duration_ns)}
 
 
 # What writes down.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +20,15 @@ from trustbed.agent import Agent, AgentError
 from trustbed.run import configurations
 from trustbed.run.clock import Clock
 from trustbed.run.commands import command_of, filled
-from trustbed.run.configurations import Flow
+from trustbed.run.configurations import MIDDLE, Flow
+from trustbed.run.faults import Bed as FaultyBed
+from trustbed.run.faults import Faults, NotMade
 from trustbed.run.matrix import Repetition
 from trustbed.scenario import Scenario, Service, Workload
 from trustbed.testbed import TestbedError
 from trustbed.workload import Prepared, prepare
 
 SECOND = 1_000_000_000
-MIDDLE = "net"
 _AHEAD_NS = 300_000_000
 """How long ahead a common start is said, so that everybody hears of it in time."""
 _TURN_SECONDS = 0.02
@@ -49,6 +50,8 @@ class RunError(Exception):
 class Process(Protocol):
     """A program on a host."""
 
+    pid: int
+
     def poll(self) -> int | None:
         """Its exit code, once it has ended."""
 
@@ -56,11 +59,8 @@ class Process(Protocol):
         """Ends it and all it started."""
 
 
-class Bed(Protocol):
+class Bed(FaultyBed, Protocol):
     """The hosts of a repetition."""
-
-    def start_agent(self, verb: str, config: Mapping[str, Any], *, where: str) -> Agent:
-        """An agent that stands."""
 
     def start(
         self,
@@ -131,6 +131,9 @@ class Execution:
         self._assistants: list[Assistant] = []
         self._servers: list[tuple[str, str, Process]] = []
         self._failures: list[dict[str, str]] = []
+        self._faults = Faults(bed, scenario)
+        self._not_made: NotMade | None = None
+        self._at_work: list[tuple[str, Agent | Process]] = []  # what a fault disturbs, with its host
         self._phases: list[dict[str, Any]] = []
         self._measured = [Measured(workload) for workload in scenario.workloads]
         self._epoch_ns = 0
@@ -140,12 +143,17 @@ class Execution:
         """What happened, as ``repetition.json`` holds it."""
         started = datetime.datetime.fromtimestamp(self._clock.realtime_ns() / 1e9, datetime.UTC).isoformat(timespec="milliseconds")
         begun = self._clock.monotonic()
+        senders: list[tuple[Flow, Assistant, Assistant]] = []
         with self._stack:
             emulator = self._phase("network", self._start_emulator)
-            flows = self._phase("servers", self._start_servers)
-            self._phase("captures", self._start_recorders)
-            senders = self._phase("background", lambda: self._start_background(flows))
-            self._phase("workload", self._measure)
+            try:
+                self._faults.prepare(emulator.agent)
+                flows = self._phase("servers", self._start_servers)
+                self._phase("captures", self._start_recorders)
+                self._phase("background", lambda: self._start_background(flows, senders))
+                self._phase("workload", self._measure)
+            except NotMade as refused:
+                self._give_up(refused)
             self._phase("end", self._stop_all)
         return {
             "number": self._repetition.number,
@@ -159,6 +167,7 @@ class Execution:
             "workload_start_ns": self._epoch_ns + self._scenario.warm_up_ns,
             "phases": self._phases,
             "workloads": [self._told(measured) for measured in self._measured],
+            "faults": self._faults.told(),
             "backgrounds": [self._told_flow(flow, sink, sender) for flow, sink, sender in senders],
             "emulator": emulator.report,
             "emulator_ready": emulator.agent.ready,
@@ -201,7 +210,9 @@ class Execution:
         for measured in self._measured:
             part = configurations.listener(measured.workload)
             if part is not None:
-                self._assist(part.verb, part.where, part.configuration).agent.begin()
+                listener = self._assist(part.verb, part.where, part.configuration).agent
+                listener.begin()
+                self._at_work.append((part.where, listener))
             if measured.workload.kind == "iperf3" and measured.workload.to is not None:
                 command = ("iperf3", "-s", "-p", str(measured.workload.port))
                 self._serve(f"{measured.workload.name}.server", measured.workload.to, command, {}, measured.workload.port, 10 * SECOND)
@@ -216,6 +227,7 @@ class Execution:
         process = self._bed.start(host, command, stdout=out, stderr=err, environment=_with(environment))
         self._stack.callback(process.end)
         self._servers.append((name, host, process))
+        self._at_work.append((host, process))
         deadline = self._clock.monotonic() + ready_ns / SECOND
         while not self._bed.listens(host, port):
             code = process.poll()
@@ -241,25 +253,27 @@ class Execution:
 
     # Traffic.
 
-    def _start_background(self, sinks: Mapping[Flow, Assistant]) -> list[tuple[Flow, Assistant, Assistant]]:
+    def _start_background(self, sinks: Mapping[Flow, Assistant], senders: list[tuple[Flow, Assistant, Assistant]]) -> None:
         """Senders connect before they are ready, so sinks stand by now. All begin at the same moment: second 0."""
-        senders = [
-            (flow, sink, self._assist("send", flow.source, configurations.send(flow, self._scenario, self._repetition)))
-            for flow, sink in sinks.items()
-        ]
+        for flow, sink in sinks.items():
+            configuration = configurations.send(flow, self._scenario, self._repetition)
+            senders.append((flow, sink, self._assist("send", flow.source, configuration)))
         for measured in self._measured:
             part = configurations.client(measured.workload, self._scenario, self._logs)
             if part is not None:
                 measured.agent = self._bed.start_agent(part.verb, part.configuration, where=part.where)
                 self._stack.callback(measured.agent.close)
+                self._at_work.append((part.where, measured.agent))
             else:
                 measured.command, measured.prepared = self._command(measured.workload)
+        self._stack.callback(self._faults.end)  # before anything that it disturbs is to end
+        self._faults.stand_by([(host, one.pid) for host, one in self._at_work] if self._scenario.faults else ())
         self._epoch_ns = self._clock.realtime_ns() + _AHEAD_NS
         self._zero = self._clock.monotonic() + _AHEAD_NS / SECOND
         for _, sink, sender in senders:
             sink.agent.begin(at_ns=self._epoch_ns)
             sender.agent.begin(at_ns=self._epoch_ns)
-        return senders
+        self._faults.begin(self._epoch_ns + self._scenario.warm_up_ns)
 
     def _command(self, workload: Workload) -> tuple[tuple[str, ...], Prepared | None]:
         command = command_of(workload, self._scenario)
@@ -310,6 +324,14 @@ class Execution:
         environment = dict(measured.workload.environment)
         measured.process = self._bed.start(measured.workload.host, measured.command, stdout=out, stderr=err, environment=_with(environment))
         self._stack.callback(measured.process.end)
+        if self._scenario.faults:
+            self._faults.join(measured.workload.host, measured.process.pid)
+
+    def _give_up(self, refused: NotMade) -> None:
+        """A fault cannot be made here: what would be measured without it is another experiment, so nothing is."""
+        self._not_made = refused
+        for measured in self._measured:
+            self._end(measured, self._clock.monotonic() - self._zero, "not made", str(refused))
 
     def _ask(self, measured: Measured, now: float) -> None:
         assert measured.agent is not None, "the caller saw to it"
@@ -356,6 +378,10 @@ class Execution:
                 self._failures.append(
                     {"verb": "service", "where": host, "message": f"{name} ended before the workload, {_exit_words(code)}"}
                 )
+        self._note_troubles(self._faults.look())
+
+    def _note_troubles(self, troubles: Sequence[str]) -> None:
+        self._failures += [{"verb": "disturb", "where": MIDDLE, "message": message} for message in troubles]
 
     def _fail(self, assistant: Assistant, message: str) -> None:
         assistant.failed = True
@@ -364,7 +390,8 @@ class Execution:
     # The end.
 
     def _stop_all(self) -> None:
-        """Senders first, the emulator last: what is under way shall arrive and be written down."""
+        """Faults and senders first, the emulator last: what is under way shall arrive and be written down."""
+        self._note_troubles(self._faults.end())
         order = ("send", "sink", "serve", "bulk", "sample", "capture", "emulate")
         for verb in order:
             if verb == "sink":
@@ -388,6 +415,8 @@ class Execution:
         assistant.agent.close()
 
     def _outcome(self) -> str:
+        if self._not_made is not None:
+            return "not made"
         well = not self._failures and all(measured.outcome == "complete" for measured in self._measured)
         return "complete" if well else "failed"
 

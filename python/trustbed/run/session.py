@@ -156,8 +156,9 @@ class Session:
             )
 
     def _count_failures(self, repetition: Repetition, record: Mapping[str, Any]) -> None:
-        self._failures = 0 if record["outcome"] == "complete" else self._failures + 1
-        if self._failures == MOST_FAILURES and repetition is not self.order[-1]:
+        if record["outcome"] != "not made":  # a fault that cannot be made fails alone: cells without it may be measured
+            self._failures = 0 if record["outcome"] == "complete" else self._failures + 1
+        if record["outcome"] == "failed" and self._failures == MOST_FAILURES and repetition is not self.order[-1]:
             reason = next((one["reason"] for one in record["workloads"] if one["reason"]), "see its record")
             raise RunError(
                 f"{MOST_FAILURES} repetitions in a row failed, the last one, {repetition.folder}: {reason}",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from trustbed.agent import Agent
-from trustbed.testbed import apply, listening, namespaces, outside, registry, rootless
+from trustbed.testbed import apply, cgroups, listening, namespaces, outside, registry, rootless
 from trustbed.testbed.error import TestbedError
 from trustbed.testbed.plan import MIDDLE, Plan
 from trustbed.testbed.processes import Process, Stream
@@ -109,6 +109,21 @@ class Testbed:
         )
         self._running.append(started)
         return started
+
+    def group(self, name: str) -> cgroups.Group:
+        """A control group of processor time, which is removed with the testbed if it is not before.
+
+        Raises:
+            TestbedError: None can be made here; it says why.
+        """
+        where = cgroups.parent()
+        full = f"trustbed-{self.id}-{name}"
+        self.entry.update(cgroups=(*self.entry.record.cgroups, str(where[1] / full)))
+        return cgroups.make(full, where)
+
+    def guest(self, host: str) -> Any:  # noqa: ANN401 - there are none yet
+        """A host that is a machine of its own."""
+        raise TestbedError(f"{host} is no guest", "its processes are processes of this machine")
 
     def run(self, host: str, command: Sequence[str], *, seconds: float) -> subprocess.CompletedProcess[str]:
         """Runs a command on a host to its end, and reads what it writes.

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from trustbed.testbed import namespaces
+from trustbed.testbed import cgroups, namespaces
 from trustbed.testbed.error import TestbedError
 
 VARIABLE = "TRUSTBED_TESTBED"
@@ -222,8 +222,7 @@ def remove(record: Record) -> Removed:
     gone = 0 if record.rootless else sum(namespaces.remove(namespaces.path(name)) for name in record.namespaces)
     outside.undo(record.outside)
     for name in reversed(record.cgroups):
-        with contextlib.suppress(FileNotFoundError):
-            Path(name).rmdir()
+        cgroups.remove(Path(name))
     return Removed(record=record, processes=ended, namespaces=gone)
 
 

@@ -1,0 +1,255 @@
+"""The faults of a repetition: made by agents beside the processes that they disturb, and undone whatever happens.
+
+An agent of the verb ``disturb`` does it on time and ends with the runner; here is decided who is disturbed by whom. A host that is a
+guest is disturbed as a whole. Stalled interfaces are links that pass nothing (:mod:`trustbed.scenario.description`): here they are only
+told of.
+
+Bias: a program is disturbed from when it was started, some milliseconds after the moment that its fault's begin may be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from trustbed.agent import Agent, AgentError
+from trustbed.run.configurations import MIDDLE, disturb
+from trustbed.scenario import Fault, Scenario
+from trustbed.testbed import TestbedError
+from trustbed.testbed.cgroups import Group
+
+Record = dict[str, Any]
+_END_SECONDS = 20.0
+_NAMES = ("name", "kind", "host")
+
+
+class NotMade(Exception):
+    """A fault cannot be made on this machine. An outcome of a repetition, not an error of the run."""
+
+    def __init__(self, fault: str, message: str, hint: str) -> None:
+        super().__init__(f"{fault}: {message}")
+        self.fault = fault
+        self.message = message
+        self.hint = hint
+
+
+class Guest(Protocol):
+    """A host that is a machine of its own."""
+
+    @property
+    def pid(self) -> int:
+        """The process that is the machine."""
+
+
+class Bed(Protocol):
+    """What faults need of the hosts of a repetition."""
+
+    def start_agent(self, verb: str, config: Mapping[str, Any], *, where: str) -> Agent:
+        """An agent that stands."""
+
+    def group(self, name: str) -> Group:
+        """A control group of processor time."""
+
+    def guest(self, host: str) -> Guest:
+        """A guest."""
+
+
+@dataclass(slots=True)
+class _Made:
+    """A fault while it is made."""
+
+    fault: Fault
+    agents: list[Agent] = field(default_factory=list)
+    targets: list[int] = field(default_factory=list)
+    reports: list[Record] = field(default_factory=list)
+    group: Group | None = None
+    processor: int | None = None
+    reason: str | None = None
+    hint: str | None = None
+
+
+class Faults:
+    """In this order: :meth:`prepare`, :meth:`stand_by`, :meth:`begin`, :meth:`join` and :meth:`look` at will, :meth:`end`, :meth:`told`."""
+
+    def __init__(self, bed: Bed, scenario: Scenario) -> None:
+        self._bed = bed
+        self._scenario = scenario
+        self._made = [_Made(fault) for fault in scenario.faults]
+        self._origin_ns: int | None = None
+        self._shared = False
+
+    @property
+    def _disturbing(self) -> list[_Made]:
+        """Those that disturb processes."""
+        return [made for made in self._made if made.fault.kind != "nic-stall"]
+
+    def _is_guest(self, host: str) -> bool:
+        return getattr(self._scenario.host(host), "guest", None) is not None
+
+    # What must stand before the first packet.
+
+    def prepare(self, emulator: Agent) -> None:
+        """Makes what needs no process yet: control groups, and a processor without the emulator.
+
+        Raises:
+            NotMade: One cannot be made here.
+        """
+        allowed = sorted(os.sched_getaffinity(0))
+        spinners = [made for made in self._made if made.fault.kind == "spinner"]
+        for place, made in enumerate(spinners):
+            made.processor = allowed[-1 - place % len(allowed)]
+        if spinners:
+            others = set(allowed) - {made.processor for made in spinners}
+            self._shared = not others
+            _hold(emulator.pid, others or set(allowed))
+        for made in self._disturbing:
+            if made.fault.kind == "cpu-quota":
+                try:
+                    made.group = self._bed.group(made.fault.name)
+                except TestbedError as error:
+                    raise self._not_made(made, error) from error
+
+    def stand_by(self, processes: Sequence[tuple[str, int]]) -> None:
+        """Starts what disturbs these processes, each named with its host; they begin to be disturbed when :meth:`begin` says.
+
+        Raises:
+            NotMade: One cannot be made here.
+        """
+        for made in self._disturbing:
+            targets = [pid for host, pid in processes if host == made.fault.host]
+            if self._is_guest(made.fault.host):
+                targets = [self._bed.guest(made.fault.host).pid]
+            if targets:
+                self._disturb(made, targets)
+
+    def begin(self, origin_ns: int) -> None:
+        """Says when the workloads begin, on the real-time clock."""
+        self._origin_ns = origin_ns
+        for made in self._disturbing:
+            for agent in made.agents:
+                agent.begin(at_ns=origin_ns + made.fault.start_ns)
+
+    def join(self, host: str, pid: int) -> None:
+        """Another process stands: a program that was started. It is disturbed from now on, in step with the others.
+
+        Raises:
+            NotMade: One cannot be made here.
+        """
+        assert self._origin_ns is not None, "workloads begin after begin()"
+        for made in self._disturbing:
+            if made.fault.host != host or self._is_guest(host):
+                continue
+            if made.fault.kind == "spinner" and made.agents:
+                _hold(pid, {made.processor})
+                continue
+            before = len(made.agents)
+            self._disturb(made, [pid])
+            for agent in made.agents[before:]:
+                agent.begin(at_ns=self._origin_ns + made.fault.start_ns)
+
+    def _disturb(self, made: _Made, targets: list[int]) -> None:
+        try:
+            for pid in targets if made.group is not None else ():
+                made.group.join(pid)
+            made.targets += targets
+            made.agents.append(
+                self._bed.start_agent("disturb", disturb(made.fault, targets, group=made.group, processor=made.processor), where=MIDDLE)
+            )
+        except (AgentError, TestbedError) as error:
+            if any(_lives(pid) for pid in targets):
+                raise self._not_made(made, error) from error
+
+    @staticmethod
+    def _not_made(made: _Made, error: AgentError | TestbedError) -> NotMade:
+        made.reason, made.hint = error.message, error.hint
+        return NotMade(made.fault.name, error.message, error.hint)
+
+    # While it lasts, and its end.
+
+    def look(self) -> list[str]:
+        """What went wrong with faults since the look before. Takes the reports of those that are over."""
+        troubles = []
+        for made in self._disturbing:
+            for agent in list(made.agents):
+                try:
+                    while (event := agent.poll()) is not None:
+                        if event["event"] == "report":
+                            made.reports.append(event)
+                            self._drop(made, agent)
+                            break
+                except AgentError as error:
+                    self._drop(made, agent)
+                    troubles.append(f"{made.fault.name}: {error.message}")
+        return troubles
+
+    def end(self) -> list[str]:
+        """Undoes everything; what went wrong with it."""
+        troubles = []
+        for made in self._disturbing:
+            for agent in list(made.agents):
+                try:
+                    made.reports.append(agent.stop(_END_SECONDS))
+                except AgentError as error:
+                    troubles.append(f"{made.fault.name}: {error.message}")
+                self._drop(made, agent)
+            if made.group is not None:
+                try:
+                    made.group.leave()
+                except TestbedError as error:
+                    troubles.append(f"{made.fault.name}: {error.message}")
+                made.group = None
+        return troubles
+
+    @staticmethod
+    def _drop(made: _Made, agent: Agent) -> None:
+        """It has ended. It lets nobody stand; if it was killed, this does it in its place."""
+        agent.close()
+        made.agents.remove(agent)
+        if made.fault.kind == "freeze":
+            for pid in made.targets:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(pid, signal.SIGCONT)
+
+    def told(self) -> list[Record]:
+        """What was asked for and what was done, as ``repetition.json`` holds it."""
+        return [self._told(made) for made in self._made]
+
+    def _told(self, made: _Made) -> Record:
+        fault = made.fault
+        asked = {key: value for key, value in asdict(fault).items() if value is not None}
+        begun = [one["begun_ns"] for one in made.reports if one.get("begun_ns") is not None]
+        ended = [one["ended_ns"] for one in made.reports if one.get("ended_ns") is not None]
+        if fault.kind == "nic-stall" and self._origin_ns is not None and fault.duration_ns is not None:
+            begun = [self._origin_ns + fault.start_ns]
+            ended = [begun[0] + fault.duration_ns]
+        return {
+            **{name: asked.pop(name) for name in _NAMES},
+            "parameters": asked,
+            "made": made.reason is None and bool(begun),
+            "reason": made.reason,
+            "hint": made.hint,
+            "begun_ns": min(begun, default=None),
+            "ended_ns": max(ended, default=None),
+            "processor_shared_with_emulator": self._shared if fault.kind == "spinner" else None,
+            "reports": [{key: value for key, value in one.items() if key != "event"} for one in made.reports],
+        }
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _hold(pid: int, processors: set[int | None]) -> None:
+    """Has all threads of a process run on these processors."""
+    for thread in Path("/proc", str(pid), "task").glob("[0-9]*"):
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(int(thread.name), [one for one in processors if one is not None])
