@@ -10,8 +10,6 @@
 
 use trustbed_units::{Ns, Span};
 
-/// How far back a frame may be sorted.
-const BUFFER: Span = Span::from_millis(10);
 /// Frames handed on at once, at least.
 const BLOCK: usize = 16 * 1024;
 /// Frames held at most: more arrive within 10 ms only when a capture has no times. 64 MiB.
@@ -95,6 +93,9 @@ impl Default for Order {
 }
 
 impl Order {
+    /// How far back a frame may be sorted.
+    pub const REACH: Span = Span::from_millis(10);
+
     /// Nothing seen yet.
     pub const fn new() -> Self {
         let facts = OrderFacts {
@@ -158,7 +159,7 @@ impl Order {
         let time = ts.0.saturating_add(self.shift);
         let behind = Span(self.newest.saturating_sub(time));
         let facts = &mut self.facts;
-        if behind > BUFFER {
+        if behind > Self::REACH {
             facts.steps_back += 1;
             facts.step_back_most = facts.step_back_most.max(behind);
             facts.step_back_frame.get_or_insert(facts.frames);
@@ -204,7 +205,7 @@ impl Order {
     #[cold]
     fn hand_on(&mut self, all: bool, mut take: impl FnMut(&[i64], &[u32], &[u64])) {
         self.sort();
-        let settled = self.newest.saturating_sub(BUFFER.0);
+        let settled = self.newest.saturating_sub(Self::REACH.0);
         let all = all || self.times.len() >= MOST_HELD;
         let count = if all { self.times.len() } else { self.times.partition_point(|time| *time <= settled) };
         if count >= BLOCK || all {

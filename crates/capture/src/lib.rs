@@ -39,6 +39,7 @@ mod error;
 mod facts;
 mod file;
 mod frame;
+mod hit;
 mod input;
 mod ledger;
 mod live;

@@ -1,7 +1,8 @@
 //! The slow path: what to make of a record that the fast path did not take.
 
 use super::header::RecordHeader;
-use super::{Hit, Lengths, Pcap, Problem, is_magic};
+use super::{Lengths, Pcap, Problem, is_magic};
+use crate::hit::Hit;
 use crate::ledger::Found;
 
 /// What a place in the window is.

@@ -15,13 +15,14 @@ use trustbed_wire::LinkType;
 
 use crate::facts::{ByteOrder, InterfaceFacts, Problem};
 use crate::frame::Direction;
+use crate::hit::Hit;
 use crate::ledger::Found;
 use crate::sink::{Consumer, Sink, Stop, Tally, Unnumbered};
 
 pub(crate) use header::{FILE_HEADER_LENGTH, HeaderError, is_magic};
 use header::{FileHeader, LARGEST, LARGEST_USUAL, Lengths, RecordHeader};
 use judge::Judgement;
-use resync::{Hit, Pattern};
+use resync::Pattern;
 
 /// The state of reading one pcap file.
 #[derive(Debug, Clone)]

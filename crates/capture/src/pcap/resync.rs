@@ -5,6 +5,7 @@
 //! capture files holds such chains in its payload; after damage, the reader can take one of those for its own.
 
 use super::header::{LARGEST_USUAL, RecordHeader};
+use crate::hit::Hit;
 
 /// What the headers of this file look like.
 #[derive(Debug, Clone, Copy)]
@@ -15,18 +16,6 @@ pub(super) struct Pattern {
     pub(super) either: bool,
     /// Seconds of the last record that was believed.
     pub(super) near: Option<u32>,
-}
-
-/// What a search found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hit {
-    At(usize),
-    Nowhere,
-    /// The window must reach this far beyond `from`, where the search goes on.
-    NeedMore {
-        from: usize,
-        length: usize,
-    },
 }
 
 const CHAIN_NEAR: usize = 3;

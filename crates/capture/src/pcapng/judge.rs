@@ -2,7 +2,8 @@
 
 use super::block::{BYTE_ORDER_MAGIC, BYTE_ORDER_MAGIC_SWAPPED, LONGEST, SECTION_HEADER, SHORTEST, TRAILER};
 use super::order::Words;
-use super::resync::{self, Belief, Hit};
+use super::resync::{self, Belief};
+use crate::hit::Hit;
 use crate::sink::Stop;
 
 /// What a place in the window is.

@@ -17,6 +17,7 @@ mod resync;
 mod section;
 
 use crate::facts::{ByteOrder, InterfaceFacts, Problem};
+use crate::hit::Hit;
 use crate::ledger::Found;
 use crate::sink::{Consumer, Sink, Stop, Tally, Unnumbered};
 
@@ -25,7 +26,6 @@ use interface::Interface;
 use judge::Judgement;
 use options::PacketOptions;
 use order::Words;
-use resync::Hit;
 use section::Block;
 pub(crate) use section::{BEGIN_LENGTH, BeginError, is_magic};
 

@@ -6,18 +6,7 @@
 
 use super::block;
 use super::order::Words;
-
-/// What a search found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hit {
-    At(usize),
-    Nowhere,
-    /// The window must reach this far beyond `from`, where the search goes on.
-    NeedMore {
-        from: usize,
-        length: usize,
-    },
-}
+use crate::hit::Hit;
 
 /// A search does not believe in longer blocks, so that it need not hold more than this.
 const LARGEST_SOUGHT: usize = 1024 * 1024;

@@ -12,8 +12,8 @@ use trustbed_units::{Ns, Span};
 use super::measure::{LeftOut, Measure};
 use super::stream::{Measured, Stream};
 
-/// How far back a packet is sorted in.
-const BUFFER: Span = Span::from_millis(10);
+/// How far back a packet is sorted in: as far as one of a file.
+const BUFFER: Span = trustbed_burst::Order::REACH;
 /// A clock that steps back by more than this begins anew.
 const STEP: Span = Span::from_secs(1);
 
