@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Protocol, Self
 
 Event = dict[str, Any]
 
@@ -56,13 +56,30 @@ def binary() -> Path:
     return path
 
 
+class Running(Protocol):
+    """The process of an agent, as far as the conversation needs it: of this machine, or of a guest."""
+
+    stdin: IO[bytes] | None
+    stdout: IO[bytes] | None
+    pid: int
+
+    def poll(self) -> int | None:
+        """How it exited, if it has."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits until it has; :class:`subprocess.TimeoutExpired` if that takes longer."""
+
+    def kill(self) -> None:
+        """Ends it by force."""
+
+
 class Agent:
     """One agent. In this order: :meth:`start`, :meth:`begin`, :meth:`progress` or :meth:`poll` at will, :meth:`stop`, :meth:`close`.
 
     As a context it is closed at the end, which ends it whatever it is doing.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], errors: int, name: str) -> None:
+    def __init__(self, process: Running, errors: int, name: str) -> None:
         self.name = name
         self.ready: Event = {}
         self._process = process
@@ -98,7 +115,7 @@ class Agent:
         command = [program, verb]
         if namespace is not None:
             command = [program, "exec", "--namespace", str(namespace), "--replace", "--", *command]
-        errors = _nameless_file()
+        errors = nameless_file()
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -109,13 +126,17 @@ class Agent:
             start_new_session=True,  # Ctrl-C is for whoever started it, who then ends it in order
         )
         agent = cls(process, errors, name or verb)
-        try:
-            agent._send(config, time.monotonic() + seconds)
-            agent.ready = agent._expect("ready", seconds)
-        except BaseException:
-            agent.close(seconds=0)
-            raise
+        agent.configure(config, seconds)
         return agent
+
+    def configure(self, config: Mapping[str, Any], seconds: float = START_SECONDS) -> None:
+        """Tells it what to be, and waits until it says that it stands; else it is closed. :meth:`start` has done this."""
+        try:
+            self._send(config, time.monotonic() + seconds)
+            self.ready = self._expect("ready", seconds)
+        except BaseException:
+            self.close(seconds=0)
+            raise
 
     @property
     def pid(self) -> int:
@@ -130,6 +151,10 @@ class Agent:
         deadline = time.monotonic() + seconds
         self._send(order, deadline)
         return self._expect("started", deadline - time.monotonic())
+
+    def begin_times(self, at_ns: int, seconds: float = START_SECONDS) -> None:
+        """Tells an emulator that waits for it from which moment of the real-time clock on the times of its links count."""
+        self._send({"do": "times", "at_ns": at_ns}, time.monotonic() + seconds)
 
     def poll(self, seconds: float = 0.0) -> Event | None:
         """The next thing it says, or nothing within the time.
@@ -195,14 +220,17 @@ class Agent:
             except BlockingIOError:
                 continue
             except BrokenPipeError:
-                # It has ended; what it said last is better than what we could say.
-                while self._next(deadline) is not None:
-                    pass
+                # It has ended; what it said last is better than what we could say, and may be its report.
+                while (event := self._next(deadline)) is not None:
+                    self._heard.append(event)
                 raise self._death() from None
 
     def _expect(self, kind: str, seconds: float) -> Event:
         """The event of that kind; others wait until they are asked for."""
         deadline = time.monotonic() + seconds
+        for place, heard in enumerate(self._heard):
+            if heard["event"] == kind:
+                return self._heard.pop(place)
         while True:
             event = self._next(deadline)
             if event is None:
@@ -260,7 +288,7 @@ class Agent:
         return AgentError(f"{self.name}: the agent {how}{f': {said}' if said else ''}", "its work is lost; start it again", code)
 
 
-def _nameless_file() -> int:
+def nameless_file() -> int:
     """A file for what a program says on standard error: read back only if it dies."""
     number, name = tempfile.mkstemp(prefix="trustbed-")
     Path(name).unlink()

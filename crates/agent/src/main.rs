@@ -13,6 +13,7 @@ mod disturb;
 mod emulate;
 mod exec;
 mod filter;
+mod guest;
 mod http;
 mod kernel;
 mod net;
@@ -42,6 +43,7 @@ const VERBS: &[(&str, Way)] = &[
     ("exec", Way::Runs(exec::run)),
     ("capture", Way::Talks(capture::run)),
     ("fetch", Way::Talks(http::fetch)),
+    ("guest", Way::Runs(guest::run)),
     ("sample", Way::Talks(sample::run)),
     ("serve", Way::Talks(http::serve)),
     ("send", Way::Talks(send::run)),

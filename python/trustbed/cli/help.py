@@ -263,6 +263,14 @@ The link, the same in each direction (a delay of 10 ms is an RTT of 20 ms):
   --down KEY=VALUE…       Only the way to here
   --seed N                Of what is random in the link (default: 1)
 
+The near end:
+  --guest NIC             CMD runs in a machine of its own, started for it by
+                          QEMU, whose network card is a virtio-net, e1000,
+                          e1000e, vmxnet3 or rtl8139. What can be run there:
+                          busybox (sh, ping, nc, wget, …) and trustbed-agent,
+                          nothing of this host's. Starting takes some seconds,
+                          the first time a minute: a kernel is fetched
+
 The far end:
   --far CMD               Start a server there, for example 'iperf3 -s', and
                           wait until it listens

@@ -16,16 +16,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any, Self
 
 from trustbed.agent import Agent, AgentError
-from trustbed.cli import arguments, link_options, link_summary
+from trustbed.cli import arguments, guest_shell, link_options, link_summary
 from trustbed.cli.interrupt import kills_are_interrupts
 from trustbed.run.demand import Load, is_modest
+from trustbed.scenario.guests import NIC_MODELS, Guest
 from trustbed.testbed import Host, Plan, Process, Testbed, TestbedError, outside, plan, prepare
+from trustbed.testbed.qemu import GuestProcess
 
 NEAR, FAR = "near", "far"
 ADDRESSES: Mapping[str, str] = {NEAR: "10.77.0.1", FAR: "10.77.0.2"}
@@ -42,6 +44,7 @@ def parser() -> argparse.ArgumentParser:
     link_options.add(parser)
     parser.add_argument("words", nargs="*")
     parser.add_argument("--far", metavar="CMD")
+    parser.add_argument("--guest", metavar="NIC", choices=NIC_MODELS)
     parser.add_argument("--outside", action="store_true")
     parser.add_argument("--congestion-control", metavar="NAME")
     parser.add_argument("--seed", type=_seed, default=1)
@@ -68,6 +71,8 @@ class NotRun(arguments.Complaint):
 def _run(words: Sequence[str]) -> int:
     mine, command = _split(words)
     options = arguments.parse(parser(), mine)
+    if not command:
+        command = [guest_shell.SHELL] if options.guest is not None else [os.environ.get("SHELL") or "/bin/sh"]
     if options.words:
         raise arguments.UsageError(
             f"{options.words[0]} is no option", f"put the command behind two dashes: trustbed shell … -- {' '.join(options.words)}"
@@ -82,7 +87,13 @@ def _run(words: Sequence[str]) -> int:
     prepare()
     planned = plan(
         [
-            Host(name=name, addresses=(address,), congestion_control=options.congestion_control, outside=options.outside and name == FAR)
+            Host(
+                name=name,
+                addresses=(address,),
+                congestion_control=options.congestion_control,
+                outside=options.outside and name == FAR,
+                guest=Guest(nic=options.guest) if options.guest is not None and name == NEAR else None,
+            )
             for name, address in ADDRESSES.items()
         ]
     )
@@ -98,14 +109,14 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Our own words, and the command behind the dashes: the user's shell if there is none."""
+    """Our own words, and the command behind the dashes: none if there is none."""
     words = list(words)
     if "--" in words:
         at = words.index("--")
         if at + 1 < len(words):
             return words[:at], words[at + 1 :]
         words = words[:at]
-    return words, [os.environ.get("SHELL") or "/bin/sh"]
+    return words, []
 
 
 def _seed(text: str) -> int:
@@ -169,7 +180,7 @@ class Shell:
                 server = _Server(bed, self._options.far, output)
             self._greet()
             with _Signals() as signals:
-                process = bed.start(NEAR, self._command, stdin=None, environment=_environment(FAR), foreground=True)
+                process = stack.enter_context(self._started(bed))
                 signals.pass_on_to(process)
                 code = _attend(process, emulator)
             if server is not None:
@@ -177,19 +188,26 @@ class Shell:
             self.report = {**emulator.stop(), "ready": emulator.ready}
         return code
 
+    def _started(self, bed: Testbed) -> AbstractContextManager[Process | GuestProcess]:
+        """The command, where it belongs."""
+        if self._options.guest is not None:
+            return guest_shell.started(bed, NEAR, self._command, {"TRUSTBED_PEER": ADDRESSES[FAR]})
+        return bed.start(NEAR, self._command, stdin=None, environment=_environment(FAR), foreground=True)
+
     def _greet(self) -> None:
         """Where a person finds themselves who gets a prompt and nothing else."""
         if self._options.quiet or len(self._command) > 1 or not (sys.stdin is not None and sys.stdin.isatty()):
             return
         peer = f"the far end is {ADDRESSES[FAR]} ($TRUSTBED_PEER)"
-        print(f"behind {link_summary.described(self._topology['pipes'])}; {peer}; exit ends it", file=sys.stderr, flush=True)
+        where = "" if self._options.guest is None else f"in a guest ({self._options.guest}; busybox and trustbed-agent) "
+        print(f"{where}behind {link_summary.described(self._topology['pipes'])}; {peer}; exit ends it", file=sys.stderr, flush=True)
 
 
 def _environment(peer: str) -> dict[str, str]:
     return {**os.environ, "TRUSTBED_PEER": ADDRESSES[peer]}
 
 
-def _attend(process: Process, emulator: Agent) -> int:
+def _attend(process: Process | GuestProcess, emulator: Agent) -> int:
     """Waits for the command, and sees that the emulator lives meanwhile."""
     while (code := process.wait(_TURN_SECONDS)) is None:
         while emulator.poll() is not None:
@@ -201,7 +219,7 @@ class _Signals:
     """Signals that are sent to us are meant for the command: we end when it has. Ctrl-C reaches it without us, if it has the terminal."""
 
     def __init__(self) -> None:
-        self._process: Process | None = None
+        self._process: Process | GuestProcess | None = None
         self._waiting: list[int] = []
         self._before: dict[int, Any] = {}
 
@@ -220,7 +238,7 @@ class _Signals:
         else:
             self._process.signal(number)
 
-    def pass_on_to(self, process: Process) -> None:
+    def pass_on_to(self, process: Process | GuestProcess) -> None:
         """The command runs; it gets what came meanwhile."""
         self._process = process
         for number in self._waiting:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from trustbed.scenario.guests import INSIDE, Guest
+
 SECOND = 1_000_000_000
 
 Discipline: TypeAlias = Literal["drop-tail", "codel", "red", "unlimited"]
@@ -80,6 +82,39 @@ class RecordedDelay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DelayStep:
+    """What a delay is from a moment on, counted from the beginning of the workloads."""
+
+    at_ns: int
+    delay_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelaySteps:
+    """A delay that changes: a route that becomes longer or shorter."""
+
+    steps: tuple[DelayStep, ...]
+    keep_order: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outage:
+    """An interval in which nothing passes, counted from the beginning of the workloads; what would, is lost unless it is kept."""
+
+    at_ns: int
+    lasts_ns: int
+    keeps: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bucket:
+    """A token bucket: what passes in the long run, and at once."""
+
+    rate: int
+    burst_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
     """Packets that a link loses for no reason of its queue."""
 
@@ -110,12 +145,21 @@ class Direction:
     rate: int | None = None
     rate_trace: Recorded | None = None
     delay_ns: int = 0
+    delay_steps: DelaySteps | None = None
     jitter: Jitter | None = None
     delay_trace: RecordedDelay | None = None
     queue: Queue | None = None
     loss: Loss | None = None
     reorder: Reorder | None = None
     duplicate: float = 0.0
+    policer: Bucket | None = None
+    shaper: Bucket | None = None
+    outages: tuple[Outage, ...] = ()
+
+    @property
+    def longest_delay_ns(self) -> int:
+        """The delay, or the longest of its steps."""
+        return self.delay_ns if self.delay_steps is None else max(step.delay_ns for step in self.delay_steps.steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,13 +174,17 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """A machine of the experiment, or many alike: one per address. ``router`` is the place behind its own access link."""
+    """A machine of the experiment, or many alike: one per address. ``router`` is the place behind its own access link.
+
+    ``guest`` is what it is if it is no namespace.
+    """
 
     name: str
     addresses: tuple[str, ...]
     router: str | None = None
     access_up: Direction | None = None
     access_down: Direction | None = None
+    guest: Guest | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,6 +340,15 @@ class Scenario:
     def host(self, name: str) -> Host:
         """A host by its name; there is one, or reading would have failed."""
         return next(host for host in self.hosts if host.name == name)
+
+    @property
+    def guests(self) -> tuple[Host, ...]:
+        """The hosts that are machines of their own."""
+        return tuple(host for host in self.hosts if host.guest is not None)
+
+    def beside(self, point: str) -> str:
+        """The place that a point of capture belongs to: itself, or the guest that it lies inside of."""
+        return next((host.name for host in self.guests if point == f"{host.name}{INSIDE}"), point)
 
     @property
     def longest_ns(self) -> int:

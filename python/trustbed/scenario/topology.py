@@ -8,9 +8,10 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trustbed.scenario.error import nearest
+from trustbed.scenario.guests import read_guest
 from trustbed.scenario.links import both_directions
 from trustbed.scenario.model import Direction, Host, Link
 from trustbed.scenario.table import Table
@@ -86,7 +87,7 @@ def _hosts(root: Table, tables: Mapping[str, Table]) -> tuple[Host, ...]:
         if access is not None:
             up, down = both_directions(access)
             access.close()
-        hosts.append(Host(name=name, addresses=addresses, access_up=up, access_down=down))
+        hosts.append(Host(name=name, addresses=addresses, access_up=up, access_down=down, guest=read_guest(table)))
     return tuple(hosts)
 
 
@@ -217,7 +218,7 @@ def _graph(root: Table, shape: Table | None, hosts: Sequence[Host], plans: list[
         if router in routers or any(other.name == router for other in hosts):
             raise root.error("hosts", f"{router} is the router behind the access link of {host.name}", "give the other one another name")
         behind[host.name] = router
-        ready.append(Host(name=host.name, addresses=host.addresses, router=router, access_up=host.access_up, access_down=host.access_down))
+        ready.append(replace(host, router=router))
     if len(plans) == 1 and len(hosts) == 2 and not routers and _endless(plans[0]):
         links = [_joined(plans[0], (hosts[0].name, hosts[1].name))]
     else:
@@ -258,9 +259,8 @@ def _dumbbell(shape: Table, hosts: Sequence[Host], plans: list[_Plan]) -> Networ
     if clash is not None:
         raise shape.error(None, f"{clash} is the name of a host and of a router", 'name the routers: routers = ["west", "east"]')
     ready = tuple(
-        Host(
-            name=host.name,
-            addresses=host.addresses,
+        replace(
+            host,
             router=routers[0 if host.name in sides[0] else 1],
             access_up=host.access_up or Direction(),
             access_down=host.access_down or Direction(),

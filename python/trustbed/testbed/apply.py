@@ -1,4 +1,6 @@
-"""Makes what a plan says: namespaces, cables, addresses, neighbours, routes. Whatever it makes is undone by removing the namespaces.
+"""Makes what a plan says: namespaces, cables, addresses, neighbours, routes; of a guest only its namespace and the end of its cable.
+
+Whatever it makes is undone by removing the namespaces.
 
 No interface ever appears in the host's own network, so testbeds cannot meet there, and nothing of the host's is changed. A step that fails
 raises; nothing is skipped.
@@ -43,11 +45,26 @@ def make(plan: Plan, name: Callable[[str], str], middle: str) -> None:
     for cable in plan.cables:
         with _explained(f"host {cable.host.name}"):
             place = namespaces.make(name(cable.host.name))
+            if cable.host.guest is not None:
+                continue  # its network is its own; the namespace is where QEMU runs
             with namespaces.inside(place):
                 _settle(cable)
             _lay(plan, cable, centre, place)
             with namespaces.inside(place):
                 _equip(cable)
+
+
+def settle_tap(plan: Plan, cable: Cable) -> None:
+    """The end of a guest's cable, which exists in the calling thread's namespace, becomes like that of any other.
+
+    Raises:
+        TestbedError: The kernel refused.
+    """
+    with _explained(f"host {cable.host.name}"), IPRoute() as kernel:
+        index = kernel.link_lookup(ifname=cable.port)[0]
+        kernel.link("set", index=index, address=cable.port_mac, mtu=plan.mtu, txqlen=plan.queue_packets)
+        _offloads_off(cable.port)
+        _up(kernel, cable.port)
 
 
 def _settle(cable: Cable) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from trustbed.agent import Agent
-from trustbed.testbed import apply, cgroups, listening, namespaces, outside, registry, rootless
+from trustbed.testbed import apply, cgroups, listening, namespaces, outside, qemu, registry, rootless
 from trustbed.testbed.error import TestbedError
 from trustbed.testbed.plan import MIDDLE, Plan
 from trustbed.testbed.processes import Process, Stream
@@ -27,11 +27,20 @@ class Testbed:
 
     __test__ = False  # no test, whatever pytest makes of the name
 
-    def __init__(self, plan: Plan, *, purpose: str = "testbed") -> None:
+    def __init__(self, plan: Plan, *, purpose: str = "testbed", consoles: Path | None = None) -> None:
+        """Of a plan.
+
+        Args:
+            plan: What it consists of.
+            purpose: What it is for, in a list of testbeds.
+            consoles: A folder for what the kernels of guests say, ``HOST.console``; not kept if not given.
+        """
         self.plan = plan
         self._purpose = purpose
+        self._consoles = consoles
+        self._guests: dict[str, qemu.Guest] = {}
         self._entry: registry.Entry | None = None
-        self._running: list[Agent | Process] = []
+        self._running: list[Agent | Process | qemu.GuestProcess] = []
 
     def __enter__(self) -> Self:
         if not rootless.may_make_networks():
@@ -44,6 +53,7 @@ class Testbed:
             for cable in self.plan.cables:
                 if cable.host.outside:
                     outside.connect(self.entry, self.plan, cable.host.name, self.namespace(cable.host.name))
+            self._boot()
         except BaseException:
             self.close()
             raise
@@ -77,9 +87,44 @@ class Testbed:
         """The environment of what runs here: ours, with the mark by which it is found again."""
         return {**(os.environ if more is None else more), registry.VARIABLE: self.id}
 
+    def _boot(self) -> None:
+        """Starts all guests, then waits for each: they boot side by side."""
+        for cable in self.plan.guests:
+            self._guests[cable.host.name] = guest = qemu.Guest(cable, self._surroundings(cable.host.name))
+            guest.start()
+        for guest in self._guests.values():
+            guest.wait_until_ready()
+
+    def _surroundings(self, host: str) -> qemu.Surroundings:
+        kept = self._consoles
+        return qemu.Surroundings(
+            plan=self.plan,
+            namespace=self.namespace(host),
+            middle=self.namespace(MIDDLE),
+            environment=self.environment(),
+            console=registry.beside(self.entry.record, f"{host}.console") if kept is None else kept / f"{host}.console",
+            keep_console=kept is not None,
+        )
+
+    def guest(self, host: str) -> qemu.Guest:
+        """A host that is a machine of its own.
+
+        Raises:
+            TestbedError: There is no such guest.
+        """
+        found = self._guests.get(host)
+        if found is None:
+            self.plan.cable(host)
+            raise TestbedError(f"{host} is no guest", "its processes are processes of this machine")
+        return found
+
     def start_agent(self, verb: str, config: Mapping[str, Any], *, where: str, **options: Any) -> Agent:  # noqa: ANN401 - as Agent.start
         """Starts an agent on a host or in the middle, and waits until it says that it stands."""
         name = f"{verb} on {where}"
+        if where in self._guests:
+            found = self._guests[where].start_agent(verb, config, name=name, **options)
+            self._running.append(found)
+            return found
         started = Agent.start(verb, config, namespace=self.namespace(where), name=name, environment=self.environment(), **options)
         self._running.append(started)
         return started
@@ -95,8 +140,14 @@ class Testbed:
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
         foreground: bool = False,
-    ) -> Process:
-        """Starts a command on a host: see :meth:`Process.start`."""
+    ) -> Process | qemu.GuestProcess:
+        """Starts a command on a host: see :meth:`Process.start`. In a guest, environment and folder are the guest's own unless given."""
+        if host in self._guests:
+            inside = self._guests[host].start_command(
+                command, stdin=stdin, stdout=stdout, stderr=stderr, environment=environment, folder=None if folder is None else str(folder)
+            )
+            self._running.append(inside)
+            return inside
         started = Process.start(
             command,
             namespace=self.namespace(host),
@@ -121,10 +172,6 @@ class Testbed:
         self.entry.update(cgroups=(*self.entry.record.cgroups, str(where[1] / full)))
         return cgroups.make(full, where)
 
-    def guest(self, host: str) -> Any:  # noqa: ANN401 - there are none yet
-        """A host that is a machine of its own."""
-        raise TestbedError(f"{host} is no guest", "its processes are processes of this machine")
-
     def run(self, host: str, command: Sequence[str], *, seconds: float) -> subprocess.CompletedProcess[str]:
         """Runs a command on a host to its end, and reads what it writes.
 
@@ -146,6 +193,8 @@ class Testbed:
 
     def listening(self, host: str) -> set[tuple[listening.Transport, int]]:
         """The ports of a host on which somebody waits, each with its transport."""
+        if host in self._guests:
+            return self._guests[host].listening()
         return listening.ports(self.namespace(host))
 
     def close(self) -> None:
@@ -154,6 +203,8 @@ class Testbed:
             return
         with _undisturbed(), contextlib.ExitStack() as stack:
             stack.callback(self._remove)
+            while self._guests:
+                stack.callback(self._guests.popitem()[1].end)
             while self._running:
                 one = self._running.pop(0)
                 stack.callback(one.close if isinstance(one, Agent) else one.end)

@@ -1,9 +1,10 @@
 """What a testbed consists of: from hosts with addresses to namespaces, interfaces, hardware addresses, neighbours and routes. Pure.
 
-Every host has one interface, the end of a cable (a veth pair) whose other end lies in the middle namespace, where the emulator moves
-packets from cable to cable. Nothing is ever asked on a cable: all routes lead to one gateway that does not exist, whose hardware address
-every host knows in advance, so that no ARP request or neighbour solicitation has to pass a slow link. Frames carry that address until the
-emulator writes the receiver's; it differs from those of the cable's ends, so that the middle namespace's own network stack ignores them.
+Every host has one interface, the end of a cable (a veth pair, or a guest's tap) whose other end lies in the middle namespace, where the
+emulator moves packets from cable to cable. Nothing is ever asked on a cable: all routes lead to one gateway that does not exist, whose
+hardware address every host knows in advance, so that no ARP request or neighbour solicitation has to pass a slow link. Frames carry that
+address until the emulator writes the receiver's; it differs from those of the cable's ends, so that the middle namespace's own network
+stack ignores them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from trustbed.scenario.guests import Guest
 from trustbed.testbed.error import TestbedError
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -34,12 +36,16 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9_-]{0,30}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """What is asked for: a host that has its addresses for itself. ``outside`` is the one through which everything else is reached."""
+    """What is asked for: a host that has its addresses for itself.
+
+    ``outside`` is the one through which everything else is reached; ``guest`` one that is a machine of its own.
+    """
 
     name: str
     addresses: tuple[str, ...]
     congestion_control: str | None = None
     outside: bool = False
+    guest: Guest | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +93,11 @@ class Plan:
             raise TestbedError(f"there is no host {host}", f"hosts: {', '.join(cable.host.name for cable in self.cables)}")
         return found
 
+    @property
+    def guests(self) -> tuple[Cable, ...]:
+        """The cables of the hosts that are machines of their own."""
+        return tuple(cable for cable in self.cables if cable.host.guest is not None)
+
     def ports(self) -> list[dict[str, str]]:
         """What the emulator has to know of the cables."""
         return [{"host": cable.host.name, "interface": cable.port, "mac": cable.mac} for cable in self.cables]
@@ -123,12 +134,17 @@ def plan(hosts: Sequence[Host], *, mtu: int = 1500) -> Plan:
                 host=host,
                 addresses=own,
                 mac=_mac(number, 1),
-                port=f"p{number}",
+                port=port_of(number),
                 port_mac=_mac(number, 2),
                 routes=tuple(_routes(own, everybody, way_out=way_out)),
             )
         )
     return Plan(cables=tuple(cables), mtu=mtu)
+
+
+def port_of(number: int) -> str:
+    """The end of a host's cable in the middle, by the host's place among all."""
+    return f"p{number}"
 
 
 def _check_names(hosts: Sequence[Host]) -> None:
@@ -143,6 +159,8 @@ def _check_names(hosts: Sequence[Host]) -> None:
         seen.add(host.name)
     if sum(host.outside for host in hosts) > 1:
         raise TestbedError("more than one host leads outside", "choose one")
+    if any(host.outside and host.guest is not None for host in hosts):
+        raise TestbedError("a guest cannot lead outside", "let a host do it that is none")
 
 
 def _address(host: Host, text: str) -> Address:

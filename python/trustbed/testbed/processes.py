@@ -50,6 +50,7 @@ class Process:
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
         foreground: bool = False,
+        descriptors: Sequence[int] = (),
     ) -> Self:
         """Starts a command in a network namespace, and returns once it runs.
 
@@ -62,6 +63,7 @@ class Process:
             environment: Its environment; ours if not given.
             folder: Its working directory; ours if not given.
             foreground: It gets our terminal, if there is one and it is ours: Ctrl-C goes to the command.
+            descriptors: More that it gets, under the same numbers.
 
         Raises:
             TestbedError: There is no such command, or it may not be executed.
@@ -75,7 +77,7 @@ class Process:
                 stderr=stderr,
                 env=None if environment is None else dict(environment),
                 cwd=folder,
-                pass_fds=(its.fileno(),),
+                pass_fds=(its.fileno(), *descriptors),
                 # In the foreground it stays in our group: a shell that stops or continues us means the command too.
                 process_group=None if foreground else 0,
             )

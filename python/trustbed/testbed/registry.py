@@ -172,6 +172,11 @@ def _write(path: Path, record: Record, *, new: bool = False) -> None:
         draft.unlink(missing_ok=True)
 
 
+def beside(record: Record, name: str) -> Path:
+    """A file of a testbed's own, which is removed with it."""
+    return folder() / f"{record.id}-{name}"
+
+
 def records() -> list[Record]:
     """All testbeds that are written down, the oldest first."""
     return sorted((record for _, record in _entries()), key=lambda record: (record.created, record.id))
@@ -223,6 +228,8 @@ def remove(record: Record) -> Removed:
     outside.undo(record.outside)
     for name in reversed(record.cgroups):
         cgroups.remove(Path(name))
+    for left in folder().glob(f"{record.id}-*"):
+        left.unlink(missing_ok=True)
     return Removed(record=record, processes=ended, namespaces=gone)
 
 

@@ -1,0 +1,85 @@
+//! How much of a stream may be sent before the other side has read what it has: a command that writes without end does not fill memory outside,
+//! nor does it keep others from the port.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// What may be under way of one stream from the beginning.
+pub(super) const INITIAL: usize = 256 << 10;
+
+/// The room that is left, or that nobody reads any more.
+#[derive(Debug)]
+pub(super) struct Window {
+    left: Mutex<Option<usize>>,
+    changed: Condvar,
+}
+
+impl Window {
+    pub(super) fn new() -> Self {
+        Self { left: Mutex::new(Some(INITIAL)), changed: Condvar::new() }
+    }
+
+    /// Waits until something may be sent, at most `most`; none once nobody reads any more.
+    pub(super) fn wait(&self, most: usize) -> Option<usize> {
+        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = self.changed.wait_while(left, |left| *left == Some(0)).unwrap_or_else(PoisonError::into_inner);
+        left.map(|room| room.min(most))
+    }
+
+    /// So much was sent. False once nobody reads any more.
+    pub(super) fn spend(&self, sent: usize) -> bool {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        *left = left.map(|room| room.saturating_sub(sent));
+        left.is_some()
+    }
+
+    /// So much more may be sent.
+    pub(super) fn widen(&self, more: usize) {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        *left = left.map(|room| room.saturating_add(more));
+        self.changed.notify_all();
+    }
+
+    /// Nobody reads any more.
+    pub(super) fn shut(&self) {
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn what_was_sent_takes_room_until_it_was_read() {
+        let window = Window::new();
+        assert_eq!(window.wait(1000), Some(1000));
+        assert!(window.spend(INITIAL - 10));
+        assert_eq!(window.wait(1000), Some(10));
+        window.widen(5);
+        assert_eq!(window.wait(1000), Some(15));
+    }
+
+    #[test]
+    fn who_waits_is_woken_by_room_and_by_the_end() {
+        let window = Arc::new(Window::new());
+        window.spend(INITIAL);
+        let waiting = {
+            let window = Arc::clone(&window);
+            thread::spawn(move || window.wait(1000))
+        };
+        window.widen(3);
+        assert_eq!(waiting.join().unwrap(), Some(3));
+        window.spend(3);
+        let waiting = {
+            let window = Arc::clone(&window);
+            thread::spawn(move || window.wait(1000))
+        };
+        window.shut();
+        assert_eq!(waiting.join().unwrap(), None);
+        assert!(!window.spend(1));
+    }
+}

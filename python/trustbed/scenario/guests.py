@@ -1,0 +1,75 @@
+"""Hosts that are machines of their own: what a scenario says of them.
+
+``guest = "e1000"`` names the model of the network card; a table says more. Whether this machine can run guests is found out before the run,
+elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from trustbed.scenario.error import nearest
+from trustbed.scenario.table import Table
+
+NicModel: TypeAlias = Literal["virtio-net", "e1000", "e1000e", "vmxnet3", "rtl8139"]
+Accelerator: TypeAlias = Literal["auto", "kvm", "tcg"]
+
+NIC_MODELS: tuple[NicModel, ...] = get_args(NicModel)
+ACCELERATORS: tuple[Accelerator, ...] = get_args(Accelerator)
+INSIDE = "-inside"
+"""Behind a guest's name: the point of capture inside it, where its own stack sees packets. Its name alone is the tap outside."""
+_LEAST_MEMORY = 128 << 20
+_MOST_MEMORY = 64 << 30
+_MOST_CPUS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guest:
+    """A host that is a machine of its own, run by QEMU.
+
+    ``offloads``: its kernel leaves segmentation and checksums to the card, as far as the model takes them. ``accelerator``: what runs its
+    processors; ``auto`` is KVM where a test boot works, and emulation (TCG) elsewhere.
+    """
+
+    nic: NicModel = "virtio-net"
+    cpus: int = 1
+    memory_bytes: int = 256 << 20
+    offloads: bool = True
+    accelerator: Accelerator = "auto"
+
+    def __str__(self) -> str:
+        """For people."""
+        processors = "1 processor" if self.cpus == 1 else f"{self.cpus} processors"
+        return f"{self.nic}, {processors}, {self.memory_bytes >> 20} MiB{'' if self.offloads else ', no offloads'}"
+
+
+def read_guest(host: Table) -> Guest | None:
+    """The guest that a host is; ``None`` where it is a namespace."""
+    if "guest" not in host:
+        return None
+    value = host.raw("guest")
+    if isinstance(value, str):
+        nic = next((model for model in NIC_MODELS if model == value), None)
+        if nic is None:
+            raise host.error("guest", f"{value!r} is none of {', '.join(NIC_MODELS)}", nearest(value, NIC_MODELS))
+        return Guest(nic=nic)
+    table = host.table("guest")
+    assert table is not None, "it is there"
+    plain = Guest()
+    found = Guest(
+        nic=table.choice("nic", NIC_MODELS, plain.nic),
+        cpus=table.whole("cpus", plain.cpus, least=1, most=_MOST_CPUS),
+        memory_bytes=_memory(table, plain.memory_bytes),
+        offloads=table.flag("offloads", plain.offloads),
+        accelerator=table.choice("accelerator", ACCELERATORS, plain.accelerator),
+    )
+    table.close()
+    return found
+
+
+def _memory(table: Table, default: int) -> int:
+    size: int = table.size("memory", default)
+    if not _LEAST_MEMORY <= size <= _MOST_MEMORY:
+        raise table.error("memory", "a guest has from 128 MiB to 64 GiB", 'for example: memory = "256MiB"')
+    return size

@@ -1,0 +1,14 @@
+"""Hosts that are guests: machines of their own, run by QEMU on Debian's kernel, with nothing in them but busybox and the agent.
+
+The guest's network card is the end of its cable; what is asked of it and what it says pass a serial port of its own, so that the cable
+carries the experiment alone. :class:`Guest` is one; what a testbed asks of it is asked of any host: commands, agents, files.
+"""
+
+from __future__ import annotations
+
+from trustbed.testbed.qemu.commands import GuestAgent, GuestProcess
+from trustbed.testbed.qemu.control import Reading
+from trustbed.testbed.qemu.guest import ENVIRONMENT, Guest, Surroundings
+from trustbed.testbed.qemu.survey import survey
+
+__all__ = ["ENVIRONMENT", "Guest", "GuestAgent", "GuestProcess", "Reading", "Surroundings", "survey"]

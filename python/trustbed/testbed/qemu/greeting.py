@@ -1,0 +1,84 @@
+"""Whether a guest can be reached through its network card: an echo request (RFC 792) from the middle, and its answer.
+
+A card's link comes up when its driver says so, up to two seconds after it was asked to; packets before that are lost without a word. Both
+directions are tried, so that an experiment begins on a cable that carries.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import select
+import socket
+import struct
+import time
+from pathlib import Path
+
+from trustbed.testbed import namespaces
+from trustbed.testbed.plan import GATEWAY_MAC, Cable
+
+_IPV4 = 0x0800
+_ECHO_REQUEST, _ECHO_REPLY, _ICMP = 8, 0, 1
+_IDENTIFIER = 0x7462
+_AGAIN_SECONDS = 0.1
+
+
+def answers(middle: Path, cable: Cable, sender: ipaddress.IPv4Address, seconds: float) -> bool:
+    """Whether the host at the end of a cable answers somebody whose address is ``sender``, within the time."""
+    own = next(address for address in cable.addresses if address.version == 4)
+    deadline = time.monotonic() + seconds
+    with namespaces.inside(middle):
+        port = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.htons(_IPV4))
+    with port:
+        port.bind((cable.port, _IPV4))
+        number = 0
+        while time.monotonic() < deadline:
+            frame = echo_request(cable.mac, sender, own, number)  # type: ignore[arg-type] # of version 4
+            try:
+                port.send(frame)
+            except OSError:  # no carrier yet
+                time.sleep(_AGAIN_SECONDS)
+                continue
+            number = number + 1 & 0xFFFF
+            if _heard(port, own.packed, _AGAIN_SECONDS):
+                return True
+    return False
+
+
+def _heard(port: socket.socket, source: bytes, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0:
+        if not select.select([port], [], [], left)[0]:
+            return False
+        frame, about = port.recvfrom(2048)
+        if about[2] != socket.PACKET_OUTGOING and is_echo_reply(frame, source):  # type: ignore[attr-defined] # Linux has it
+            return True
+    return False
+
+
+def echo_request(mac: str, sender: ipaddress.IPv4Address, receiver: ipaddress.IPv4Address, number: int) -> bytes:
+    """A whole frame."""
+    message = struct.pack("!BBHHH", _ECHO_REQUEST, 0, 0, _IDENTIFIER, number)
+    message = message[:2] + struct.pack("!H", _checksum(message)) + message[4:]
+    header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(message), 0, 0, 64, _ICMP, 0, sender.packed, receiver.packed)
+    header = header[:10] + struct.pack("!H", _checksum(header)) + header[12:]
+    return _hardware(mac) + _hardware(GATEWAY_MAC) + struct.pack("!H", _IPV4) + header + message
+
+
+def is_echo_reply(frame: bytes, source: bytes) -> bool:
+    """Whether a frame is the answer to ours, from that address."""
+    if len(frame) < 42 or frame[26:30] != source or frame[23] != _ICMP:
+        return False
+    at = 14 + (frame[14] & 15) * 4
+    return frame[at : at + 1] == bytes([_ECHO_REPLY]) and frame[at + 4 : at + 6] == struct.pack("!H", _IDENTIFIER)
+
+
+def _hardware(text: str) -> bytes:
+    return bytes.fromhex(text.replace(":", ""))
+
+
+def _checksum(data: bytes) -> int:
+    """Of RFC 1071; the length is even."""
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF

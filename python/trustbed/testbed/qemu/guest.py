@@ -1,0 +1,361 @@
+"""A guest from its start to its end: QEMU is started, waited for, and its network described; then commands run in it as on any host.
+
+Starting is cut in two, so that several boot at the same time: :meth:`Guest.start` returns at once, :meth:`Guest.wait_until_ready` when the
+guest can be used. QEMU runs beside a process of the agent like every command of a testbed, and ends with whoever started it; the guest
+also ends when its control channel does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trustbed.agent import START_SECONDS, Agent, nameless_file
+from trustbed.testbed import apply, listening, namespaces
+from trustbed.testbed.error import TestbedError
+from trustbed.testbed.plan import INTERFACE, Cable, Plan
+from trustbed.testbed.processes import Process
+from trustbed.testbed.qemu import accelerator, command_line, commands, greeting, initramfs, kernel, network, tap
+from trustbed.testbed.qemu.command_line import Machine, Nic
+from trustbed.testbed.qemu.commands import AgentProcess, GuestAgent, GuestProcess
+from trustbed.testbed.qemu.control import Control, Reading
+
+BOOT_SECONDS = 60.0
+"""How long a guest has until it can be used: some six times what it takes where every instruction is emulated."""
+ENVIRONMENT = {"PATH": "/bin", "HOME": "/", "TERM": "linux"}
+_COMMAND_SECONDS = 20.0
+_FETCH_SECONDS = 120.0
+_TAIL_BYTES = 1500
+_CLOCK_ROUNDS = 20
+_CLOCK_SHIFTS = 3
+"""The first readings of a guest that has just booted are slow, and the clock that is set by them is off by as much."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Where a guest is started: its plan, the namespaces of its host and of the middle, what marks its processes, its console's log.
+
+    The log is removed with the guest unless it is to be kept.
+    """
+
+    plan: Plan
+    namespace: Path
+    middle: Path
+    environment: Mapping[str, str]
+    console: Path
+    keep_console: bool
+
+
+class Guest:
+    """A machine of an experiment. In this order: :meth:`start`, :meth:`wait_until_ready`, anything else, :meth:`end`."""
+
+    def __init__(self, cable: Cable, surroundings: Surroundings) -> None:
+        assert cable.host.guest is not None, "the caller saw to it"
+        self.name = cable.host.name
+        self.accelerator = accelerator.Choice(name="tcg", reason="not started")
+        self.clock: Reading | None = None
+        self.boot_seconds: float | None = None
+        self._cable = cable
+        self._description = cable.host.guest
+        self._surroundings = surroundings
+        self._process: Process | None = None
+        self._control: Control | None = None
+        self._errors = -1
+        self._begun = time.monotonic()
+
+    # Its beginning.
+
+    def start(self) -> None:
+        """Makes the cable and starts QEMU.
+
+        Raises:
+            TestbedError: Something that it needs is not there.
+        """
+        accelerator.check_program(self._description.nic)
+        core = kernel.ready()
+        self.accelerator = accelerator.choose(self._description.accelerator)
+        around = self._surroundings
+        cable_end = tap.open_in(around.middle, self._cable.port)
+        ours, its = socket.socketpair()
+        try:
+            with namespaces.inside(around.middle):
+                apply.settle_tap(around.plan, self._cable)
+            self._begun = time.monotonic()
+            self._errors = os.memfd_create("qemu", os.MFD_CLOEXEC)
+            with _in_memory(initramfs.build(core, self._description.nic)) as archive:
+                machine = Machine(
+                    name=f"trustbed-{self.name}",
+                    accelerator=self.accelerator.name,
+                    cpus=self._description.cpus,
+                    memory_bytes=self._description.memory_bytes,
+                    kernel=core.image,
+                    initramfs=archive,
+                    control=its.fileno(),
+                    console=around.console,
+                    nic=Nic(model=self._description.nic, mac=self._cable.mac, tap=cable_end),
+                )
+                self._process = Process.start(
+                    command_line.words(machine),
+                    namespace=around.namespace,
+                    stdout=self._errors,
+                    stderr=self._errors,
+                    environment=around.environment,
+                    descriptors=(archive, its.fileno(), cable_end),
+                )
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            os.close(cable_end)
+            its.close()
+        self._control = Control(ours, self.name)
+
+    def wait_until_ready(self, seconds: float = BOOT_SECONDS) -> None:
+        """Waits until it runs, describes its network, sets its clock, and sees that its card carries.
+
+        Args:
+            seconds: How long all of it may take.
+
+        Raises:
+            TestbedError: It did not get so far within the time; its console's log is kept.
+        """
+        deadline = self._begun + seconds
+        try:
+            self._wait_for_hello(deadline)
+            self._equip()
+            self._set_clock()
+            self._wait_for_link(deadline)
+        except TestbedError as error:
+            raise TestbedError(f"{error.message}{self._said()}", f"{error.hint}; its console's log: {self._kept_console()}") from error
+        self.boot_seconds = time.monotonic() - self._begun
+
+    def _wait_for_hello(self, deadline: float) -> None:
+        assert self._process is not None, "it was started"
+        while not self.control.wait(lambda: self.control.hello is not None, 0.1):
+            if self._process.poll() is not None:
+                raise TestbedError(f"the guest {self.name} ended while it was booted", "see what QEMU and its kernel said")
+            if time.monotonic() > deadline:
+                hint = "the machine may be overloaded, or the kernel does not run here"
+                raise TestbedError(f"the guest {self.name} did not boot within {time.monotonic() - self._begun:.0f} s", hint)
+
+    def _equip(self) -> None:
+        done = self.run(["sh", "-c", network.script(self._cable, offloads=self._description.offloads)], seconds=_COMMAND_SECONDS)
+        if done.returncode:
+            said = done.stderr.strip().splitlines()
+            raise TestbedError(
+                f"the guest {self.name} cannot be set up: {said[-1] if said else f'code {done.returncode}'}",
+                "its kernel may lack what was asked for: a driver, or a congestion control",
+            )
+        with self.start_command(["trustbed-agent", "guest", "netlink"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as relay:
+            assert relay.stdin is not None
+            assert relay.stdout is not None
+            try:
+                network.equip(
+                    self._cable,
+                    network.Relay(relay.stdin, relay.stdout),
+                    int(done.stdout),
+                    mtu=self._surroundings.plan.mtu,
+                    queue_packets=self._surroundings.plan.queue_packets,
+                )
+            except OSError as error:
+                what = f"{(error.strerror or str(error)).lower()}{f', {error.filename}' if error.filename else ''}"
+                raise TestbedError(
+                    f"the guest {self.name} cannot be set up: {what}", f"{self._description.nic} may not allow it"
+                ) from error
+
+    def _set_clock(self) -> None:
+        """Ours is the clock of the experiment: a start is said in it, and captures are compared by it."""
+        for _ in range(_CLOCK_SHIFTS):
+            self.clock = self.control.read_clock(_CLOCK_ROUNDS)
+            if abs(self.clock.ahead_ns) <= self.clock.error_ns:
+                return
+            self.control.shift_clock(-self.clock.ahead_ns)
+        self.clock = self.control.read_clock(_CLOCK_ROUNDS)
+
+    def _wait_for_link(self, deadline: float) -> None:
+        """Any other host's address will do for a greeting: the guest has a route to each."""
+        others = [address for cable in self._surroundings.plan.cables if cable is not self._cable for address in cable.addresses]
+        sender = next((address for address in others if isinstance(address, ipaddress.IPv4Address)), None)
+        if sender is None or 4 not in self._cable.versions:
+            carries = self._has_carrier(deadline)
+        else:
+            left = max(0.0, deadline - time.monotonic())
+            carries = greeting.answers(self._surroundings.middle, self._cable, sender, left)
+        if not carries:
+            raise TestbedError(f"the guest {self.name} runs, but its {self._description.nic} carries nothing", "try another model")
+
+    def _has_carrier(self, deadline: float) -> bool:
+        while time.monotonic() < deadline:
+            if self.run(["cat", f"/sys/class/net/{INTERFACE}/carrier"], seconds=_COMMAND_SECONDS).stdout.strip() == "1":
+                return True
+            time.sleep(0.1)
+        return False
+
+    # Its life.
+
+    @property
+    def control(self) -> Control:
+        """Its control channel."""
+        assert self._control is not None, "it was started"
+        return self._control
+
+    @property
+    def pid(self) -> int:
+        """The number of QEMU's process: who stops or starves it stops or starves the whole machine."""
+        assert self._process is not None, "it was started"
+        return self._process.pid
+
+    def start_command(
+        self,
+        words: Sequence[str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        **options: Any,  # noqa: ANN401 - as GuestProcess.start
+    ) -> GuestProcess:
+        """Starts a command in it, in the guest's own environment if none is given: see :meth:`GuestProcess.start`."""
+        return GuestProcess.start(self.control, words, environment=ENVIRONMENT if environment is None else environment, **options)
+
+    def run(self, words: Sequence[str], *, seconds: float, **options: Any) -> subprocess.CompletedProcess[str]:  # noqa: ANN401 - as above
+        """Runs a command in it to its end.
+
+        Raises:
+            TestbedError: It did not end within the time.
+        """
+        with self.start_command(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options) as process:
+            try:
+                out, err = process.output(seconds)
+            except subprocess.TimeoutExpired:
+                raise TestbedError(f"{words[0]} on {self.name} did not end within {seconds:g} s", "it was ended; give it longer") from None
+            code = process.poll()
+            assert code is not None, "it has ended"
+            return subprocess.CompletedProcess(words, code, out.decode(errors="replace"), err.decode(errors="replace"))
+
+    def start_agent(self, verb: str, config: Mapping[str, Any], *, name: str, seconds: float = START_SECONDS) -> Agent:
+        """Starts an agent in it, and waits until it says that it stands. The files that it writes are here once it has reported.
+
+        Raises:
+            AgentError: It refused, died, or did not answer.
+            TestbedError: The guest is gone.
+        """
+        files = commands.outputs(verb, config)
+        if files:
+            self.run(["mkdir", "-p", *sorted({str(file.parent) for file in files})], seconds=_COMMAND_SECONDS)
+        errors = nameless_file()
+        process = self.start_command(["trustbed-agent", verb], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        agent = GuestAgent(AgentProcess(process), errors, name, lambda: self._fetch_all(files))
+        agent.configure(commands.there(verb, config), seconds)
+        return agent
+
+    def _fetch_all(self, files: Sequence[Path]) -> None:
+        for file in files:
+            self.fetch(str(file), file, seconds=_FETCH_SECONDS)
+
+    def listening(self) -> set[tuple[listening.Transport, int]]:
+        """The ports on which somebody in it waits, each with its transport."""
+        transports: tuple[listening.Transport, ...] = ("tcp", "udp")
+        found: set[tuple[listening.Transport, int]] = set()
+        for transport in transports:
+            tables = self.run(
+                ["sh", "-c", f"cat /proc/net/{transport}; tail -n +2 /proc/net/{transport}6 2>/dev/null"], seconds=_COMMAND_SECONDS
+            )
+            found |= {(transport, port) for port in listening.parse(tables.stdout, transport)}
+        return found
+
+    def store(self, path: str, content: bytes, *, seconds: float = _COMMAND_SECONDS) -> None:
+        """Writes a file in it, and the folders above it."""
+        with self.start_command(
+            ["sh", "-c", 'mkdir -p "${1%/*}/" && cat > "$1"', "store", path], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+            _, err = process.output(seconds, content)
+            if process.poll() != 0:
+                raise TestbedError(f"{path} cannot be written in the guest {self.name}: {err.decode(errors='replace').strip()}", _MEMORY)
+
+    def fetch(self, path: str, to: Path, *, seconds: float) -> None:
+        """Copies a file out of it, and removes it there: files take its memory."""
+        with (
+            to.open("wb") as file,
+            self.start_command(["sh", "-c", 'cat "$1" && rm "$1"', "fetch", path], stdout=file, stderr=subprocess.PIPE) as process,
+        ):
+            _, err = process.output(seconds)
+            if process.poll() != 0:
+                said = err.decode(errors="replace").strip()
+                raise TestbedError(
+                    f"{path} cannot be fetched from the guest {self.name}: {said}", "its memory may have run out; give it more"
+                )
+
+    def facts(self) -> dict[str, Any]:
+        """What a run writes down of it, its clock compared anew."""
+        hello = self.control.hello or {}
+        return {
+            "nic": self._description.nic,
+            "cpus": self._description.cpus,
+            "memory_bytes": self._description.memory_bytes,
+            "offloads": self._description.offloads,
+            "accelerator": self.accelerator.name,
+            "accelerator_reason": self.accelerator.reason,
+            "kernel": hello.get("kernel"),
+            "qemu": accelerator.version(),
+            "boot_seconds": self.boot_seconds,
+            "pid": self.pid,
+            "clock_at_boot": None if self.clock is None else self.clock.told(),
+            "clock_now": self.control.read_clock(_CLOCK_ROUNDS).told(),
+        }
+
+    # Its end.
+
+    def end(self) -> None:
+        """Ends it, whatever it is doing; nothing happens if it has ended."""
+        if self._control is not None:
+            self._control.close()
+        if self._process is not None:
+            self._process.end()
+        if self._errors >= 0:
+            os.close(self._errors)
+            self._errors = -1
+        if not self._surroundings.keep_console:
+            with contextlib.suppress(FileNotFoundError):
+                self._surroundings.console.unlink()
+
+    def _kept_console(self) -> Path:
+        """Where the log stays when this has ended."""
+        if self._surroundings.keep_console:
+            return self._surroundings.console
+        number, place = tempfile.mkstemp(prefix=f"trustbed-{self.name}-", suffix=".console")
+        with contextlib.suppress(OSError), open(number, "wb") as file:  # noqa: PTH123 - it is open already
+            file.write(self._surroundings.console.read_bytes())
+        return Path(place)
+
+    def _said(self) -> str:
+        """The end of what QEMU, or else the guest's kernel, has said."""
+        said = os.pread(self._errors, _TAIL_BYTES, max(0, os.fstat(self._errors).st_size - _TAIL_BYTES)).decode(errors="replace").strip()
+        if not said:
+            with contextlib.suppress(OSError):
+                lines = self._surroundings.console.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                # What a program said tells more than the kernel's lines, which begin with a time.
+                said = next((line for line in reversed(lines) if line and not line.startswith("[")), lines[-1] if lines else "")
+                said = "".join(character for character in said if character.isprintable())
+        return f": {said}" if said else ""
+
+
+_MEMORY = "its files lie in its memory; give it more"
+
+
+@contextlib.contextmanager
+def _in_memory(content: bytes) -> Iterator[int]:
+    """A file without a name; it lives as long as somebody has its descriptor."""
+    number = os.memfd_create("initramfs", 0)
+    try:
+        with open(number, "wb", closefd=False) as file:
+            file.write(content)
+        yield number
+    finally:
+        os.close(number)

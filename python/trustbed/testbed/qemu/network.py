@@ -1,0 +1,70 @@
+"""A guest's end of its cable: the same addresses, gateway and routes as a host in a namespace has, by the same messages to its kernel.
+
+What rtnetlink(7) does not reach (values of /proc/sys, the choice of congestion control, the card's offloads) is done by commands there.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from typing import IO
+
+from trustbed.testbed import batch
+from trustbed.testbed.plan import GATEWAY_MAC, GATEWAYS, INTERFACE, Cable
+
+_LENGTH = struct.Struct("<I")
+_LOOPBACK = 1
+
+
+class Relay:
+    """A way to the kernel of a guest: ``trustbed-agent guest netlink`` there, and its two pipes here."""
+
+    def __init__(self, requests: IO[bytes], answers: IO[bytes]) -> None:
+        self._requests = requests
+        self._answers = answers
+
+    def sendall(self, message: bytes, /) -> None:
+        """Passes requests on."""
+        self._requests.write(_LENGTH.pack(len(message)) + message)
+        self._requests.flush()
+
+    def recv(self, size: int, /) -> bytes:
+        """The next answer.
+
+        Raises:
+            OSError: The relay has ended.
+        """
+        head = self._answers.read(_LENGTH.size)
+        if len(head) < _LENGTH.size:
+            raise OSError("the guest's kernel does not answer")
+        return self._answers.read(min(size, _LENGTH.unpack(head)[0]))
+
+
+def script(cable: Cable, *, offloads: bool) -> str:
+    """What must hold in a guest before its interface comes up, as a shell does it there; the last line says the interface's index."""
+    values = [(f"ipv6/conf/{what}/{key}", "0") for what in ("all", "default") for key in ("accept_ra", "autoconf", "router_solicitations")]
+    if 6 not in cable.versions:
+        values += [(f"ipv6/conf/{what}/disable_ipv6", "1") for what in ("all", "default")]
+    values.append(("ipv4/ping_group_range", "0 2147483647"))
+    lines = ["set -e", "cd /proc/sys/net", *(f"echo '{value}' > {key}" for key, value in values)]
+    if cable.host.congestion_control is not None:
+        # The kernel loads the module of that name itself, if it has one.
+        lines.append(f"echo '{cable.host.congestion_control}' > ipv4/tcp_congestion_control")
+    if not offloads:
+        lines.append(f"trustbed-agent guest offloads {INTERFACE}")
+    lines.append(f"cat /sys/class/net/{INTERFACE}/ifindex")
+    return "\n".join(lines)
+
+
+def equip(cable: Cable, relay: Relay, interface: int, *, mtu: int, queue_packets: int) -> None:
+    """Interfaces, addresses, the gateway, routes: in the order in which a host in a namespace gets them.
+
+    Raises:
+        OSError: The guest's kernel refused; ``filename`` says what.
+    """
+    batch.set_up(_LOOPBACK, kernel=relay)
+    batch.set_up(interface, mtu=mtu, queue_packets=queue_packets, quiet=6 in cable.versions, kernel=relay)
+    batch.add_addresses(interface, cable.addresses, relay)
+    gateways = [(ipaddress.ip_address(GATEWAYS[version]), GATEWAY_MAC) for version in cable.versions]
+    batch.add_neighbours(interface, gateways, relay)
+    batch.add_routes(interface, cable.routes, cable.host.congestion_control, relay)

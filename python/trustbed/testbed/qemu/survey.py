@@ -1,0 +1,26 @@
+"""What guests would be run by on this machine, found out before the first of them is started."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from trustbed.scenario.guests import Guest
+from trustbed.testbed.qemu import accelerator, kernel
+
+
+def survey(guests: Collection[Guest]) -> dict[str, Any]:
+    """QEMU, the kernel and the accelerator that guests like these get; what is missing is an error before anything is measured.
+
+    Raises:
+        TestbedError: Something is missing: QEMU, a model of network card, a kernel, KVM where it was asked for.
+    """
+    for guest in guests:
+        accelerator.check_program(guest.nic)
+    core = kernel.ready()
+    choices = {guest.accelerator: accelerator.choose(guest.accelerator) for guest in sorted(guests, key=str)}
+    return {
+        "qemu": accelerator.version(),
+        "kernel": core.release,
+        "accelerators": {asked: {"name": choice.name, "reason": choice.reason} for asked, choice in sorted(choices.items())},
+    }

@@ -1,0 +1,45 @@
+"""The end of a guest's cable: a tap (tuntap in the kernel's documentation) in the middle, where the cables of other hosts end too.
+
+What the guest sends is received there, and what is sent there arrives at the guest. It has no vnet headers and no offloads: what passes
+has the size that it has on a wire. It vanishes with the last who has its descriptor open.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import struct
+from pathlib import Path
+
+from trustbed.testbed import namespaces
+from trustbed.testbed.error import TestbedError
+
+DEVICE = Path("/dev/net/tun")
+
+_TUNSETIFF, _TUNSETOFFLOAD = 0x400454CA, 0x400454D0
+_TAP, _NO_PACKET_INFORMATION = 0x0002, 0x1000
+
+
+def open_in(namespace: Path, name: str) -> int:
+    """Makes a tap in a namespace; its descriptor.
+
+    Raises:
+        TestbedError: There is no such device, or it may not be used.
+    """
+    try:
+        with namespaces.inside(namespace):  # where it is opened decides where the tap appears
+            number = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        said = (error.strerror or str(error)).lower()
+        if error.errno in (errno.ENOENT, errno.ENODEV, errno.ENXIO):
+            raise TestbedError(f"there is no {DEVICE}, which a guest's cable needs: {said}", "as root: modprobe tun") from error
+        hint = f"as root: chmod 666 {DEVICE}; or run as root, or do without guests"
+        raise TestbedError(f"{DEVICE}, which a guest's cable needs, cannot be opened: {said}", hint) from error
+    try:
+        fcntl.ioctl(number, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _TAP | _NO_PACKET_INFORMATION))
+        fcntl.ioctl(number, _TUNSETOFFLOAD, 0)
+    except OSError as error:
+        os.close(number)
+        raise TestbedError(f"no tap can be made: {(error.strerror or str(error)).lower()}", "run as root, or do without guests") from error
+    return number
