@@ -1,10 +1,12 @@
-"""The wheel that `pip install .` makes is complete: it works alone, away from the checkout."""
+"""What `pip install` takes is complete: the wheel works alone, away from the checkout; the source distribution has all that makes one."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -72,3 +74,27 @@ def test_its_agent_needs_nothing_on_the_host(wheel: Path, tmp_path: Path) -> Non
     # Program headers of 56 bytes from byte 64 on (elf(5)); 3 is PT_INTERP, the loader that a program with shared libraries names.
     count = int.from_bytes(image[56:58], "little")
     assert 3 not in [int.from_bytes(image[64 + 56 * number :][:4], "little") for number in range(count)]
+
+
+def test_the_source_distribution_holds_everything_that_a_wheel_is_made_from(tmp_path: Path) -> None:
+    code = "import sys; sys.path.insert(0, 'tools/build'); import backend; backend.build_sdist(sys.argv[1])"
+    tools = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True, capture_output=True, env={**os.environ, "PATH": tools}
+    )
+    (packed,) = tmp_path.glob("trustbed-*.tar.gz")
+    with tarfile.open(packed) as archive:
+        archive.extractall(tmp_path, filter="data")
+    unpacked = tmp_path / packed.name.removesuffix(".tar.gz")
+    held = {str(path.relative_to(unpacked)) for path in unpacked.rglob("*") if path.is_file()}
+    sources = ("crates", "python/trustbed", "tools/build", "Cargo.toml", "Cargo.lock", "pyproject.toml", "README.md", "LICENSE")
+    tracked = subprocess.run(["git", "ls-files", *sources], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    assert {name for name in tracked if (ROOT / name).exists()} - held == set()
+    # What was built here is built again there.
+    assert not [name for name in held if name.endswith(".so") or ("/bin/" in name and name.startswith("python/"))]
+    asked = ["cargo", "metadata", "--no-deps", "--format-version=1"]
+    here, there = (
+        {package["name"] for package in json.loads(subprocess.run(asked, cwd=place, check=True, capture_output=True).stdout)["packages"]}
+        for place in (ROOT, unpacked)
+    )
+    assert here == there
