@@ -3,7 +3,7 @@
 #
 #   tools/setup.sh toolchain PYTHON    what building needs: Rust, a C compiler, Python with venv
 #   tools/setup.sh python PYTHON FILE  .venv with the exact versions of FILE (requirements.txt or requirements-dev.txt)
-#   tools/setup.sh tools               the other programs that tests compare with and browsers that tests open
+#   tools/setup.sh tools               the other programs that tests compare with, browsers that tests open, a kernel for guests
 #   tools/setup.sh fuzz                cargo-fuzz and a nightly compiler
 #
 # As root it installs Debian packages that are missing. As anybody else it changes nothing outside the checkout: it names what is
@@ -60,7 +60,7 @@ python_packages() {
 }
 
 # program → Debian package that brings it
-TOOLS=(tcpdump:tcpdump ab:apache2-utils ip:iproute2 ping:iputils-ping tshark:tshark editcap:wireshark-common tcptrace:tcptrace zstd:zstd iperf3:iperf3 wrk:wrk httperf:httperf nginx:nginx-light chromium:chromium chromedriver:chromium-driver pasta:passt iptables:iptables)
+TOOLS=(tcpdump:tcpdump ab:apache2-utils ip:iproute2 ping:iputils-ping tshark:tshark editcap:wireshark-common tcptrace:tcptrace zstd:zstd iperf3:iperf3 wrk:wrk httperf:httperf nginx:nginx-light chromium:chromium chromedriver:chromium-driver pasta:passt iptables:iptables qemu-system-x86_64:qemu-system-x86 busybox:busybox-static)
 
 tools() {
     local pair missing=() packages=()
@@ -69,12 +69,21 @@ tools() {
         missing+=("${pair%%:*}")
         packages+=("${pair##*:}")
     done
-    [ ${#missing[@]} = 0 ] && return
-    if may_install; then
-        install_packages "${packages[@]}"
-    else
-        say "missing here: ${missing[*]} (Debian packages: ${packages[*]}); the tests that need them are skipped"
+    if [ ${#missing[@]} != 0 ]; then
+        if may_install; then
+            install_packages "${packages[@]}"
+        else
+            say "missing here: ${missing[*]} (Debian packages: ${packages[*]}); the tests that need them are skipped"
+        fi
     fi
+    guest_kernel
+}
+
+# The kernel that guests run goes into the user's cache; nothing is installed. Without it the tests of guests are skipped.
+guest_kernel() {
+    have qemu-system-x86_64 || return 0
+    PYTHONPATH=python .venv/bin/python -c 'from trustbed.testbed.qemu import kernel; kernel.main()' ||
+        say "the tests that start guests are skipped"
 }
 
 fuzz() {

@@ -86,7 +86,7 @@ class _Judged:
         owners = self._owners
         table = self._transfers.add_column(0, _field("workload", "name of the workload that it belongs to; null for others"), [owners])
         points = pa.array([self.point] * len(table), pa.string())
-        return table.add_column(0, _field("capture", "host beside which it was captured"), [points])
+        return table.add_column(0, _field("capture", "host beside which it was captured, or router"), [points])
 
     @property
     def _owners(self) -> pa.Array:
@@ -133,8 +133,11 @@ class _Judged:
 
 def _place(point: str, scenario: Scenario) -> Place | None:
     """Where the capture stands towards the workload's data, where that is the same for all of it."""
+    point = scenario.beside(point)
     if any(one.transport == "tcp" and not one.silent and point in (one.source, one.to) for one in scenario.backgrounds):
         return None  # TCP of the background may flow the other way
+    if point in scenario.routers:
+        return "middle"
     senders = {workload.data_from for workload in scenario.workloads}
     ends = {name for workload in scenario.workloads for name in (workload.host, workload.to)}
     if senders == {point}:

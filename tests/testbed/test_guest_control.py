@@ -36,14 +36,14 @@ def control() -> Iterator[Control]:
         agent = subprocess.Popen([binary(), "guest", "control", os.ttyname(its)])
         stack.callback(agent.wait)
         stack.callback(agent.kill)
-        os.close(its)
         for move in (lambda: _move(lambda: os.read(port, 4096), behind.sendall), lambda: _move(lambda: behind.recv(4096), _writer(port))):
             thread = threading.Thread(target=move, daemon=True)
             thread.start()
         channel = Control(ours, "test")
         stack.callback(behind.close)
         stack.callback(channel.close)
-        assert channel.wait(lambda: channel.hello is not None, 10), "no hello"
+        assert channel.wait(lambda: channel.hello is not None, 20), "no hello"
+        os.close(its)  # not before the agent has it open: a terminal without another end hangs up
         yield channel
     os.close(port)
 
@@ -170,6 +170,7 @@ def test_a_guest_that_goes_away_is_noticed(control: Control) -> None:
         control._link.shutdown(socket.SHUT_RDWR)
         with pytest.raises(TestbedError, match="the guest test is gone"):
             process.wait(10)
+        assert process.poll() == 128 + signal.SIGKILL, "it has gone too"
     with pytest.raises(TestbedError, match="the guest test is gone"):
         GuestProcess.start(control, ["true"], environment=ENVIRONMENT)
 

@@ -65,11 +65,14 @@ def command_of(workload: Workload, scenario: Scenario) -> tuple[str, ...]:
 
 
 def programs(scenario: Scenario) -> dict[str, str]:
-    """The programs that a scenario needs beside this one, and what for."""
+    """The programs of this machine that a scenario needs beside this one, and what for. A guest has its own."""
     needed: dict[str, str] = {}
+    guests = {host.name for host in scenario.guests}
     for service in scenario.services:
+        if service.host in guests:
+            continue
         needed.setdefault(service.command[0], f"services.{service.name}")
     for workload in scenario.workloads:
-        if workload.kind not in ("bulk", "http"):
+        if workload.kind not in ("bulk", "http") and workload.host not in guests:
             needed.setdefault(command_of(workload, scenario)[0], f"workload.{workload.name}")
     return needed

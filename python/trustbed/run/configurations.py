@@ -12,6 +12,7 @@ from trustbed.run.matrix import Repetition
 from trustbed.scenario import Background, Fault, Pace, Scenario, Workload
 from trustbed.scenario.description import BACKGROUND_PORT, model, release
 from trustbed.testbed.cgroups import Group
+from trustbed.testbed.plan import port_of
 
 MIDDLE = "net"
 """The place of what belongs to no host."""
@@ -195,17 +196,50 @@ def disturb(fault: Fault, processes: Sequence[int], *, group: Group | None, proc
 # What writes down.
 
 
-def capture(scenario: Scenario, point: str, folder: Path) -> Configuration:
-    """What records the packets beside a host."""
-    return {"interface": INTERFACE, "path": str(folder / f"{point}.pcapng"), "snap_length": scenario.capture.snap_bytes}
+def capture(scenario: Scenario, point: str, folder: Path) -> Part:
+    """What records the packets beside a host: of a guest, at the end of its cable, unless inside is said."""
+    host = scenario.beside(point)
+    is_outside = point == host and scenario.host(host).guest is not None
+    number = next(number for number, one in enumerate(scenario.hosts) if one.name == host)
+    asked: Configuration = {
+        "interface": port_of(number) if is_outside else INTERFACE,
+        "path": str(folder / f"{point}.pcapng"),
+        "snap_length": scenario.capture.snap_bytes,
+    }
+    return Part(verb="capture", where=MIDDLE if is_outside else host, configuration=asked)
+
+
+def emulated(scenario: Scenario, folder: Path) -> Configuration:
+    """What the emulator is told beside the network: captures at routers, and if links have times, that these begin when it is told."""
+    taps = [
+        {"router": point, "path": str(folder / f"{point}.pcapng"), "snap_length": scenario.capture.snap_bytes}
+        for point in scenario.capture.points
+        if point in scenario.routers
+    ]
+    return ({"taps": taps} if taps else {}) | ({"times": "told"} if has_times(scenario) else {})
+
+
+def has_times(scenario: Scenario) -> bool:
+    """Whether something happens on a link at times that count from the beginning of the workloads."""
+    ways = [way for link in scenario.links for way in (link.forward, link.backward)]
+    ways += [way for host in scenario.hosts for way in (host.access_up, host.access_down)]
+    return any(way is not None and (way.outages or way.delay_steps is not None) for way in ways)
 
 
 def sampled(scenario: Scenario) -> tuple[str, ...]:
-    """The hosts whose sockets and interfaces are looked at every second: the ends of workloads."""
-    names = [name for workload in scenario.workloads for name in (workload.host, workload.to) if name is not None]
-    return tuple(dict.fromkeys(names)) if scenario.samples else ()
+    """The hosts whose sockets and interfaces are looked at every second: the ends of workloads.
+
+    The first one's rows tell of this machine, so guests come last, and where there is nothing else, the middle is looked at as well.
+    """
+    if not scenario.samples:
+        return ()
+    guests = {host.name for host in scenario.guests}
+    names = dict.fromkeys(name for workload in scenario.workloads for name in (workload.host, workload.to) if name is not None)
+    outside = [name for name in names if name not in guests]
+    inside = [name for name in names if name in guests]
+    return (*(outside or [MIDDLE]), *inside) if inside else tuple(outside)
 
 
-def sample(host: str, folder: Path) -> Configuration:
-    """What looks every second at the machine and at a host."""
-    return {"path": str(folder / f"{host}.jsonl")}
+def sample(host: str, folder: Path, processes: Sequence[int] = ()) -> Configuration:
+    """What looks every second at the machine and at a host, and at some of the machine's processes."""
+    return {"path": str(folder / f"{host}.jsonl"), **({"processes": list(processes)} if processes else {})}

@@ -86,6 +86,7 @@ class Assistant:
     agent: Agent
     report: Record | None = None
     failed: bool = False
+    point: str | None = None  # of a capture
 
 
 @dataclass(slots=True)
@@ -155,6 +156,7 @@ class Execution:
             except NotMade as refused:
                 self._give_up(refused)
             self._phase("end", self._stop_all)
+            guests = {host.name: self._bed.guest(host.name).facts() for host in self._scenario.guests}
         return {
             "number": self._repetition.number,
             "cell": self._repetition.cell,
@@ -168,10 +170,12 @@ class Execution:
             "phases": self._phases,
             "workloads": [self._told(measured) for measured in self._measured],
             "faults": self._faults.told(),
+            "guests": guests,
             "backgrounds": [self._told_flow(flow, sink, sender) for flow, sink, sender in senders],
             "emulator": emulator.report,
             "emulator_ready": emulator.agent.ready,
-            "captures": [{"point": one.where, "report": one.report} for one in self._assistants if one.verb == "capture"],
+            "captures": [{"point": one.point, "report": one.report} for one in self._assistants if one.verb == "capture"]
+            + [{"point": tap["router"], "report": tap} for tap in (emulator.report or {}).get("taps") or ()],
             "samples": [{"where": one.where, "report": one.report} for one in self._assistants if one.verb == "sample"],
             "services": [
                 {"verb": one.verb, "where": one.where, "report": one.report} for one in self._assistants if one.verb in ("serve", "bulk")
@@ -246,10 +250,16 @@ class Execution:
 
     def _start_recorders(self) -> None:
         for point in self._scenario.capture.points:
-            capture = configurations.capture(self._scenario, point, self._folder / "captures")
-            self._assist("capture", point, capture).agent.begin()
-        for host in configurations.sampled(self._scenario):
-            self._assist("sample", host, configurations.sample(host, self._folder / "samples")).agent.begin()
+            if point in self._scenario.routers:
+                continue  # the emulator's
+            part = configurations.capture(self._scenario, point, self._folder / "captures")
+            recorder = self._assist(part.verb, part.where, part.configuration)
+            recorder.point = point
+            recorder.agent.begin()
+        machines = [self._bed.guest(host.name).pid for host in self._scenario.guests]
+        for number, host in enumerate(configurations.sampled(self._scenario)):
+            configuration = configurations.sample(host, self._folder / "samples", machines if number == 0 else ())
+            self._assist("sample", host, configuration).agent.begin()
 
     # Traffic.
 
@@ -270,6 +280,9 @@ class Execution:
         self._faults.stand_by([(host, one.pid) for host, one in self._at_work] if self._scenario.faults else ())
         self._epoch_ns = self._clock.realtime_ns() + _AHEAD_NS
         self._zero = self._clock.monotonic() + _AHEAD_NS / SECOND
+        if configurations.has_times(self._scenario):
+            emulator = next(one for one in self._assistants if one.verb == "emulate")
+            emulator.agent.begin_times(self._epoch_ns + self._scenario.warm_up_ns)
         for _, sink, sender in senders:
             sink.agent.begin(at_ns=self._epoch_ns)
             sender.agent.begin(at_ns=self._epoch_ns)
@@ -402,13 +415,14 @@ class Execution:
 
     def _drain_seconds(self) -> float:
         """How long packets that were sent may still be under way: the delays of all links, and a little for queues."""
-        delays = sum(way.delay_ns for link in self._scenario.links for way in (link.forward, link.backward) if way is not None)
+        delays = sum(way.longest_delay_ns for link in self._scenario.links for way in (link.forward, link.backward) if way is not None)
         return min(delays / SECOND + 0.1, 2.0) if self._scenario.backgrounds else 0.0
 
     def _stop(self, assistant: Assistant) -> None:
         try:
             assistant.report = assistant.agent.stop(_END_SECONDS)
-            for trouble in assistant.report.get("troubles") or ():
+            captures = [assistant.report, *(assistant.report.get("taps") or ())]
+            for trouble in (one for capture in captures for one in capture.get("troubles") or ()):
                 self._fail(assistant, trouble["message"])
         except AgentError as error:
             self._fail(assistant, error.message)

@@ -45,6 +45,9 @@ class Guest(Protocol):
     def pid(self) -> int:
         """The process that is the machine."""
 
+    def facts(self) -> dict[str, Any]:
+        """What it is."""
+
 
 class Bed(Protocol):
     """What faults need of the hosts of a repetition."""

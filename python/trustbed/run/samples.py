@@ -6,7 +6,7 @@ The machine is the same for all hosts of a testbed of namespaces, so its rows ar
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,16 @@ CGROUPS = pa.schema(
         column("throttled_periods", pa.int64(), "1", "those in which it was used up"),
         column("throttled_ns", pa.int64(), "ns", "how long tasks waited for the next one"),
         column("used_ns", pa.int64(), "ns", "processor time used"),
+    ]
+)
+PROCESSES = pa.schema(
+    [
+        *_TIMES,
+        column("interval_ns", pa.int64(), "ns", "since the look before"),
+        column("process", pa.int64(), "", "its number: that of a guest is in repetition.json"),
+        column("state", pa.string(), "", "what it was doing then, as in proc_pid_stat(5)"),
+        column("ran_ns", pa.int64(), "ns", "how long its tasks ran since the look before"),
+        column("waited_ns", pa.int64(), "ns", "how long they could have run and did not"),
     ]
 )
 INTERFACES = pa.schema(
@@ -108,8 +118,11 @@ SOCKETS = pa.schema(
 Row = Mapping[str, Any]
 
 
-def convert(folder: Path, hosts: Sequence[str]) -> dict[str, Any]:
-    """Turns ``HOST.jsonl`` into tables beside them and removes the former. Returns what the machine was like as a whole."""
+def convert(folder: Path, hosts: Sequence[str], guests: Collection[str] = ()) -> dict[str, Any]:
+    """Turns ``HOST.jsonl`` into tables beside them and removes the former. Returns what the machine was like as a whole.
+
+    A guest is a machine too: ``HOST.machine`` is what it saw of itself. How it was run is among the processes of this machine.
+    """
     machine: dict[str, Any] = {}
     for place, host in enumerate(hosts):
         source = folder / f"{host}.jsonl"
@@ -120,6 +133,10 @@ def convert(folder: Path, hosts: Sequence[str]) -> dict[str, Any]:
             _write(folder / "machine.parquet", MACHINE, (_machine(line) for line in lines))
             _write(folder / "cgroups.parquet", CGROUPS, _below(lines, "cgroups", ("interval_ns",)))
             machine = _summary(lines)
+            if guests:
+                _write(folder / "processes.parquet", PROCESSES, _below(lines, "processes", ("interval_ns",)))
+        if host in guests:
+            _write(folder / f"{host}.machine.parquet", MACHINE, (_machine(line) for line in lines))
         _write(folder / f"{host}.interfaces.parquet", INTERFACES, _below(lines, "interfaces"))
         _write(folder / f"{host}.sockets.parquet", SOCKETS, _sockets(lines))
         source.unlink()

@@ -18,7 +18,7 @@ from trustbed import agent
 from trustbed.run import ceiling, host, manifest, rows, samples
 from trustbed.run.clock import Clock, SystemClock
 from trustbed.run.commands import programs
-from trustbed.run.configurations import sampled
+from trustbed.run.configurations import emulated, sampled
 from trustbed.run.directory import RunDirectory
 from trustbed.run.execute import Execution, Record, RunError
 from trustbed.run.listener import Listener
@@ -27,7 +27,7 @@ from trustbed.run.progress import Forecast
 from trustbed.scenario import Scenario, ScenarioError, ScenarioFile
 from trustbed.scenario.description import topology
 from trustbed.scenario.error import nearest
-from trustbed.testbed import Host, Plan, Testbed, plan, prepare
+from trustbed.testbed import Host, Plan, Testbed, plan, prepare, qemu
 
 SECOND = 1_000_000_000
 LEAST_FREE_BYTES = 64 << 20
@@ -80,13 +80,19 @@ class Session:
         """Does what is missing: repetitions, then judgements."""
         prepare()
         self.check()
+        guests = self._guests()
         most = ceiling.refuse_too_much([cell.scenario for cell in self.study.cells]) if self._missing() else None
         with self.directory.locked(), _disk_full_explained(self.directory.path):
-            self._begin({**host.facts(), **ceiling.facts(most)})
+            self._begin({**host.facts(), **ceiling.facts(most), "guests": guests})
             forecast = self.forecast
             self._listener.on_begun(forecast)
             for repetition in self.order:
                 self._do(repetition, forecast)
+
+    def _guests(self) -> dict[str, Any] | None:
+        """What guests are run by, found out (and fetched) before anything is measured; nothing without guests."""
+        descriptions = {host.guest for cell in self.study.cells for host in cell.scenario.guests if host.guest is not None}
+        return qemu.survey(descriptions) if descriptions else None
 
     def _begin(self, facts: Mapping[str, Any]) -> None:
         earlier = self.directory.manifest() if self.directory.exists else None
@@ -120,8 +126,8 @@ class Session:
         ledger = {"path": str(path / "ledger" / _RAW_LEDGER), "detail": scenario.emulator.ledger}
         emulator = planned.emulator(
             topology(scenario), seed=repetition.seed_of("emulator"), ledger=ledger, priority=scenario.emulator.priority
-        )
-        with Testbed(planned, purpose=f"{scenario.name}, {repetition.folder}") as bed:
+        ) | emulated(scenario, path / "captures")
+        with Testbed(planned, purpose=f"{scenario.name}, {repetition.folder}", consoles=path / "logs") as bed:
             execution = Execution(
                 bed, scenario, repetition, folder=path, clock=self._clock, emulator=emulator, on_phase=self._listener.on_phase
             )
@@ -145,7 +151,7 @@ class Session:
             converted = rows.convert(ledger, ledger.with_suffix(".parquet"), names=names)
             record["ledger"] = {"rows": converted.rows, "cut_bytes": converted.cut_bytes}
             ledger.unlink()
-        record["machine"] = samples.convert(path / "samples", sampled(scenario))
+        record["machine"] = samples.convert(path / "samples", sampled(scenario), [host.name for host in scenario.guests])
 
     def _check_space(self) -> None:
         free = shutil.disk_usage(self.directory.path).free
@@ -177,7 +183,7 @@ class Session:
 
 def plan_of(scenario: Scenario) -> Plan:
     """The testbed that a scenario needs."""
-    return plan([Host(name=one.name, addresses=one.addresses) for one in scenario.hosts])
+    return plan([Host(name=one.name, addresses=one.addresses, guest=one.guest) for one in scenario.hosts])
 
 
 def check_programs(study: ScenarioFile) -> None:

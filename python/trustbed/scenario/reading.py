@@ -12,7 +12,8 @@ from typing import Any
 from trustbed.scenario.backgrounds import read_backgrounds
 from trustbed.scenario.error import nearest
 from trustbed.scenario.faults import read_faults
-from trustbed.scenario.model import SECOND, Background, CapturePlan, Emulator, Scenario, Service, Workload
+from trustbed.scenario.guests import INSIDE
+from trustbed.scenario.model import SECOND, TOOLS, Background, CapturePlan, Emulator, Scenario, Service, Workload
 from trustbed.scenario.positions import Path
 from trustbed.scenario.table import Source, Table
 from trustbed.scenario.topology import Network, unreachable
@@ -46,7 +47,7 @@ def read(values: dict[str, Any], source: Source) -> Scenario:
         workloads=workloads,
         backgrounds=backgrounds,
         faults=read_faults(root, hosts, _occupied(workloads, services)),
-        capture=_capture(root, hosts, workloads),
+        capture=_capture(root, [*hosts, *_inside(network), *network.routers], workloads),
         samples=_samples(root),
         emulator=_emulator(root),
     )
@@ -55,21 +56,27 @@ def read(values: dict[str, Any], source: Source) -> Scenario:
     _check_names(root, workloads, backgrounds, services)
     _check_ports(root, scenario)
     _check_ways(root, network, scenario)
+    _check_guests(root, scenario)
     return scenario
 
 
-def _capture(root: Table, hosts: Sequence[str], workloads: Sequence[Workload]) -> CapturePlan:
+def _capture(root: Table, places: Sequence[str], workloads: Sequence[Workload]) -> CapturePlan:
     table = root.table("capture")
     default = _beside_the_senders(workloads)
     if table is None:
         return CapturePlan(points=default)
     points = tuple(dict.fromkeys(table.texts("points"))) if "points" in table else default
     for point in points:
-        if point not in hosts:
-            raise table.error("points", f"no host named {point}", nearest(point, hosts))
+        if point not in places:
+            raise table.error("points", f"no host or router named {point}", nearest(point, places))
     found = CapturePlan(points=points, snap_bytes=table.whole("snap", 128, least=64, most=262_144))
     table.close()
     return found
+
+
+def _inside(network: Network) -> list[str]:
+    """The points of capture inside guests."""
+    return [f"{host.name}{INSIDE}" for host in network.hosts if host.guest is not None]
 
 
 def _beside_the_senders(workloads: Sequence[Workload]) -> tuple[str, ...]:
@@ -141,3 +148,21 @@ def _check_ways(root: Table, network: Network, scenario: Scenario) -> None:
             if unreachable(network, source, target):
                 hint = "add a link that joins them; hosts pass nothing on, routers do ([topology] routers)"
                 raise root.source.error(path, f"no way leads from {source} to {target}", hint)
+
+
+def _check_guests(root: Table, scenario: Scenario) -> None:
+    """What a guest cannot do: it has nothing of this machine's but the agent."""
+    guests = {host.name for host in scenario.guests}
+    for workload in scenario.workloads:
+        places = (workload.host, workload.to) if workload.kind == "iperf3" else (workload.host,)
+        inside = next((name for name in places if name in guests), None)
+        if workload.kind in TOOLS and inside is not None:
+            message = f"{workload.kind} is a program of this machine, and {inside} is a guest"
+            raise root.source.error(("workload", workload.name, "kind"), message, "bulk, http, and command (of busybox) run in guests")
+    for background in scenario.backgrounds:
+        froms = {background.source} if background.heading == "forward" else {background.source, background.to}
+        if background.model == "playback" and froms & guests:
+            message = f"a capture is played by this machine, and {min(froms & guests)} is a guest"
+            raise root.source.error(
+                ("background", background.name, "model"), message, "let another host send it; cbr and poisson run in guests"
+            )

@@ -46,6 +46,8 @@ class GuestProcess:
         self.stdin = stdin
         self.stdout = stdout
         self.stderr = stderr
+        self.pid = 0
+        """Its number in the guest, which means nothing outside."""
         self._channel = channel
 
     @classmethod
@@ -89,19 +91,17 @@ class GuestProcess:
                 raise TestbedError(f"{words[0]} did not start on {control.name} within {_START_SECONDS:g} s", hint)
             if channel.refusal is not None:
                 raise _refused(words[0], control.name, *channel.refusal)
+            process.pid = channel.pid or 0
         except BaseException:
             process._close_streams()
             raise
         return process
 
-    @property
-    def pid(self) -> int:
-        """Its number in the guest."""
-        return self._channel.pid or 0
-
     def poll(self) -> int | None:
         """Its exit code (128 and the signal's number if one killed it), or None while it runs or what it wrote is still on its way."""
-        return self._channel.code if self._channel.drained else None
+        if self._channel.drained:
+            return self._channel.code
+        return 128 + signals.SIGKILL if self._channel.is_lost else None
 
     def wait(self, seconds: float | None = None) -> int | None:
         """Waits until it has ended, and what it wrote has arrived; None if it has not within the time."""

@@ -81,6 +81,11 @@ class Channel:
         """Whether it has ended, and all it wrote has arrived where it was to go."""
         return self.code is not None and not self.sinks
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether it has gone with the guest."""
+        return self.code is None and self._control.is_gone
+
     def signal(self, number: int) -> None:
         """Sends its group a signal."""
         self._control.send(self.number, Kind.SIGNAL, bytes([number]))
@@ -120,6 +125,11 @@ class Control:
         self._thread.start()
 
     # For everybody else.
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nobody is there any more."""
+        return self._gone is not None
 
     def open(
         self,

@@ -24,7 +24,7 @@ _AGAIN_SECONDS = 0.1
 
 def answers(middle: Path, cable: Cable, sender: ipaddress.IPv4Address, seconds: float) -> bool:
     """Whether the host at the end of a cable answers somebody whose address is ``sender``, within the time."""
-    own = next(address for address in cable.addresses if address.version == 4)
+    own = next(address for address in cable.addresses if isinstance(address, ipaddress.IPv4Address))
     deadline = time.monotonic() + seconds
     with namespaces.inside(middle):
         port = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.htons(_IPV4))
@@ -32,7 +32,7 @@ def answers(middle: Path, cable: Cable, sender: ipaddress.IPv4Address, seconds: 
         port.bind((cable.port, _IPV4))
         number = 0
         while time.monotonic() < deadline:
-            frame = echo_request(cable.mac, sender, own, number)  # type: ignore[arg-type] # of version 4
+            frame = echo_request(cable.mac, sender, own, number)
             try:
                 port.send(frame)
             except OSError:  # no carrier yet
@@ -50,7 +50,7 @@ def _heard(port: socket.socket, source: bytes, seconds: float) -> bool:
         if not select.select([port], [], [], left)[0]:
             return False
         frame, about = port.recvfrom(2048)
-        if about[2] != socket.PACKET_OUTGOING and is_echo_reply(frame, source):  # type: ignore[attr-defined] # Linux has it
+        if about[2] != socket.PACKET_OUTGOING and is_echo_reply(frame, source):
             return True
     return False
 
@@ -78,7 +78,7 @@ def _hardware(text: str) -> bytes:
 
 def _checksum(data: bytes) -> int:
     """Of RFC 1071; the length is even."""
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF

@@ -1,0 +1,221 @@
+"""Guests that are booted: their network, their commands and agents, their end. Skipped where QEMU or a kernel for guests is missing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.testbed.conftest import BEGIN, Machine, processes_with
+from trustbed.testbed import TestbedError
+from trustbed.testbed.qemu import accelerator, kernel
+
+pytestmark = pytest.mark.timeout(170)
+
+GUEST = (
+    BEGIN
+    + """
+from trustbed.scenario.guests import Guest
+from trustbed.agent import AgentError
+
+def planned(nic="virtio-net", **more):
+    guest = Guest(nic=nic, accelerator="tcg", **more)
+    client = Host(name="client", addresses=("10.77.0.1",), congestion_control="reno", guest=guest)
+    return plan([client, Host(name="server", addresses=("10.77.0.2",))])
+
+def emulated(bed):
+    hosts = [{"name": cable.host.name, "addresses": list(cable.host.addresses)} for cable in bed.plan.cables]
+    link = {"rate_bits_per_second": 50_000_000, "delay_ns": 5_000_000}
+    pipes = [{"name": "up", "from": "client", "to": "server", **link}, {"name": "down", "from": "server", "to": "client", **link}]
+    agent = bed.start_agent("emulate", bed.plan.emulator({"hosts": hosts, "pipes": pipes}, seed=1), where="net")
+    agent.begin()
+    return agent
+"""
+)
+"""What every program of a test here begins with."""
+
+TRANSFER = (
+    GUEST
+    + """
+nic, folder = sys.argv[1:]
+with Testbed(planned(nic), consoles=__import__("pathlib").Path(folder)) as bed:
+    emulator = emulated(bed)
+    def capture(name, interface, where):
+        return bed.start_agent("capture", {"interface": interface, "path": f"{folder}/{name}.pcapng", "snap_length": 100}, where=where)
+    inside, outside = capture("inside", "eth0", "client"), capture("outside", bed.plan.cable("client").port, "net")
+    receiver = bed.start_agent("bulk", {"role": "receive", "listen": ["10.77.0.2:5001"]}, where="server")
+    for agent in (inside, outside, receiver):
+        agent.begin()
+    asked = {"role": "send", "to": "10.77.0.2:5001", "bytes": 1_000_000, "tcp": {"congestion_control": None}}
+    sender = bed.start_agent("bulk", asked, where="client")
+    sender.begin(at_ns=time.time_ns() + 50_000_000)
+    report = sender.report(60)
+    captured = [agent.stop() for agent in (inside, outside)]
+    told = emulator.stop()
+    missing = None
+    try:
+        bed.run("client", ["nginx"], seconds=10)
+    except TestbedError as error:
+        missing = [error.message, error.hint]
+    failed = None
+    try:
+        bed.start_agent("capture", {"interface": "eth9", "path": f"{folder}/none.pcapng"}, where="client")
+    except AgentError as error:
+        failed = error.message
+    print(json.dumps({
+        "transfer": report["transfers"][0],
+        "frames": [capture["frames"] for capture in captured],
+        "longest": told["ports"],
+        "facts": bed.guest("client").facts(),
+        "codes": [bed.run("client", ["sh", "-c", f"exit {code}"], seconds=10).returncode for code in (0, 3)],
+        "system": bed.run("client", ["uname", "-r"], seconds=10).stdout.strip(),
+        "mtu": bed.run("client", ["cat", "/sys/class/net/eth0/mtu"], seconds=10).stdout.strip(),
+        "listens": [bed.listens("client", 99), bed.listens("server", 5001)],
+        "missing": missing,
+        "failed": failed,
+    }))
+"""
+)
+
+
+@pytest.fixture(scope="session")
+def core() -> kernel.Kernel:
+    """A kernel for guests, and the QEMU that runs it."""
+    try:
+        accelerator.check_program("virtio-net")
+        return kernel.ready()
+    except TestbedError as error:
+        pytest.skip(f"{error.message}: {error.hint}")
+
+
+@pytest.fixture
+def place(machine: Machine, core: kernel.Kernel) -> Machine:
+    """A machine on which guests can run."""
+    if not Path("/dev/net/tun").exists():
+        pytest.skip("no /dev/net/tun")
+    return machine
+
+
+@pytest.mark.parametrize("nic", ["virtio-net", "e1000"])
+def test_a_transfer_out_of_a_guest(place: Machine, core: kernel.Kernel, nic: str, tmp_path: Path) -> None:
+    found: dict[str, Any] = place.python(TRANSFER, nic, str(tmp_path))
+    assert found["transfer"]["outcome"] == "complete"
+    assert found["transfer"]["congestion_control"] == "reno", "as the route says"
+    assert found["transfer"]["tcp"]["retransmitted_segments"] == 0
+    assert found["system"] == core.release, "its own kernel, not this machine's"
+    assert (found["codes"], found["mtu"], found["listens"]) == ([0, 3], "1500", [False, True])
+    facts = found["facts"]
+    assert (facts["nic"], facts["accelerator"], facts["kernel"]) == (nic, "tcg", core.release)
+    assert facts["clock_at_boot"]["error_ns"] > 0
+    assert abs(facts["clock_at_boot"]["ahead_ns"]) < 50_000_000, "set, whatever it was before"
+    assert found["missing"][0] == "nginx is not in the guest client"
+    assert "busybox" in found["missing"][1]
+    assert found["failed"].startswith("capture on client:")
+    # 1 MB needs 691 frames of 1448 bytes: what the guest hands to its card as one is cut before the tap.
+    assert found["frames"][1] > 691
+    assert _longest(tmp_path / "outside.pcapng") <= 1514
+    assert (tmp_path / "inside.pcapng").stat().st_size > 1000
+    assert (tmp_path / "client.console").exists()
+    assert place.namespaces() == []
+
+
+def _longest(file: Path) -> int:
+    """The longest frame of a capture."""
+    longest = 0
+    content = file.read_bytes()
+    at = 0
+    while at < len(content):
+        kind, length = (int.from_bytes(content[at + offset : at + offset + 4], "little") for offset in (0, 4))
+        if kind == 6:  # an enhanced packet block
+            longest = max(longest, int.from_bytes(content[at + 24 : at + 28], "little"))
+        at += length
+    return longest
+
+
+def test_two_guests_side_by_side(place: Machine) -> None:
+    code = """
+guest = Guest(accelerator="tcg")
+guests = [Host(name="client", addresses=("10.77.0.1",), guest=guest), Host(name="server", addresses=("10.77.0.2",), guest=guest)]
+with Testbed(plan(guests)) as bed:
+    emulator = emulated(bed)
+    code = bed.run("client", ["ping", "-c", "1", "-W", "10", "10.77.0.2"], seconds=20).returncode
+    print(json.dumps([code, bed.guest("client").pid != bed.guest("server").pid]))
+"""
+    assert place.python(GUEST + code) == [0, True]
+
+
+def test_a_guest_whose_owner_is_killed_is_gone(place: Machine) -> None:
+    code = """
+with Testbed(planned(), purpose="7654321") as bed:
+    print(bed.guest("client").pid, flush=True)
+    time.sleep(600)
+"""
+    owner = place.start(sys.executable, "-c", GUEST + code)
+    assert owner.stdout is not None
+    pid = int(owner.stdout.readline())
+    assert "qemu" in Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+    owner.send_signal(signal.SIGKILL)
+    owner.communicate()
+    place.trustbed("testbed", "clean")
+    assert not Path(f"/proc/{pid}").exists()
+    assert processes_with("trustbed-client") == []
+    assert (place.namespaces(), place.records()) == ([], [])
+
+
+def test_a_kernel_that_does_not_boot_is_an_error_with_its_console(place: Machine, core: kernel.Kernel, tmp_path: Path) -> None:
+    folder = tmp_path / "trustbed" / "guests" / f"{kernel.LAYOUT}-odd"
+    shutil.copytree(core.folder, folder)
+    (folder / "kernel").write_bytes(b"no kernel" * 1000)
+    code = f"""
+os.environ["XDG_CACHE_HOME"] = {str(tmp_path)!r}
+try:
+    with Testbed(planned()) as bed:
+        pass
+except TestbedError as error:
+    print(json.dumps([error.message, error.hint]))
+"""
+    message, hint = place.python(GUEST + code)
+    assert message.startswith("the guest client ")
+    assert "its console's log: " in hint
+    assert place.namespaces() == []
+
+
+def test_a_guest_that_hangs_is_given_up(place: Machine) -> None:
+    code = """
+from trustbed.testbed import qemu
+wait = qemu.Guest.wait_until_ready
+def impatient(guest):
+    os.kill(guest.pid, 19)
+    wait(guest, 1.0)
+qemu.Guest.wait_until_ready = impatient
+try:
+    with Testbed(planned()) as bed:
+        pass
+except TestbedError as error:
+    print(json.dumps([error.message, error.hint]))
+"""
+    message, hint = place.python(GUEST + code)
+    assert "did not boot within" in message
+    assert "its console's log: " in hint
+    assert place.namespaces() == []
+    assert processes_with("trustbed-client") == []
+
+
+def test_a_command_in_a_guest_from_the_shell(place: Machine) -> None:
+    words = ["shell", "--guest", "e1000", "--rate", "50Mbit/s", "--delay", "5ms", "--json", "--"]
+    ended = place.trustbed(*words, "sh", "-c", "ping -c 2 -W 10 $TRUSTBED_PEER; uname -n; exit 4", check=False)
+    assert ended.returncode == 4, ended.stderr
+    assert "2 packets received" in ended.stdout
+    assert json.loads(ended.stdout.splitlines()[-1])["pipes"]
+
+
+def test_what_a_guest_has_not_is_said_by_the_shell(place: Machine) -> None:
+    ended = place.trustbed("shell", "--guest", "virtio-net", "--", "nginx", check=False)
+    assert ended.returncode == 125
+    assert "error: nginx is not in the guest near" in ended.stderr
+    assert "busybox" in ended.stderr
