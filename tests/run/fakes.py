@@ -42,6 +42,12 @@ class FakeAgent:
     ready: Event = field(default_factory=lambda: {"event": "ready"})
     begun: float | None = None
     closed: bool = False
+    times_ns: int | None = None
+
+    def begin_times(self, at_ns: int) -> None:
+        assert self.times_ns is None, "times begin once"
+        self.times_ns = at_ns
+        self.log.append((f"times {self.verb}", self.where))
 
     def begin(self, *, at_ns: int | None = None) -> Event:
         self.begun = self.clock.now if at_ns is None else (at_ns - 1_700_000_000_000_000_000) / 1e9

@@ -70,6 +70,42 @@ def test_everything_stands_before_traffic_flows_and_ends_in_the_opposite_order(r
     assert all(agent.closed for agent in bed.started)
 
 
+OUTAGE = 'up.outages = [{ at = "1s", lasts = "1s" }]\n'
+CHAIN = """[topology]
+shape = "chain"
+path = ["client", "first", "server"]
+[links.a]
+[links.b]
+[capture]
+points = ["client", "first"]
+"""
+
+
+def test_times_of_links_are_said_to_begin_with_the_workloads(run: Run) -> None:
+    bed = FakeBed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
+    record = run(OUTAGE + BULK + NOISE, bed)
+    said = {agent.verb: agent.times_ns for agent in bed.started}
+    assert said["emulate"] == record["workload_start_ns"]
+    order = [what for what, _ in bed.log]
+    assert order.index("start send") < order.index("times emulate") < order.index("begin send")
+
+
+def test_links_without_times_are_not_told_any(run: Run) -> None:
+    bed = FakeBed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
+    run(BULK, bed)
+    assert "times emulate" not in [what for what, _ in bed.log]
+
+
+def test_captures_at_routers_are_the_emulators(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    tap = {"router": "first", "frames": 7, "troubles": [{"message": "no space left", "hint": "make some"}]}
+    bed = FakeBed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}, "emulate": {"report_with": {"taps": [tap]}}})
+    monkeypatch.setattr("tests.run.test_execute.BASE", BASE.replace('[link]\nrate = "20Mbit/s"\ndelay = "10ms"\n', ""))
+    record = run(CHAIN + BULK, bed)
+    assert [where for what, where in bed.log if what == "start capture"] == ["client"]
+    assert [(one["point"], one["report"].get("frames")) for one in record["captures"]] == [("client", None), ("first", 7)]
+    assert [failure["message"] for failure in record["failures"]] == ["no space left"]
+
+
 def test_background_begins_at_second_zero_and_the_workload_after_the_warm_up(run: Run) -> None:
     bed = FakeBed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
     record = run(BULK + NOISE, bed)

@@ -136,7 +136,7 @@ CASES = [
         "with its filter",
     ),
     (SMALL + BACKGROUND.replace("noise", "transfer"), "[background", "background.transfer", "a name in [workload] too", "another name"),
-    (SMALL + '[capture]\npoints = ["middle"]\n', "points", "capture.points", "no host named middle", "client"),
+    (SMALL + '[capture]\npoints = ["middle"]\n', "points", "capture.points", "no host or router named middle", "client"),
     (SMALL.replace("[workload.transfer]", "[workload.2nd]"), "[workload", "workload.2nd", "is no name", "a letter first"),
     ("seed = -1\n" + SMALL, "seed", "seed", "outside 0", "whole number"),
     ('repetitions = "10"\n' + SMALL, "repetitions", "repetitions", "a whole number, not '10'", "repetitions = 10"),

@@ -21,6 +21,8 @@ _CAUSES = {
     "codel_drop": "by CoDel",
     "red_drop": "by RED",
     "lost": "on the wire",
+    "policed": "by the policer",
+    "outage": "in an outage",
     "emulator_full": "emulator full",
     "unsent": "not sent",
 }
@@ -105,7 +107,12 @@ def _asked(pipe: Report) -> str:
         words.append(duration(pipe["delay_ns"] / 1e9))
     elif "delay_recorded" in pipe:
         words.append("recorded delays")
+    elif "delay_steps" in pipe:
+        words.append("a delay in steps")
     loss = pipe.get("loss")
     if loss is not None:
         words.append(f"{percent(loss['probability'])} loss" if loss["kind"] == "independent" else "loss")
+    for key, word in (("policer", "policed to"), ("shaper", "shaped to")):
+        if key in pipe:
+            words.append(f"{word} {rate(pipe[key]['rate_bits_per_second'] / 8)}")
     return ", ".join(words) if words else "a link without limits"

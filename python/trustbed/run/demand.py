@@ -133,7 +133,8 @@ def rate(way: Direction) -> float | None:
     """Bits per second that a link carries at most, over time."""
     if way.rate_trace is not None and way.rate_trace.values[-1]:
         return len(way.rate_trace.values) * _OPPORTUNITY_BITS * 1000 / way.rate_trace.values[-1]
-    return way.rate
+    limits = [one.rate for one in (way.policer, way.shaper) if one is not None]
+    return min([*limits, *([] if way.rate is None else [way.rate])], default=None)
 
 
 def _path(ways: Mapping[Edge, object], source: str, target: str) -> Iterator[Edge]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trustbed.scenario.model import Background, Direction, Loss, Queue, Scenario
+from trustbed.scenario.model import Background, Bucket, Direction, Loss, Queue, Scenario
 
 BACKGROUND_PORT = 9000
 """The first port of background traffic: whoever judges a capture knows by it which transfers are not the workload's."""
@@ -44,6 +44,9 @@ def direction(way: Direction) -> Description:
         found["rate_trace"] = {"opportunities_ms": list(way.rate_trace.values)}
     if way.delay_ns:
         found["delay_ns"] = way.delay_ns
+    if way.delay_steps is not None:
+        steps = [{"at_ns": step.at_ns, "delay_ns": step.delay_ns} for step in way.delay_steps.steps]
+        found["delay_steps"] = {"steps": steps, "keep_order": way.delay_steps.keep_order}
     if way.jitter is not None:
         amount = "spread_ns" if way.jitter.distribution == "uniform" else "deviation_ns"
         found["jitter"] = {"kind": way.jitter.distribution, amount: way.jitter.spread_ns, "keep_order": way.jitter.keep_order}
@@ -58,7 +61,17 @@ def direction(way: Direction) -> Description:
         found["reorder"] = {"probability": way.reorder.probability, "held_ns": way.reorder.delay_ns}
     if way.duplicate:
         found["duplicate"] = {"probability": way.duplicate}
+    if way.policer is not None:
+        found["policer"] = _bucket(way.policer)
+    if way.shaper is not None:
+        found["shaper"] = _bucket(way.shaper)
+    if way.outages:
+        found["outages"] = [{"at_ns": one.at_ns, "lasts_ns": one.lasts_ns, "keeps": one.keeps} for one in way.outages]
     return found
+
+
+def _bucket(bucket: Bucket) -> Description:
+    return {"rate_bits_per_second": bucket.rate, "burst_bytes": bucket.burst_bytes}
 
 
 def _queue(queue: Queue) -> Description:

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from trustbed import _core
+from trustbed.scenario.link_times import read_delay_steps, read_outages
 from trustbed.scenario.model import (
     DISCIPLINES,
     DISTRIBUTIONS,
+    Bucket,
     Direction,
     Discipline,
     Jitter,
@@ -23,6 +25,8 @@ from trustbed.scenario.model import (
 )
 from trustbed.scenario.table import Table
 
+_FULL_BYTES = 1514
+"""A packet of full size, as links see it."""
 _LOSS_KINDS = ("gilbert-elliott", "periodic")
 
 
@@ -57,18 +61,48 @@ def direction(table: Table, base: Direction) -> Direction:
         changed = replace(changed, loss=_loss(table))
     if "reorder" in table:
         changed = replace(changed, reorder=_reorder(table))
+    if "outages" in table:
+        changed = replace(changed, outages=read_outages(table))
+    return _limited(table, changed)
+
+
+def _limited(table: Table, base: Direction) -> Direction:
+    """Policer and shaper."""
+    changed = base
+    if "policer" in table:
+        changed = replace(changed, policer=_bucket(table, "policer"))
+    if "shaper" in table:
+        changed = replace(changed, shaper=_bucket(table, "shaper"))
+    if changed.shaper is not None and changed.rate is not None and changed.shaper.rate >= changed.rate:
+        message = "a shaper that is not slower than the link never has anything to do"
+        raise table.error("shaper" if "shaper" in table else "rate", message, "give the shaper a rate below that of the link")
     return changed
+
+
+def _bucket(outer: Table, key: str) -> Bucket:
+    table = outer.table(key)
+    assert table is not None, "the key is there"
+    for inner in ("rate", "burst"):
+        table.must(inner, f'{key} = {{ rate = "10Mbit/s", burst = "64KiB" }}')
+    rate, burst = table.rate_above_zero("rate", None), table.size("burst", 0)
+    assert rate is not None, "the key is there"
+    if burst < _FULL_BYTES:
+        raise table.error("burst", f"{burst} bytes are less than a packet of full size", f"give at least {_FULL_BYTES}B")
+    table.close()
+    return Bucket(rate=rate, burst_bytes=burst)
 
 
 def _delayed(table: Table, base: Direction) -> Direction:
     changed = base
-    if "delay" in table:
-        changed = replace(changed, delay_ns=table.span("delay", 0), delay_trace=None)
+    if isinstance(table.raw("delay"), dict):
+        changed = replace(changed, delay_ns=0, delay_steps=read_delay_steps(table), delay_trace=None)
+    elif "delay" in table:
+        changed = replace(changed, delay_ns=table.span("delay", 0), delay_steps=None, delay_trace=None)
     if "delay_trace" in table:
         for other in ("delay", "jitter"):
             if other in table:
                 raise table.error(other, f"{other} says nothing beside delay_trace, which says every delay", "leave one of the two out")
-        changed = replace(changed, delay_ns=0, jitter=None, delay_trace=_recorded_delay(table))
+        changed = replace(changed, delay_ns=0, delay_steps=None, jitter=None, delay_trace=_recorded_delay(table))
     if "jitter" in table:
         changed = replace(changed, jitter=_jitter(table))
     return changed

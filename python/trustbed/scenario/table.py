@@ -223,6 +223,15 @@ class Table:
             return {}
         return {name: Table(self.source, (*outer.path, name), outer._values[name]) for name in outer}
 
+    def rows(self, key: str, example: str) -> list[Table]:
+        """A list of tables."""
+        if key not in self:
+            return []
+        value = self._values[key]
+        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+            raise self.error(key, f"must be a list of tables, not {_kind(value)}", f"for example: {example}")
+        return [Table(self.source, (*self.path, key, number), one) for number, one in enumerate(value)]
+
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts; a single text is a list of one."""
         if key not in self:
