@@ -87,15 +87,23 @@ def test_what_the_live_stories_say_is_what_the_scenario_asks_for(study: Scenario
     assert 6 * (healthy.expected_ns / 1e9 + 2.5) < 60
 
 
-def test_live_transfers_are_judged_as_an_expert_would(experiment: live.Experiment) -> None:
+def test_every_live_transfer_has_a_capture_or_is_to_be_discarded(experiment: live.Experiment) -> None:
     assert [one.story.name for one in experiment.transfers] == list(EXPECTED)
     for one in experiment.transfers:
         assert (one.capture is None) == (one.repetition["use"] == "discard")
-        if one.capture is None or one.repetition["emulator"]["max_seconds"] > STALL_SECONDS:
-            continue
-        main = max(one.capture.overview.transfers, key=lambda row: row["unique_bytes"])
-        assert (main["cause"], main["verdict"]) == EXPECTED[one.story.name], main["reasons"]
-        assert one.repetition["use"] == main["verdict"]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_live_transfer_is_judged_as_an_expert_would(experiment: live.Experiment, name: str) -> None:
+    (one,) = (one for one in experiment.transfers if one.story.name == name)
+    if one.capture is None:
+        pytest.skip(f"{name} had to be discarded on this machine, twice: {one.repetition['why']}")
+    stood = one.repetition["emulator"]["max_seconds"]
+    if stood > STALL_SECONDS:
+        pytest.skip(f"the emulator stood still for {stood:.3f} s during {name}: this machine has too much else to do")
+    main = max(one.capture.overview.transfers, key=lambda row: row["unique_bytes"])
+    assert (main["cause"], main["verdict"]) == EXPECTED[name], main["reasons"]
+    assert one.repetition["use"] == main["verdict"]
 
 
 def test_the_demo_prints_every_verdict_and_writes_one_page(

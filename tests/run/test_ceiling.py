@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from trustbed import agent
 from trustbed.cli import main
 from trustbed.run import ceiling
 from trustbed.run.ceiling import Ceiling, Pace
 from trustbed.run.demand import Load
 from trustbed.run.execute import RunError
 from trustbed.scenario import Scenario, load
-from trustbed.testbed.rootless import may_make_networks
 
 FAST = """
 [hosts.a]
@@ -137,17 +135,7 @@ def test_the_directory_says_what_was_measured(machine: Ceiling) -> None:
     assert set(ceiling.facts(None).values()) == {None}
 
 
-@pytest.fixture
-def _networks() -> None:
-    if not may_make_networks():
-        pytest.skip("networks cannot be made here: this needs root")
-    try:
-        agent.binary()
-    except agent.AgentError as error:
-        pytest.skip(error.message)
-
-
-@pytest.mark.usefixtures("_networks")
+@pytest.mark.usefixtures("networks")
 def test_a_machine_measures_itself() -> None:
     full, small = ceiling.measure(1500), ceiling.measure(64)
     for pace in (full, small):
@@ -156,7 +144,7 @@ def test_a_machine_measures_itself() -> None:
     assert small.carried_bits_per_second < full.carried_bits_per_second
 
 
-@pytest.mark.usefixtures("_networks")
+@pytest.mark.usefixtures("networks")
 @pytest.mark.parametrize("text", [FAST, NOISE.replace("LINK", "")])
 def test_a_run_that_asks_for_too_much_is_not_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
@@ -170,7 +158,7 @@ def test_a_run_that_asks_for_too_much_is_not_begun(
     assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
 
 
-@pytest.mark.usefixtures("_networks")
+@pytest.mark.usefixtures("networks")
 def test_a_shell_behind_a_link_that_cannot_be_emulated_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["shell", "--down", "rate=1000Gbit/s", "--", "touch", str(tmp_path / "ran")]) == 125
     said = capsys.readouterr().err

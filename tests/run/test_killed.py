@@ -20,9 +20,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from trustbed import agent
-from trustbed.testbed.rootless import may_make_networks
-
+pytestmark = pytest.mark.usefixtures("networks")
 TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
 KILLS = 10
 REPETITIONS = 8
@@ -59,17 +57,6 @@ TRANSFERS = (
     *("offloaded", "one_sided", "midstream"),
 )
 SOURCE = ("name", "source", "transport", "to", "kind", "release", "seed", "first_due_ns")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _networks() -> None:
-    """What these tests need."""
-    if not may_make_networks():
-        pytest.skip("networks cannot be made here: this needs root")
-    try:
-        agent.binary()
-    except agent.AgentError as error:
-        pytest.skip(error.message)
 
 
 def begin(folder: Path, name: str) -> subprocess.Popen[str]:

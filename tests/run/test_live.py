@@ -15,10 +15,9 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from trustbed import agent
 from trustbed.testbed import registry
-from trustbed.testbed.rootless import may_make_networks
 
+pytestmark = pytest.mark.usefixtures("networks")
 TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
 SCENARIO = """
 duration = "600ms"
@@ -57,17 +56,6 @@ RAW = ("captures/client.pcapng", "ledger/packets.parquet", "samples/machine.parq
 DERIVED = ("tables/transfers.parquet", "tables/w.summary.parquet", "findings.json")
 
 Trustbed = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _networks() -> None:
-    """What these tests need."""
-    if not may_make_networks():
-        pytest.skip("networks cannot be made here: this needs root")
-    try:
-        agent.binary()
-    except agent.AgentError as error:
-        pytest.skip(error.message)
 
 
 @pytest.fixture
