@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from trustbed.cli import DISCARD, FINE, REVIEW, arguments
 from trustbed.cli.analyze import describe
+
+if TYPE_CHECKING:
+    from trustbed.run_report import Run
 
 
 def parser() -> argparse.ArgumentParser:
@@ -39,20 +43,26 @@ def run(words: Sequence[str]) -> int:
 
 
 def _show(options: argparse.Namespace, words: Sequence[str]) -> int:
-    from trustbed.report import paint, run_text
     from trustbed.run_report import open_run
 
     found, about = open_run(options.runs[0]), describe(words, "report")
     if options.out is not None:
         found.report(options.out, about=about)
+    return show(found, options.runs[0], options, about=about, wrote=options.out)
+
+
+def show(found: Run, name: str, options: argparse.Namespace, *, about: Mapping[str, Any], wrote: Path | None) -> int:
+    """What a run came to on standard output, in the form that the options ask for; the exit code that they ask for."""
+    from trustbed.report import paint, run_text
+
     if options.json:
         found.write_json(sys.stdout, about=about)
     elif not options.quiet:
         columns = shutil.get_terminal_size((run_text.WIDEST, 24)).columns if sys.stdout.isatty() else run_text.WIDEST
         painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
-        sys.stdout.write(run_text.render(found.model, options.runs[0], columns=columns, paint=painter))
-        if options.out is not None:
-            sys.stdout.write(f"wrote {options.out}\n")
+        sys.stdout.write(run_text.render(found.model, name, columns=columns, paint=painter))
+        if wrote is not None:
+            sys.stdout.write(f"wrote {wrote}\n")
     uses = found.model["run"]["uses"]
     if options.fail_on is not None and uses.get("discard"):
         return DISCARD

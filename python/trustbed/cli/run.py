@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trustbed.cli import DISCARD, FINE, REVIEW, arguments, progress
+from trustbed.cli import FINE, arguments, progress
 from trustbed.cli.analyze import describe
 from trustbed.cli.interrupt import kills_are_interrupts
-from trustbed.report import paint, run_text, words
+from trustbed.cli.report import show
+from trustbed.report import link_words, words
 from trustbed.run.directory import REPORT, RunDirectory, open_directory
 from trustbed.run.listener import Listener
 from trustbed.run.matrix import Repetition
@@ -86,17 +87,8 @@ def _carry_out(study: ScenarioFile, directory: RunDirectory, options: argparse.N
     found = open_run(directory.path)
     if not options.no_report:
         found.report(directory.path / REPORT, about=about)
-    if options.json:
-        found.write_json(sys.stdout, about=about)
-    elif not options.quiet:
-        columns = shutil.get_terminal_size((run_text.WIDEST, 24)).columns if sys.stdout.isatty() else run_text.WIDEST
-        painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
-        sys.stdout.write(run_text.render(found.model, str(directory.path), columns=columns, paint=painter))
-        sys.stdout.write(f"wrote {directory.path if options.no_report else directory.path / REPORT}\n")
-    uses = found.model["run"]["uses"]
-    if options.fail_on is not None and uses.get("discard"):
-        return DISCARD
-    return REVIEW if options.fail_on == "review" and uses.get("review") else FINE
+    wrote = directory.path if options.no_report else directory.path / REPORT
+    return show(found, str(directory.path), options, about=about, wrote=wrote)
 
 
 def _repetitions(text: str) -> int:
@@ -203,5 +195,7 @@ def _network(study: ScenarioFile) -> Iterator[str]:
         yield f"  host {host.name:<12} {shown}{behind}"
     for link in scenario.links:
         arrow = "→" if link.backward is None else "↔"
-        rate = "as fast as it comes" if link.forward.rate is None else words.rate(link.forward.rate / 8)
-        yield f"  link {link.name:<12} {link.ends[0]} {arrow} {link.ends[1]}: {rate}, {words.duration(link.forward.delay_ns / 1e9)}"
+        asked = link_words.direction(link.forward)
+        if link.backward is not None and link.backward != link.forward:
+            asked += f"; back {link_words.direction(link.backward)}"
+        yield f"  link {link.name:<12} {link.ends[0]} {arrow} {link.ends[1]}: {asked}"
