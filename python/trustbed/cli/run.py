@@ -192,7 +192,8 @@ def _network(study: ScenarioFile) -> Iterator[str]:
     for host in scenario.hosts:
         behind = f", behind {host.router}" if host.router is not None else ""
         shown = host.addresses[0] if len(host.addresses) == 1 else f"{host.addresses[0]} … {host.addresses[-1]} ({len(host.addresses)})"
-        yield f"  host {host.name:<12} {shown}{behind}"
+        inside = f", a guest ({host.guest})" if host.guest is not None else ""
+        yield f"  host {host.name:<12} {shown}{behind}{inside}"
     for link in scenario.links:
         arrow = "→" if link.backward is None else "↔"
         asked = link_words.direction(link.forward)

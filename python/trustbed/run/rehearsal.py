@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from trustbed.run import manifest
@@ -21,5 +22,6 @@ def rehearse(study: ScenarioFile, repetitions: int | None) -> dict[str, Any]:
         **manifest.describe(study, asked, session={}),
         "sessions": [],
         "expected_seconds": forecast.left_seconds,
+        "guests": {host.name: asdict(host.guest) for host in study.first.guests if host.guest is not None},
         "topologies": [{"cell": cell.number, **topology(cell.scenario)} for cell in study.cells],
     }

@@ -141,10 +141,16 @@ class Testbed:
         folder: Path | None = None,
         foreground: bool = False,
     ) -> Process | qemu.GuestProcess:
-        """Starts a command on a host: see :meth:`Process.start`. In a guest, environment and folder are the guest's own unless given."""
+        """Starts a command on a host: see :meth:`Process.start`. A guest has nothing of our environment but what is added to it here."""
         if host in self._guests:
+            added = {key: value for key, value in (environment or {}).items() if os.environ.get(key) != value}
             inside = self._guests[host].start_command(
-                command, stdin=stdin, stdout=stdout, stderr=stderr, environment=environment, folder=None if folder is None else str(folder)
+                command,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                environment={**qemu.ENVIRONMENT, **added},
+                folder=None if folder is None else str(folder),
             )
             self._running.append(inside)
             return inside
