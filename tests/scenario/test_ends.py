@@ -1,0 +1,83 @@
+"""How the two ends of a bulk transfer are told to behave, from the file to what the agents are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.scenario.conftest import SMALL, Read
+from trustbed.run.configurations import client, listener
+from trustbed.scenario import Pace, ScenarioError
+
+
+def told(read: Read, keys: str) -> tuple[dict[str, object], dict[str, object]]:
+    """What the sender and the receiver are told."""
+    scenario = read(SMALL + keys).first
+    (workload,) = scenario.workloads
+    sender, receiver = client(workload, scenario, Path()), listener(workload)
+    assert sender is not None
+    assert receiver is not None
+    return dict(sender.configuration), dict(receiver.configuration)
+
+
+def test_a_sender_that_pauses_and_a_receiver_that_is_slow(read: Read) -> None:
+    ends = 'write = { burst = "256KB", pause = "200ms" }\nread = { rate = "2Mbit/s" }\n'
+    keys = ends + 'delayed_ack = "always"\nwindow_clamp = "16KiB"\nnagle = true\n'
+    sender, receiver = told(read, keys)
+    assert sender["write"] == {"burst_bytes": 256_000, "pause_ns": 200_000_000}
+    assert sender["tcp"] == {"congestion_control": "cubic", "no_delay": False}
+    assert receiver["read"] == {"rate_bits_per_second": 2_000_000}
+    assert receiver["tcp"] == {"window_clamp_bytes": 16_384}
+    assert receiver["delayed_ack"] == "always"
+
+
+def test_what_is_not_asked_for_is_not_told(read: Read) -> None:
+    sender, receiver = told(read, "")
+    assert "write" not in sender
+    assert sender["tcp"] == {"congestion_control": "cubic"}
+    assert set(receiver) == {"role", "listen"}
+
+
+def test_the_receiver_has_until_the_time_limit_to_take_the_rest(read: Read) -> None:
+    sender, _ = told(read, 'duration = "10s"\ntime_limit = "95s"\n')
+    assert sender["confirm_timeout_ns"] == 85_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("keys", "judged"),
+    [
+        ("", "bulk"),
+        ('read = { rate = "2Mbit/s" }\n', "bulk"),
+        ('write = { rate = "2Mbit/s" }\n', None),
+        ('write = { burst = "1KB", pause = "1s" }\njudge_as = "bulk"\n', "bulk"),
+    ],
+)
+def test_who_pauses_is_no_bulk_sender_unless_it_is_said(read: Read, keys: str, judged: str | None) -> None:
+    (workload,) = read(SMALL + keys).first.workloads
+    assert workload.judged_as == judged
+
+
+def test_a_pace_can_be_a_factor(read: Read) -> None:
+    study = read(SMALL + 'write = { rate = "1Mbit/s" }\n[factors]\nworkload.transfer.write.rate = ["1Mbit/s", "3Mbit/s"]\n')
+    assert [cell.scenario.workloads[0].write for cell in study.cells] == [Pace(rate=1_000_000), Pace(rate=3_000_000)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "key", "message"),
+    [
+        ('write = { burst = "1KB" }\n', "write", "lacks pause"),
+        ('write = { rate = "1Mbit/s", pause = "1s" }\n', "write.pause", "says nothing beside rate"),
+        ('write = { rate = "0Mbit/s" }\n', "write.rate", "carries nothing"),
+        ('read = { burst = "0B", pause = "1s" }\n', "read.burst", "reads nothing never ends"),
+        ('read = { burst = "1KB", pause = "0s" }\n', "read.pause", "no length of time"),
+        ('read = "2Mbit/s"\n', "read", "must be a table"),
+        ('window_clamp = "1KB"\n', "window_clamp", "no kernel holds"),
+        ('delayed_ack = "sometimes"\n', "delayed_ack", "is none of always, never"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_key(read: Read, keys: str, key: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        read(SMALL + keys)
+    assert caught.value.key == f"workload.transfer.{key}"
+    assert message in caught.value.message
