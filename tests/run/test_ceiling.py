@@ -173,6 +173,8 @@ def test_a_shell_behind_a_modest_link_measures_nothing(monkeypatch: pytest.Monke
     from trustbed.cli import shell
 
     shell._refuse_what_cannot_be_emulated({"pipes": [{"rate_bits_per_second": 500_000_000}, {"name": "down"}]})
+    shaped = {"rate_bits_per_second": 10_000_000_000, "shaper": {"rate_bits_per_second": 20_000_000, "burst_bytes": 100_000}}
+    shell._refuse_what_cannot_be_emulated({"pipes": [shaped]})
     with pytest.raises(NameError):
         shell._refuse_what_cannot_be_emulated({"pipes": [{}, {"rate_bits_per_second": 500_000_001}]})
 

@@ -81,6 +81,13 @@ def test_a_trace_of_rates_counts_by_its_mean(tmp_path: Path) -> None:
     assert bits(read(tmp_path, traced)) == pytest.approx(1504 * 8 * 4 / 0.004)
 
 
+@pytest.mark.parametrize("part", ["policer", "shaper"])
+def test_a_bucket_limits_what_a_fast_link_carries(tmp_path: Path, part: str) -> None:
+    full = PAIR.replace('kind = "command"\nhost = "a"\ncommand = "true"', 'kind = "bulk"\nhost = "a"\nto = "c"')
+    bucket = f'rate = "1Gbit/s"\n{part} = {{ rate = "10Mbit/s", burst = "64KiB" }}'
+    assert bits(read(tmp_path, full.replace('rate = "20Mbit/s"', bucket))) == 10_000_000
+
+
 def test_datagrams_come_whether_the_link_carries_them_or_not(tmp_path: Path) -> None:
     assert bits(read(tmp_path, PAIR + NOISE.replace("1Mbit/s", "40Mbit/s"))) == 40_000_000
 

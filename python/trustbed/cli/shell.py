@@ -135,7 +135,7 @@ def _topology(options: argparse.Namespace) -> dict[str, Any]:
 
 def _refuse_what_cannot_be_emulated(topology: Mapping[str, Any]) -> None:
     """Rates that are not modest are held against what this machine can do: each way alone, since a command seldom fills both."""
-    most = Load(bits_per_second=max(pipe.get("rate_bits_per_second", 0) for pipe in topology["pipes"]))
+    most = Load(bits_per_second=max(_rate(pipe) for pipe in topology["pipes"]))
     if is_modest([most]):
         return
     from trustbed.run import ceiling
@@ -145,6 +145,12 @@ def _refuse_what_cannot_be_emulated(topology: Mapping[str, Any]) -> None:
         ceiling.refuse_link(most)
     except RunError as error:
         raise NotRun(error.message, error.hint) from error
+
+
+def _rate(pipe: Mapping[str, Any]) -> int:
+    """What a pipe carries at most, over time; 0 where nothing limits it."""
+    parts = (pipe, pipe.get("policer") or {}, pipe.get("shaper") or {})
+    return min((part["rate_bits_per_second"] for part in parts if "rate_bits_per_second" in part), default=0)
 
 
 @contextmanager

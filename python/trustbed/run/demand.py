@@ -131,10 +131,12 @@ def _ways(scenario: Scenario) -> Mapping[Edge, float | None]:
 
 def rate(way: Direction) -> float | None:
     """Bits per second that a link carries at most, over time."""
+    rates: list[float] = [bucket.rate for bucket in (way.policer, way.shaper) if bucket is not None]
+    if way.rate is not None:
+        rates.append(way.rate)
     if way.rate_trace is not None and way.rate_trace.values[-1]:
-        return len(way.rate_trace.values) * _OPPORTUNITY_BITS * 1000 / way.rate_trace.values[-1]
-    limits = [one.rate for one in (way.policer, way.shaper) if one is not None]
-    return min([*limits, *([] if way.rate is None else [way.rate])], default=None)
+        rates.append(len(way.rate_trace.values) * _OPPORTUNITY_BITS * 1000 / way.rate_trace.values[-1])
+    return min(rates, default=None)
 
 
 def _path(ways: Mapping[Edge, object], source: str, target: str) -> Iterator[Edge]:
