@@ -4,8 +4,11 @@
 //! [`Offset`] translates, and notices when it was.
 //!
 //! A sleeping thread wakes up tens of microseconds late, a spinning one costs a core: what waits exactly sleeps until
-//! shortly before ([`Oversleep`]) and spins the rest ([`spin_until`]). With real-time priority nothing else delays it; but who never sleeps
+//! shortly before ([`Oversleep`]) and spins the rest ([`spin_until`]). With real-time priority no other thread delays it; but who never sleeps
 //! is taken off the processor for 50 ms a second, so that others can run. [`Rest`] tells when to take a nap before that happens.
+//!
+//! Bias: none of this knows of a hypervisor. While that gives the processor to another guest, no thread runs and no timer expires; the wait
+//! ends as much later, and only the kernel's count of stolen time (proc(5)) tells why.
 
 use serde::{Deserialize, Serialize};
 use trustbed_units::{Ns, Span};
@@ -181,8 +184,9 @@ pub(crate) fn take_priority_of(asked: Priority, level: i32) -> Granted {
 
 /// How much a thread with real-time priority owes to others. Inputs: [`Rest::on_sleep`] after every sleep, [`Rest::due`] when it would not sleep.
 ///
-/// The kernel gives other threads 50 ms of every second that a real-time one leaves them none of, all at once. A thread that sleeps 6 % of every
-/// few milliseconds by itself never gets there: what it delays is late by a nap instead.
+/// On each processor the kernel lets real-time threads have 950 ms of a second, and takes the rest all at once: always, where it was built with
+/// limits for groups of real-time threads; where it was not, from Linux 6.12 on, when an ordinary thread starves there. A thread that sleeps 6 %
+/// of every few milliseconds by itself never gets there: what it delays is late by a nap instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rest {
     owed: Span,
@@ -192,7 +196,7 @@ pub(crate) struct Rest {
 
 impl Rest {
     const PERCENT: i64 = 6;
-    /// What earlier sleep is remembered: no more, since it is no use to whoever waits now.
+    /// What earlier sleep is remembered: no more, or a second that begins with it would have less than 50 of its 60 ms left to come.
     const CREDIT: Span = Span::from_millis(-5);
     /// What is owed when a nap is taken, if nothing comes due in it; and if something does.
     const SOON: Span = Span::from_micros(60);
