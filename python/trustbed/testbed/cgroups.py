@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias
@@ -104,10 +104,19 @@ def parent() -> tuple[Place, Path]:
         texts = [Path("/proc/self", name).read_text(encoding="utf-8") for name in ("mountinfo", "cgroup")]
     except OSError as error:
         raise TestbedError("this kernel has no control groups", "use one that has (CONFIG_CGROUP_SCHED)") from error
+    return above(places(*texts))
+
+
+def above(known: Sequence[Place]) -> tuple[Place, Path]:
+    """Of some places, the first in which groups can be made, and the group below which.
+
+    Raises:
+        TestbedError: There is none; it says why.
+    """
     why = TestbedError(
         "no control groups of processor time are mounted here", "mount them: version 2 at /sys/fs/cgroup, or the controller cpu"
     )
-    for place in places(*texts):
+    for place in known:
         if place.version == 1:
             return place, place.own
         for candidate in _upwards(place):

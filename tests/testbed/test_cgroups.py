@@ -1,0 +1,116 @@
+"""Control groups: where one can be made is read off what is mounted, and one that was made is left and removed."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from trustbed.testbed import TestbedError, cgroups
+from trustbed.testbed.cgroups import Place, places
+
+V1 = "31 30 0:26 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
+MEMORY = "33 30 0:27 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
+V2 = "34 30 0:28 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n"
+CONTAINER = "31 30 0:26 /docker/abc /sys/fs/cgroup/cpu ro,relatime - cgroup cgroup rw,cpu\n"
+
+
+@pytest.mark.parametrize(
+    ("mounts", "membership", "wanted"),
+    [
+        (V1 + MEMORY, "4:memory:/m\n2:cpu,cpuacct:/b/c\n", [(1, "/sys/fs/cgroup/cpu,cpuacct", "b/c")]),
+        (V2, "0::/user.slice/x\n", [(2, "/sys/fs/cgroup/unified", "user.slice/x")]),
+        (V2 + V1, "2:cpu,cpuacct:/\n0::/d\n", [(1, "/sys/fs/cgroup/cpu,cpuacct", ""), (2, "/sys/fs/cgroup/unified", "d")]),
+        (CONTAINER, "2:cpu:/docker/abc/inner\n", [(1, "/sys/fs/cgroup/cpu", "inner")]),
+        (CONTAINER, "2:cpu:/elsewhere\n", [(1, "/sys/fs/cgroup/cpu", "")]),
+        (MEMORY, "4:memory:/m\n", []),
+        ("", "", []),
+    ],
+)
+def test_the_controller_is_where_it_is_mounted(mounts: str, membership: str, wanted: list[tuple[int, str, str]]) -> None:
+    found = [(place.version, str(place.root), str(place.own.relative_to(place.root))) for place in places(mounts, membership)]
+    assert found == [(version, root, below or ".") for version, root, below in wanted]
+
+
+def tree(root: Path, controllers: str, handed_on: str) -> None:
+    """A group of version 2 as files of its own."""
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "cgroup.controllers").write_text(controllers)
+    (root / "cgroup.subtree_control").write_text(handed_on)
+
+
+def test_groups_are_made_below_the_nearest_that_hands_the_controller_on(tmp_path: Path) -> None:
+    tree(tmp_path, "cpu memory", "cpu")
+    tree(tmp_path / "a", "cpu", "cpu")
+    tree(tmp_path / "a" / "own", "", "")
+    assert cgroups.above([Place(2, tmp_path, tmp_path / "a" / "own")])[1] == tmp_path / "a"
+
+
+def test_one_that_has_the_controller_is_asked_to_hand_it_on(tmp_path: Path) -> None:
+    tree(tmp_path, "cpu", "")
+    assert cgroups.above([Place(2, tmp_path, tmp_path)])[1] == tmp_path
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "+cpu"
+
+
+def test_without_the_controller_it_says_so(tmp_path: Path) -> None:
+    tree(tmp_path, "memory", "memory")
+    with pytest.raises(TestbedError, match="has no controller for processor time"):
+        cgroups.above([Place(2, tmp_path, tmp_path)])
+    with pytest.raises(TestbedError, match="no control groups of processor time are mounted"):
+        cgroups.above([])
+
+
+def test_where_none_may_be_made_it_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TestbedError, match="no control group can be made") as caught:
+        cgroups.make("x", (Place(1, tmp_path, tmp_path), tmp_path / "file"))
+    assert "Delegate=yes" in caught.value.hint
+
+
+def test_a_process_joins_a_group_and_goes_back_where_it_came_from() -> None:
+    try:
+        group = cgroups.make(f"trustbed-test-{secrets.token_hex(4)}", cgroups.parent())
+    except TestbedError as error:
+        pytest.skip(error.message)
+    with subprocess.Popen(["sleep", "20"]) as child:
+        try:
+            before = Path("/proc", str(child.pid), "cgroup").read_text()
+            group.join(child.pid)
+            assert group.path.name in Path("/proc", str(child.pid), "cgroup").read_text()
+            group.leave()
+            assert Path("/proc", str(child.pid), "cgroup").read_text() == before
+        finally:
+            child.kill()
+    assert not group.path.exists()
+    group.leave()
+
+
+def test_a_process_that_has_ended_needs_no_group(tmp_path: Path) -> None:
+    try:
+        group = cgroups.make(f"trustbed-test-{secrets.token_hex(4)}", cgroups.parent())
+    except TestbedError as error:
+        pytest.skip(error.message)
+    child = subprocess.Popen(["true"])
+    child.wait()
+    group.join(child.pid)
+    cgroups.remove(group.path)
+    assert not group.path.exists()
+
+
+def test_one_with_processes_in_it_is_not_removed_and_they_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "_REMOVAL_SECONDS", 0.0)
+    try:
+        group = cgroups.make(f"trustbed-test-{secrets.token_hex(4)}", cgroups.parent())
+    except TestbedError as error:
+        pytest.skip(error.message)
+    with subprocess.Popen(["sleep", "20"]) as child:
+        try:
+            group.join(child.pid)
+            with pytest.raises(TestbedError, match=rf"its processes: {child.pid}"):
+                cgroups.remove(group.path)
+        finally:
+            group.leave()
+            child.kill()
+    assert not group.path.exists()
