@@ -208,7 +208,7 @@ def test_a_command_in_a_guest_from_the_shell(place: Machine) -> None:
     ended = place.trustbed(*words, "sh", "-c", "ping -c 2 -W 10 $TRUSTBED_PEER; uname -n; exit 4", check=False)
     assert ended.returncode == 4, ended.stderr
     assert "2 packets received" in ended.stdout
-    assert json.loads(ended.stdout.splitlines()[-1])["pipes"]
+    assert json.loads(ended.stdout.splitlines()[-1])["emulator"]["delivered_packets"] == 4
 
 
 def test_a_person_in_front_of_a_guest(place: Machine, terminal: Callable[[Machine, Sequence[str]], Terminal]) -> None:

@@ -29,8 +29,8 @@ from trustbed.testbed.qemu.command_line import Machine, Nic
 from trustbed.testbed.qemu.commands import AgentProcess, GuestAgent, GuestProcess
 from trustbed.testbed.qemu.control import Control, Reading
 
-BOOT_SECONDS = 60.0
-"""How long a guest has until it can be used: some six times what it takes where every instruction is emulated."""
+BOOT_SECONDS = 90.0
+"""How long a guest has until it can be used: some fifteen times what it takes on a quiet machine where every instruction is emulated."""
 ENVIRONMENT = {"PATH": "/bin", "HOME": "/", "TERM": "linux"}
 _COMMAND_SECONDS = 20.0
 _FETCH_SECONDS = 120.0
