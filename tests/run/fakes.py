@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Any
 
 from trustbed.agent import AgentError
+from trustbed.testbed import TestbedError
 
 Event = dict[str, Any]
+_PIDS = itertools.count(1 << 23)
+"""Numbers that no process has."""
 
 
 @dataclass
@@ -42,6 +47,8 @@ class FakeAgent:
     ready: Event = field(default_factory=lambda: {"event": "ready"})
     begun: float | None = None
     closed: bool = False
+    refuses: str | None = None
+    pid: int = field(default_factory=lambda: next(_PIDS))
     times_ns: int | None = None
 
     def begin_times(self, at_ns: int) -> None:
@@ -81,12 +88,29 @@ class FakeProcess:
     lasts: float | None
     code: int
     ended: bool = False
+    pid: int = field(default_factory=lambda: next(_PIDS))
 
     def poll(self) -> int | None:
         return self.code if self.lasts is not None and self.clock.now - self.begun >= self.lasts else None
 
     def end(self) -> None:
         self.ended = True
+
+
+@dataclass
+class FakeGroup:
+    """A control group that knows who joined it."""
+
+    path: Path
+    version: int = 1
+    joined: list[int] = field(default_factory=list)
+    left: bool = False
+
+    def join(self, pid: int) -> None:
+        self.joined.append(pid)
+
+    def leave(self) -> None:
+        self.left = True
 
 
 @dataclass
@@ -100,13 +124,24 @@ class FakeBed:
     log: list[tuple[str, str]] = field(default_factory=list)
     started: list[FakeAgent] = field(default_factory=list)
     processes: list[FakeProcess] = field(default_factory=list)
+    groups: Path | None = None
+    made_groups: list[FakeGroup] = field(default_factory=list)
 
     def start_agent(self, verb: str, config: Mapping[str, Any], *, where: str) -> FakeAgent:
         self.log.append((f"start {verb}", where))
         role = f"{verb} {config['role']}" if "role" in config else verb
         agent = FakeAgent(verb, where, config, self.clock, self.log, **self.agents.get(role, {}))
         self.started.append(agent)
+        if agent.refuses is not None:
+            agent.closed = True
+            raise AgentError(f"{verb} on {where}: {agent.refuses}", "run it elsewhere")
         return agent
+
+    def group(self, name: str) -> FakeGroup:
+        if self.groups is None:
+            raise TestbedError("no control groups of processor time are mounted here", "mount them")
+        self.made_groups.append(FakeGroup(self.groups / name))
+        return self.made_groups[-1]
 
     def start(
         self, host: str, command: tuple[str, ...], *, stdout: IO[bytes], stderr: IO[bytes], environment: Mapping[str, str] | None

@@ -92,7 +92,7 @@ class Faults:
         return [made for made in self._made if made.fault.kind != "nic-stall"]
 
     def _is_guest(self, host: str) -> bool:
-        return getattr(self._scenario.host(host), "guest", None) is not None
+        return self._scenario.host(host).guest is not None
 
     # What must stand before the first packet.
 

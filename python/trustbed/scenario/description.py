@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from trustbed.scenario.model import Background, Bucket, Direction, Loss, Queue, Scenario
+from trustbed.scenario.stalls import stalled
 
 BACKGROUND_PORT = 9000
 """The first port of background traffic: whoever judges a capture knows by it which transfers are not the workload's."""
@@ -17,6 +18,7 @@ Description = dict[str, Any]
 
 def topology(scenario: Scenario) -> Description:
     """The emulator's topology: hosts with their access links, routers, and a pipe for each direction of each link."""
+    scenario = stalled(scenario)
     hosts = []
     for host in scenario.hosts:
         one: Description = {"name": host.name, "addresses": list(host.addresses)}

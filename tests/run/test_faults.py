@@ -1,0 +1,149 @@
+"""Faults of a repetition on a bed without hosts: who is disturbed, when, by what, and what is said when it cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.run.fakes import FakeBed
+from trustbed.diagnose.run_findings import run_findings, use
+from trustbed.run import faults
+from trustbed.run.directory import RAW_FOLDERS
+from trustbed.run.execute import Execution
+from trustbed.run.matrix import Repetition
+from trustbed.scenario import load
+
+BASE = """
+duration = "10s"
+warm_up = "2s"
+[hosts.client]
+[hosts.server]
+[link]
+delay = "10ms"
+"""
+BULK = '[workload.w]\nkind = "bulk"\nhost = "client"\nto = "server"\n'
+COMMAND = '[workload.w]\nkind = "command"\nhost = "client"\ncommand = "tool"\n'
+FREEZE = '[faults.slow]\nkind = "freeze"\nhost = "client"\nstopped = "35ms"\nevery = "50ms"\nstart = "3s"\n'
+QUOTA = '[faults.slow]\nkind = "cpu-quota"\nhost = "server"\nshare = "30%"\n'
+SENT = {"lasts": 10.0, "report_with": {"transfers": [{"outcome": "complete"}]}}
+DONE = {"begun_ns": 5, "ended_ns": 9, "stops": 4}
+
+Run = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Carries out the keys of a scenario on a bed."""
+    for name in RAW_FOLDERS:
+        (tmp_path / name).mkdir()
+
+    def carry_out(keys: str, bed: FakeBed) -> dict[str, Any]:
+        (tmp_path / "study.toml").write_text(BASE + keys)
+        repetition = Repetition(number=0, cell=0, round=0, seed=7)
+        known: Any = bed
+        scenario = load(tmp_path / "study.toml").first
+        return Execution(known, scenario, repetition, folder=tmp_path, clock=bed.clock, emulator={"seed": 1}).carry_out()
+
+    return carry_out
+
+
+def test_the_sender_is_disturbed_from_the_moment_that_was_said_until_the_end(run: Run) -> None:
+    bed = FakeBed(agents={"bulk send": SENT, "disturb": {"report_with": DONE}})
+    record = run(BULK + FREEZE, bed)
+    (sender,) = [agent for agent in bed.started if agent.config.get("role") == "send"]
+    (disturbance,) = [agent for agent in bed.started if agent.verb == "disturb"]
+    assert disturbance.config == {
+        "processes": [sender.pid],
+        "fault": {"kind": "freeze", "stopped_ns": 35_000_000, "every_ns": 50_000_000},
+    }
+    assert disturbance.begun == pytest.approx(sender.begun + 3.0)
+    stops = [what for what, _ in bed.log if what.startswith("stop")]
+    assert stops[0] == "stop disturb"
+    assert disturbance.closed
+    assert record["outcome"] == "complete"
+    (told,) = record["faults"]
+    assert (told["name"], told["kind"], told["host"], told["made"]) == ("slow", "freeze", "client", True)
+    assert (told["begun_ns"], told["ended_ns"], told["reports"][0]["stops"]) == (5, 9, 4)
+
+
+def test_a_program_is_disturbed_as_soon_as_it_stands(run: Run) -> None:
+    bed = FakeBed(programs={"tool": (6.0, 0)}, agents={"disturb": {"report_with": DONE}})
+    assert run(COMMAND + FREEZE, bed)["faults"][0]["made"]
+    (disturbance,) = [agent for agent in bed.started if agent.verb == "disturb"]
+    assert disturbance.config["processes"] == [bed.processes[0].pid]
+    order = [what for what, _ in bed.log]
+    assert order.index("run tool") < order.index("start disturb") < order.index("begin disturb")
+
+
+def test_a_quota_is_that_of_a_group_with_the_receiver_in_it(run: Run, tmp_path: Path) -> None:
+    bed = FakeBed(agents={"bulk send": SENT, "disturb": {"report_with": DONE}}, groups=tmp_path)
+    run(BULK + QUOTA, bed)
+    (receiver,) = [agent for agent in bed.started if agent.config.get("role") == "receive"]
+    (disturbance,) = [agent for agent in bed.started if agent.verb == "disturb"]
+    assert disturbance.config["fault"] == {
+        "kind": "quota",
+        "group": str(tmp_path / "slow"),
+        "version": 1,
+        "granted_us": 3000,
+        "period_us": 10_000,
+    }
+    assert [(group.joined, group.left) for group in bed.made_groups] == [([receiver.pid], True)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "bed", "reason"),
+    [
+        (QUOTA, {}, "no control groups"),
+        (FREEZE, {"agents": {"disturb": {"refuses": "no real-time priority"}}}, "no real-time priority"),
+    ],
+)
+def test_what_cannot_be_made_is_an_outcome_and_nothing_is_measured(
+    run: Run, keys: str, bed: dict[str, Any], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faults, "_lives", lambda pid: True)
+    here = FakeBed(**bed)
+    record = run(BULK + keys, here)
+    assert record["outcome"] == "not made"
+    (workload,), (fault,) = record["workloads"], record["faults"]
+    assert workload["outcome"] == "not made"
+    assert "slow: " in workload["reason"]
+    assert not fault["made"]
+    assert reason in fault["reason"]
+    assert ("begin bulk", "client") not in here.log
+    assert all(agent.closed for agent in here.started)
+    (found,) = [one for one in run_findings(record) if one.code == "run_fault_not_made"]
+    assert use([found], {"trust": 1})[0] == "discard"
+
+
+def test_a_program_that_ended_before_it_could_be_disturbed_is_left_alone(run: Run) -> None:
+    bed = FakeBed(programs={"tool": (0.1, 0)}, agents={"disturb": {"refuses": "there is no such process"}})
+    record = run(COMMAND + FREEZE, bed)
+    assert record["outcome"] == "complete"
+    assert not record["faults"][0]["made"]
+
+
+def test_a_disturbance_that_dies_fails_the_repetition(run: Run) -> None:
+    bed = FakeBed(agents={"bulk send": SENT, "disturb": {"dies_after": 1.0}})
+    record = run(BULK + FREEZE, bed)
+    assert record["outcome"] == "failed"
+    assert record["failures"][0]["verb"] == "disturb"
+    assert "slow: " in record["failures"][0]["message"]
+
+
+def test_a_disturbance_that_is_over_before_the_workload_is_no_failure(run: Run) -> None:
+    bed = FakeBed(agents={"bulk send": SENT, "disturb": {"lasts": 1.0, "report_with": DONE}})
+    record = run(BULK + FREEZE + 'duration = "1s"\n', bed)
+    assert (record["outcome"], record["failures"]) == ("complete", [])
+    assert record["faults"][0]["reports"] == [DONE]
+
+
+def test_a_stalled_interface_is_told_with_its_moments(run: Run) -> None:
+    stall = '[faults.hang]\nkind = "nic-stall"\nhost = "client"\nstart = "1s"\nduration = "2s"\n'
+    record = run(BULK + stall, FakeBed(agents={"bulk send": SENT}))
+    (told,) = record["faults"]
+    assert told["made"]
+    assert told["begun_ns"] - record["workload_start_ns"] == 1_000_000_000
+    assert told["ended_ns"] - told["begun_ns"] == 2_000_000_000
