@@ -10,6 +10,7 @@ from trustbed.diagnose import CATALOGUE
 from trustbed.diagnose.run_findings import run_findings, use
 
 PUNCTUAL = {"packets": 1000, "p50_ns": 3000, "p99_ns": 14_000, "max_ns": 300_000, "late_by_more_than_a_packet_time": 0.0}
+PUNCTUAL["overdue_share"] = 0.001
 CLEAN: dict[str, Any] = {
     "emulator": {
         "lateness": PUNCTUAL,
@@ -33,26 +34,25 @@ def emulator(**keys: object) -> dict[str, Any]:
     return {"emulator": {**CLEAN["emulator"], **keys}}
 
 
+def late(**keys: object) -> dict[str, Any]:
+    return emulator(lateness={**PUNCTUAL, **keys})
+
+
 FOUND = [
-    ("run_emulator_late", "info", {}, "emulator", "3.00 µs (p50), 14.0 µs (p99), 300 µs (most); 0 % later"),
-    ("run_emulator_late", "error", emulator(lateness={**PUNCTUAL, "p99_ns": 1_000_000}), "emulator", "1.00 ms (p99)"),
-    (
-        "run_emulator_late",
-        "error",
-        emulator(lateness={**PUNCTUAL, "p99_ns": 500_000, "late_by_more_than_a_packet_time": 0.05}),
-        "emulator",
-        "5 % later than a packet takes",
-    ),
     (
         "run_emulator_late",
         "info",
-        emulator(lateness={**PUNCTUAL, "p99_ns": 499_000, "late_by_more_than_a_packet_time": 0.5}),
+        {},
         "emulator",
-        "50 % later than a packet takes",
+        "3.00 µs (p50), 14.0 µs (p99), 300 µs (most); 0 % later than a full packet takes on its link; packets were overdue for 0.1 %",
     ),
-    ("run_emulator_late", "info", emulator(lateness={**PUNCTUAL, "late_by_more_than_a_packet_time": None}), "emulator", "300 µs (most)"),
-    ("run_emulator_late", "info", emulator(lateness={**PUNCTUAL, "max_ns": 49_000_000}), "emulator", "49.0 ms (most)"),
-    ("run_emulator_late", "error", emulator(lateness={**PUNCTUAL, "max_ns": 50_000_000}), "emulator", "50.0 ms (most)"),
+    ("run_emulator_late", "error", late(overdue_share=0.02), "emulator", "overdue for 2 % of the time"),
+    ("run_emulator_late", "info", late(overdue_share=0.0199, p99_ns=9_000_000, max_ns=300_000_000), "emulator", "300 ms (most)"),
+    ("run_emulator_late", "info", late(late_by_more_than_a_packet_time=0.5), "emulator", "50 % later than a full packet takes"),
+    ("run_emulator_late", "error", late(p50_ns=250_000), "emulator", "250 µs (p50)"),
+    ("run_emulator_late", "info", late(p50_ns=249_000), "emulator", "249 µs (p50)"),
+    ("run_emulator_late", "error", late(overdue_share=None, p99_ns=1_000_000), "emulator", "1.00 ms (p99)"),
+    ("run_emulator_late", "info", late(overdue_share=None, late_by_more_than_a_packet_time=None), "emulator", "300 µs (most)"),
     ("run_emulator_dropped", "error", emulator(unsent_packets=2), "emulator", "lost 2 packets"),
     ("run_emulator_dropped", "error", emulator(ports=[{"socket_drops": 3}, {"socket_drops": 4}]), "emulator", "lost 7 packets"),
     ("run_emulator_dropped", "error", emulator(pipes=[{"dropped": {"emulator_full": 1, "lost": 9}}]), "emulator", "lost 1 packet"),
@@ -65,6 +65,13 @@ FOUND = [
         {"failures": [{"verb": "sink", "where": "server", "message": "it ended"}]},
         "server",
         "sink on server: it ended",
+    ),
+    (
+        "run_fault_not_made",
+        "error",
+        {"faults": [{"name": "quota", "kind": "cpu-quota", "host": "client", "reason": "no cgroup controller", "hint": "as root"}]},
+        "client",
+        "quota (cpu-quota on client) cannot be made here: no cgroup controller",
     ),
     (
         "run_workload_failed",
@@ -110,7 +117,7 @@ def test_what_is_not_known_is_no_finding() -> None:
         ({}, {"trust": 3}, "trust", ""),
         ({}, {"trust": 3, "review": 1}, "review", "1 transfer of 4 to be reviewed"),
         ({}, {"discard": 2, "review": 1}, "discard", "2 transfers of 3 to be discarded"),
-        (emulator(lateness={**PUNCTUAL, "p99_ns": 2_000_000}), {"trust": 3}, "discard", "left late by"),
+        (late(overdue_share=0.3), {"trust": 3}, "discard", "left late by"),
         ({"backgrounds": [{"name": "noise", "send": LATE_SEND}]}, {}, "discard", "noise"),
         ({"machine": {"steal_share": 0.2}}, {"trust": 1}, "review", "stolen"),
         ({}, {}, "trust", ""),

@@ -28,7 +28,7 @@ def test_every_group_meets_every_disturbance_once_and_twins_are_never_far() -> N
     trials = cases.trials(1)
     for group in GROUPS:
         own = [trial.disturbance for trial in trials if trial.group == group]
-        assert sorted(map(repr, filter(None, own))) == sorted(map(repr, DISTURBANCES))
+        assert sorted(map(repr, filter(None, own))) == sorted(map(repr, [*DISTURBANCES, cases.LONG]))
         assert own[0] is None
         assert own[-1] is None
         between = [len(list(run)) for disturbed, run in itertools.groupby(own, bool) if disturbed]
@@ -41,7 +41,7 @@ def test_the_order_is_the_seeds() -> None:
     assert [trial.disturbance for trial in cases.trials(1)] != [trial.disturbance for trial in cases.trials(2)]
 
 
-@pytest.mark.parametrize("disturbance", DISTURBANCES, ids=lambda one: one.words)
+@pytest.mark.parametrize("disturbance", [*DISTURBANCES, cases.LONG], ids=lambda one: one.words)
 def test_stops_do_not_overlap_and_end_with_the_transfer(disturbance: Disturbance) -> None:
     stops = disturbance.stops(3, 3.0)
     assert stops

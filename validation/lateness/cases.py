@@ -114,6 +114,8 @@ class Disturbance:
 STOPS_MS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 INTERVALS_MS = (None, 1000, 100, 20)
 DISTURBANCES = tuple(Disturbance(stop, every) for stop in STOPS_MS for every in INTERVALS_MS if every is None or stop <= every / 2)
+LONG = Disturbance(250.0, None)
+"""Longer than the least retransmission timeout of Linux, 200 ms: what was sent before it is sent again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +141,14 @@ def trials(seed: int) -> list[Trial]:
 
 
 def _of_group(seed: int, group: str) -> Iterator[Disturbance | None]:
-    """A twin, some disturbances, a twin, …, a twin."""
+    """A twin, some disturbances, a twin, …, a twin; then the long stop between two more."""
     shuffled = list(DISTURBANCES)
     random.Random(f"{seed} {group}").shuffle(shuffled)
     for place, disturbance in enumerate(shuffled):
         if place % BETWEEN_TWINS == 0:
             yield None
         yield disturbance
-    yield None
+    yield from (None, LONG, None)
 
 
 def scenario(group: str, seed: int) -> str:

@@ -18,6 +18,7 @@ from validation.lateness import cases, effects, page
 NAME = "lateness"
 _ATTEMPTS = 3
 """How often a trial is carried out at most, when the machine itself was busy."""
+_PATIENCE_SECONDS = 30.0
 
 Row = dict[str, Any]
 
@@ -96,6 +97,8 @@ def _measure(left: Sequence[cases.Trial], path: Path, minutes: float) -> list[Ro
             if sys.stderr.isatty():
                 print(f"\r{number} of {len(left)} in {spent:.0f} s", end="", file=sys.stderr, flush=True)
             row = carrying.carry_out(trial)
+            if not effects.is_clean(row):
+                carrying.wait_for_calm(_PATIENCE_SECONDS)
             stream.write(json.dumps(row) + "\n")
             stream.flush()
             found.append(row)

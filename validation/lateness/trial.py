@@ -4,6 +4,7 @@ Starts processes, reads clocks. What it returns is plain data: how late each lin
 """
 
 import statistics
+import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -128,6 +129,16 @@ def _row(trial: Trial, record: Row, done: list[tuple[int, int]], folder: Path) -
         "emulator": {**record["emulator"]["lateness"], "own": record["emulator"]["own"]},
         "cases": found,
     }
+
+
+def wait_for_calm(seconds: float) -> None:
+    """Waits, at most so long, until the hypervisor leaves this machine alone for a second."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        stolen = _stolen()
+        time.sleep(1.0)
+        if _stolen() - stolen <= 1:
+            return
 
 
 def _stolen() -> int:

@@ -10,10 +10,10 @@ RUN_ENTRIES = (
         "error",
         "run",
         "how late the emulator sent its packets",
-        "seconds",
+        "share",
         "The emulator writes down when every packet should have left and when it did. What it was late by is part of every delay and rate "
-        "that was measured behind it. Above the limit, or after a single stall of 50 ms and more, the numbers tell more about this machine "
-        "than about the link that was described.",
+        "that was measured behind it. When packets were overdue for 2 % of the time and more, the numbers tell more about this machine "
+        "than about the link that was described: for so long the link stood still, and mostly senders and receivers with it.",
         "run on a machine with less else to do, as root (real-time priority), with lower rates or fewer captures",
     ),
     Entry(

@@ -254,6 +254,7 @@ def _repetition(one: Repetition, run: Run) -> dict[str, Any]:
             "p99_seconds": _most([lateness.get("p99_ns")]),
             "max_seconds": _most([lateness.get("max_ns")]),
             "late_share": lateness.get("late_by_more_than_a_packet_time"),
+            "overdue_share": lateness.get("overdue_share"),
             "priority": (one.record.get("emulator_ready") or {}).get("priority"),
         },
         "workloads": [{key: each.get(key) for key in ("name", "outcome", "reason", "seconds")} for each in one.workloads],
