@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -223,6 +224,34 @@ def test_what_came_before_the_start_is_not_moved(box: Box) -> None:
     assert report["offered_packets"] == 0
 
 
+def test_times_of_links_begin_when_they_are_told_to(box: Box) -> None:
+    hour = 3_600_000_000_000
+    dark = {"outages": [{"at_ns": 0, "lasts_ns": hour}], "delay_ns": 1_000_000}
+    emulator = box.emulator(box.configuration(dark, {}, times="told"))
+    emulator.start()
+    assert len(box.ping(3)) == 3
+    assert emulator.child.stdin is not None
+    emulator.child.stdin.write(json.dumps({"do": "times", "at_ns": time.time_ns()}) + "\n")
+    emulator.child.stdin.flush()
+    lost = next(attempt for attempt in range(20) if not box.ping(1))
+    assert box.ping(3) == []
+    report = emulator.end()
+    assert pipe(report, "up")["dropped"] == {"outage": 4}
+    assert report["delivered_packets"] == 2 * (3 + lost)
+
+
+def test_times_that_have_begun_with_the_start_begin_once(box: Box) -> None:
+    emulator = box.emulator(box.configuration({"outages": [{"at_ns": 0, "lasts_ns": 3_600_000_000_000}]}, {}))
+    emulator.start()
+    assert box.ping(2) == []
+    assert emulator.child.stdin is not None
+    emulator.child.stdin.write(json.dumps({"do": "times", "at_ns": time.time_ns()}) + "\n")
+    emulator.child.stdin.flush()
+    said = emulator.last()
+    assert (said["event"], emulator.child.returncode) == ("error", 2)
+    assert '"told"' in said["hint"]
+
+
 @pytest.mark.parametrize("how", ["stdin", "stop", "SIGINT", "SIGTERM"])
 def test_it_reports_however_it_is_ended(box: Box, how: str) -> None:
     emulator = box.emulator(box.configuration(TEN_MS))
@@ -297,6 +326,11 @@ WRONG: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "not Ethernet": (lambda it: it["ports"][0].update(interface="lo"), "lo"),
     "rate of zero": (lambda it: it["topology"]["chain"]["up"][0].update(rate_bits_per_second=0), "rate"),
     "no folder": (lambda it: it.update(ledger={"path": "/nowhere/ledger"}), "/nowhere/ledger"),
+    "no such router": (lambda it: it.update(taps=[{"router": "left", "path": "/nowhere/left.pcapng"}]), 'taps: there is no router "left"'),
+    "no folder of a capture": (
+        lambda it: it["topology"]["chain"].update(up=[{}, {}], down=[{}, {}]) or it.update(taps=[{"router": "r1", "path": "/nowhere/r1"}]),
+        "/nowhere/r1",
+    ),
 }
 
 

@@ -1,6 +1,7 @@
 //! The conversation with whoever started the agent: lines of JSON on standard input and output.
 //!
-//! In: the configuration, then `{"do":"start"}` (with `at_ns`, a moment of the real-time clock, or at once) and `{"do":"stop"}`. Out: objects
+//! In: the configuration, then `{"do":"start"}` (with `at_ns`, a moment of the real-time clock, or at once) and `{"do":"stop"}`; in between, to
+//! the emulator, `{"do":"times"}` with the moment from which on the times of its links count. Out: objects
 //! that name their `event`: `ready`, `started`, `progress`, `report`, or `error` with a hint. The end of standard input, SIGINT and SIGTERM mean
 //! the same as `stop`, so that nobody who started an agent can leave one behind.
 //!
@@ -64,6 +65,11 @@ pub(crate) enum Command {
         /// The moment.
         at: Option<Ns>,
     },
+    /// Only for verbs that wait for it: where the times of their configuration begin, by the real-time clock.
+    Times {
+        /// The moment.
+        at: Ns,
+    },
     /// End in order: report, and exit.
     Stop,
 }
@@ -73,6 +79,7 @@ pub(crate) enum Command {
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 enum Order {
     Start { at_ns: Option<i64> },
+    Times { at_ns: i64 },
     Stop {},
 }
 
@@ -180,7 +187,7 @@ impl Talk {
             match self.next(Duration::from_hours(1))? {
                 Some(Command::Start { at }) => return Ok(Some(Started { at })),
                 Some(Command::Stop) => return Ok(None),
-                None => {}
+                Some(Command::Times { .. }) | None => {}
             }
         }
     }
@@ -288,7 +295,7 @@ impl Lines {
                 continue;
             }
             let command = command(&line);
-            let last = !matches!(command, Ok(Command::Start { .. }));
+            let last = !matches!(command, Ok(Command::Start { .. } | Command::Times { .. }));
             if tell.send(command).is_err() || last {
                 break;
             }
@@ -300,6 +307,7 @@ impl Lines {
 fn command(line: &[u8]) -> Result<Command, Failure> {
     match serde_json::from_slice(line) {
         Ok(Order::Start { at_ns }) => Ok(Command::Start { at: at_ns.map(Ns) }),
+        Ok(Order::Times { at_ns }) => Ok(Command::Times { at: Ns(at_ns) }),
         Ok(Order::Stop {}) => Ok(Command::Stop),
         Err(error) => {
             let hint = r#"after the configuration come {"do":"start"}, with "at_ns" or without, and {"do":"stop"}"#;
@@ -325,8 +333,11 @@ mod tests {
     fn commands_are_read_and_nothing_else_is() {
         assert_eq!(command(br#"{"do":"start"}"#), Ok(Command::Start { at: None }));
         assert_eq!(command(br#"{"do":"start","at_ns":17}"#), Ok(Command::Start { at: Some(Ns(17)) }));
+        assert_eq!(command(br#"{"do":"times","at_ns":17}"#), Ok(Command::Times { at: Ns(17) }));
         assert_eq!(command(br#"{"do":"stop"}"#), Ok(Command::Stop));
-        for wrong in [&br#"{"do":"begin"}"#[..], br#"{"do":"start","at":1}"#, br#"{"do":"stop","at_ns":1}"#, b"start", b""] {
+        for wrong in
+            [&br#"{"do":"begin"}"#[..], br#"{"do":"start","at":1}"#, br#"{"do":"stop","at_ns":1}"#, br#"{"do":"times"}"#, b"start", b""]
+        {
             assert_eq!(command(wrong).unwrap_err().code, 2);
         }
     }

@@ -15,6 +15,7 @@ use trustbed_units::{Ns, Span};
 use crate::agenda::Agenda;
 use crate::paths::number;
 use crate::summary::Tally;
+use crate::taps::{Passing, Taps};
 use crate::topology::Route;
 use crate::{EmulateError, Fate, Ledger, Link, Outcome, Pipe, PipeSummary, Record, Summary, Topology};
 
@@ -56,6 +57,7 @@ pub struct Network<P, L> {
     agenda: Agenda,
     ready: VecDeque<Departure<P>>,
     ledger: L,
+    taps: Taps<P>,
     inside: Inside,
     /// Handed over and not told of.
     owed: u64,
@@ -175,6 +177,7 @@ impl<P: Clone, L: Ledger> Network<P, L> {
             agenda: Agenda::new(&topology.ahead()),
             ready: VecDeque::new(),
             ledger,
+            taps: Taps::new(topology.pipes().len()),
             inside: Inside::default(),
             owed: 0,
             closed: 0,
@@ -197,6 +200,14 @@ impl<P: Clone, L: Ledger> Network<P, L> {
     /// The times of outages and of steps are counted from this moment, best one that has not come yet.
     pub fn begin_times(&mut self, at: Ns) {
         self.pipes.iter_mut().for_each(|link| link.begin_times(at));
+    }
+
+    /// Shows somebody every packet that passes a router, copies too, at the moment at which it does.
+    ///
+    /// # Errors
+    /// When there is no such router, or somebody looks at it already.
+    pub fn tap(&mut self, router: &str, watcher: impl FnMut(Passing<'_, P>) + 'static) -> Result<(), EmulateError> {
+        self.taps.add(&self.topology, router, Box::new(watcher))
     }
 
     /// A packet comes. Returns its number.
@@ -354,6 +365,7 @@ impl<P: Clone, L: Ledger> Network<P, L> {
         traveller.packet_time = traveller.packet_time.max(outcome.passage.transmission);
         if traveller.steps > 0 || traveller.down.is_some() {
             self.ledger.on_record(&record);
+            self.taps.on_passing(pipe, Passing { at: due, length, payload: &traveller.payload });
             return self.enter(due, None, length, traveller);
         }
         self.inside.leave(length);

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![allow(clippy::needless_pass_by_value, reason = "values of JSON, written where they are used")]
 
+use std::cell::RefCell;
 use std::net::IpAddr;
+use std::rc::Rc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -376,4 +378,26 @@ fn times_are_held_until_somebody_says_where_they_begin() {
     let taken: Vec<_> = std::iter::from_fn(|| network.take_due(Ns(9000))).map(|departure| departure.payload).collect();
     assert_eq!(taken, [0, 1, 3]);
     assert_eq!(network.summary().pipes[0].dropped["outage"], 1);
+}
+
+#[test]
+fn a_tap_shows_what_passes_its_router_and_when() {
+    // Up: every second packet is lost in front of the router, every third of the others behind it. A copy is a packet of its own.
+    let description = json!({"chain": {"ends": [{"name": "a", "addresses": ["10.0.0.0"]}, {"name": "b", "addresses": ["10.0.1.0"]}],
+        "up": [{"delay_ns": 100, "loss": {"kind": "periodic", "every": 2}}, {"delay_ns": 1000, "loss": {"kind": "periodic", "every": 3}}],
+        "down": [{"delay_ns": 1000, "duplicate": {"probability": 1.0}}, {"delay_ns": 100}]}});
+    let mut network = network(description, 1);
+    let seen = Rc::new(RefCell::new(vec![]));
+    let into = Rc::clone(&seen);
+    network.tap("r1", move |passing| into.borrow_mut().push((passing.at.0, passing.length, *passing.payload))).unwrap();
+    for number in 0..6_u32 {
+        network.offer(Ns(i64::from(number) * 10), packet(0, 0, (1, 0), 100 + number, number)).unwrap();
+    }
+    network.offer(Ns(60), packet(1, 0, (0, 0), 60, 6)).unwrap();
+    let taken = std::iter::from_fn(|| network.take_due(Ns(9000))).count();
+    assert_eq!(taken, 2 + 2);
+    assert_eq!(*seen.borrow(), [(100, 100, 0), (120, 102, 2), (140, 104, 4), (1060, 60, 6), (1060, 60, 6)]);
+    let mut refused = |router| network.tap(router, |_| ()).unwrap_err().to_string();
+    assert_eq!(refused("r2"), "taps: there is no router \"r2\"; did you mean \"r1\"?");
+    assert_eq!(refused("r1"), "tap at router \"r1\" is described twice; names must differ");
 }

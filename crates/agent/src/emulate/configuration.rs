@@ -7,6 +7,8 @@ use trustbed_emulate::{Description, Topology};
 
 use super::error::EmulatorError;
 use super::frame::{self, Mac};
+use super::tap::TapDescription;
+use super::times::TimesBegin;
 use crate::clock::Priority;
 
 /// The configuration, as it is read.
@@ -22,6 +24,12 @@ pub(super) struct Configuration {
     pub(super) seed: u64,
     /// Where every packet is written down.
     pub(super) ledger: Option<LedgerDescription>,
+    /// Routers whose packets are captured.
+    #[serde(default)]
+    pub(super) taps: Vec<TapDescription>,
+    /// From when on the times of links count.
+    #[serde(default)]
+    pub(super) times: TimesBegin,
     /// How the moving thread is scheduled.
     #[serde(default)]
     pub(super) priority: Priority,

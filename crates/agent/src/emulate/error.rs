@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use trustbed_capture::WriteError;
 use trustbed_emulate::EmulateError;
 
 use crate::talk::Failure;
@@ -16,6 +17,15 @@ pub(super) enum EmulatorError {
     /// A port of a host that there is not.
     #[error("{0}")]
     UnknownHost(EmulateError),
+    /// A capture at a router that there is not, or two at one.
+    #[error("{0}")]
+    UnknownRouter(EmulateError),
+    /// A capture at a router cannot be begun.
+    #[error("taps: {0}")]
+    Tap(WriteError),
+    /// Where times begin is told, and nobody waits for it.
+    #[error("the times of the links have begun with the emulator")]
+    TimesBegun,
     /// A host that no packet could come from.
     #[error("ports: host {host:?} has none")]
     NoPort {
@@ -109,6 +119,9 @@ impl EmulatorError {
         match self {
             Self::Topology(_) => "correct the topology; what each key means is in the documentation of links and networks".to_owned(),
             Self::UnknownHost(_) => "a port names a host of the topology".to_owned(),
+            Self::UnknownRouter(_) => "a tap names a router of the topology, each one once".to_owned(),
+            Self::Tap(error) => error.hint(),
+            Self::TimesBegun => r#"configure "times": "told" to say where they begin, and say it once"#.to_owned(),
             Self::NoPort { .. } => "every host of the topology needs an interface that leads to it".to_owned(),
             Self::PortTwice { .. } => "a host with several addresses needs one interface only".to_owned(),
             Self::InterfaceTwice { .. } => "two hosts behind one interface are one host with two addresses and access pipes".to_owned(),

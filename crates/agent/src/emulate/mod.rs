@@ -8,7 +8,9 @@
 //! IPv4 or IPv6 to one host is counted under a reason and not moved. Pipes stand for wires, so the time to live is not touched. Frames that
 //! offloading made longer than the MTU are counted (`oversized`) and not moved either: no wire would take them.
 //!
-//! One thread moves, with real-time priority where permitted; one writes the ledger; one talks.
+//! Links may be described by times: outages, steps of a delay. These count from the start, or from a moment that is told later (`"times": "told"`).
+//!
+//! One thread moves, with real-time priority where permitted; one writes the ledger, one each capture at a router; one talks.
 
 mod configuration;
 mod error;
@@ -18,7 +20,9 @@ mod ledger;
 mod mover;
 mod port;
 mod report;
+mod tap;
 mod timeline;
+mod times;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -36,6 +40,8 @@ use error::EmulatorError;
 use ledger::Recorder;
 use mover::{Mover, Published};
 use report::{Own, Progress, Ready, ReadyPort, Report, Started};
+use tap::Taps;
+use times::TimesBegin;
 
 /// How often it is said how it goes.
 const PROGRESS: Duration = Duration::from_secs(1);
@@ -47,12 +53,13 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     let (tell, told) = sync_channel(1);
     let (start, started) = sync_channel(1);
     let shared = Arc::clone(&published);
+    let times = configuration.times;
     let moving = thread::Builder::new()
         .name("mover".to_owned())
         .spawn(move || move_packets(&configuration, shared, &tell, &started, stop))
         .map_err(|source| EmulatorError::System { step: "start a thread", source })?;
     let ended = match told.recv() {
-        Ok(ready) => talk.ready(&ready).and_then(|()| converse(talk, &published, &start)),
+        Ok(ready) => talk.ready(&ready).and_then(|()| converse(talk, &published, &start, times)),
         // It ended before it was ready, and its result says why.
         Err(_) => Ok(()),
     };
@@ -65,7 +72,7 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
 }
 
 /// Waits for the start and then for the end, and says how it goes.
-fn converse(talk: &Talk, published: &Published, start: &SyncSender<Option<Ns>>) -> Result<(), Failure> {
+fn converse(talk: &Talk, published: &Published, start: &SyncSender<Option<Ns>>, mut times: TimesBegin) -> Result<(), Failure> {
     let Some(asked) = talk.wait_for_start()? else { return Ok(()) };
     // The thread waits for nothing else, and the channel has room for one.
     let _ = start.send(asked.at);
@@ -76,6 +83,12 @@ fn converse(talk: &Talk, published: &Published, start: &SyncSender<Option<Ns>>) 
             Some(Command::Stop) => return Ok(()),
             Some(Command::Start { .. }) => {
                 return Err(Failure::configuration("the emulator has been started already", "send {\"do\":\"start\"} once"));
+            }
+            Some(Command::Times { at }) => {
+                if std::mem::take(&mut times) == TimesBegin::Start {
+                    return Err(EmulatorError::TimesBegun.into());
+                }
+                published.times.tell(at);
             }
             None => talk.progress(&Progress {
                 received_packets: read(&published.received),
@@ -95,7 +108,7 @@ fn move_packets(
     started: &Receiver<Option<Ns>>,
     stop: Stop,
 ) -> Result<Option<Report>, EmulatorError> {
-    let mut mover = prepare(configuration, published)?;
+    let (mut mover, taps) = prepare(configuration, published)?;
     let ready = Ready {
         verb: "emulate",
         agent_version: env!("CARGO_PKG_VERSION"),
@@ -110,10 +123,10 @@ fn move_packets(
     let (begun, used) = (clock::monotonic(), clock::thread_time());
     mover.run(at, stop)?;
     let (duration, processor) = (clock::monotonic() - begun, clock::thread_time() - used);
-    Ok(Some(finish(mover, duration, processor)))
+    Ok(Some(finish(mover, taps, duration, processor)))
 }
 
-fn prepare(configuration: &Configuration, published: Arc<Published>) -> Result<Mover, EmulatorError> {
+fn prepare(configuration: &Configuration, published: Arc<Published>) -> Result<(Mover, Taps), EmulatorError> {
     let topology = Topology::new(&configuration.topology)?;
     let plans = configuration::plan(&configuration.ports, &topology)?;
     let opened: Vec<_> = plans.iter().map(port::open).collect::<Result<_, _>>()?;
@@ -121,10 +134,14 @@ fn prepare(configuration: &Configuration, published: Arc<Published>) -> Result<M
         Some(ledger) if ledger.detail == Detail::Packets => Recorder::create(&ledger.path, &topology, configuration.seed)?,
         _ => Recorder::nowhere(),
     };
-    let network = Network::new(&topology, configuration.seed, recorder)?;
-    // The threads of the ledger and of the conversation are there already: they do not inherit the priority.
+    let mut network = Network::new(&topology, configuration.seed, recorder)?;
+    if configuration.times == TimesBegin::Told {
+        network.hold_times();
+    }
+    let taps = Taps::open(&configuration.taps, &mut network)?;
+    // The threads of the ledger, of captures and of the conversation are there already: they do not inherit the priority.
     let granted = clock::take_priority_of(configuration.priority, clock::EMULATOR_PRIORITY);
-    Ok(Mover::new(network, opened.into_iter().unzip(), granted, published))
+    Ok((Mover::new(network, opened.into_iter().unzip(), granted, published), taps))
 }
 
 fn ready_port(port: &port::Port) -> ReadyPort {
@@ -136,7 +153,7 @@ fn ready_port(port: &port::Port) -> ReadyPort {
     }
 }
 
-fn finish(mut mover: Mover, duration: Span, processor: Span) -> Report {
+fn finish(mut mover: Mover, taps: Taps, duration: Span, processor: Span) -> Report {
     // From here on nothing is in a hurry, and others should run.
     let _ = crate::kernel::schedule_normal();
     mover.network.close();
@@ -150,5 +167,5 @@ fn finish(mut mover: Mover, duration: Span, processor: Span) -> Report {
     let summary = mover.network.summary();
     let ports = mover.ports.into_iter().map(|port| port.counts).collect();
     let ledger = mover.network.into_ledger().finish();
-    Report { duration_ns: duration.0, summary, ports, ledger, own }
+    Report { duration_ns: duration.0, summary, ports, ledger, taps: taps.finish(), own }
 }

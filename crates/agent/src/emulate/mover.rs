@@ -21,6 +21,7 @@ use super::kernel::{BATCH, Inbox, Outbox, PacketSocket};
 use super::ledger::Recorder;
 use super::port::Port;
 use super::timeline::Timeline;
+use super::times::Times;
 use crate::clock::{self, Granted, Oversleep, Priority, Rest};
 use crate::kernel::{self, Poll};
 use crate::talk::Stop;
@@ -38,6 +39,7 @@ pub(super) struct Published {
     pub(super) sent: AtomicU64,
     pub(super) refused: AtomicU64,
     pub(super) lost_records: AtomicU64,
+    pub(super) times: Times,
 }
 
 /// How the loop itself fared.
@@ -135,6 +137,7 @@ impl Mover {
             self.fared.longest_turn = self.fared.longest_turn.max(now - looked - slept);
             self.fared.turns += 1;
             looked = now;
+            self.published.times.hear().into_iter().for_each(|at| self.network.begin_times(self.time.at(at)));
             if poll.wait(Some(Span::ZERO)).map_err(waiting)? > 0 {
                 self.receive(&poll);
             }

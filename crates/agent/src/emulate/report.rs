@@ -7,6 +7,7 @@ use trustbed_units::Span;
 use super::ledger::Written;
 use super::mover::{Fared, Mover};
 use super::port::PortCounts;
+use super::tap::Tapped;
 use crate::clock::Granted;
 
 /// Everything stands.
@@ -54,6 +55,8 @@ pub(super) struct Report {
     pub(super) summary: Summary,
     pub(super) ports: Vec<PortCounts>,
     pub(super) ledger: Option<Written>,
+    /// Captures at routers.
+    pub(super) taps: Vec<Tapped>,
     pub(super) own: Own,
 }
 

@@ -72,7 +72,7 @@ pub(crate) fn converse<P: Serialize>(talk: &Talk, is_done: impl Fn() -> bool, mu
         match talk.next(LOOK) {
             Ok(Some(Command::Stop)) => break Ok(()),
             // A second start changes nothing.
-            Ok(Some(Command::Start { .. }) | None) => {}
+            Ok(Some(Command::Start { .. } | Command::Times { .. }) | None) => {}
             Err(failure) => break Err(failure),
         }
         if is_done() {
