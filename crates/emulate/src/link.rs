@@ -25,6 +25,9 @@ use crate::sender::Sender;
 use crate::wire::Wire;
 use crate::{EmulateError, Fate, LinkDescription};
 
+/// A packet of 1500 bytes with its Ethernet header: what a full frame is, in bytes.
+const FRAME_BYTES: u32 = 1514;
+
 /// A link with packets in it; `T` is whatever they carry.
 ///
 /// Call [`offer`](Self::offer) for every packet as it comes; call [`poll`](Self::poll) until it gives nothing, at the latest when
@@ -49,6 +52,7 @@ use crate::{EmulateError, Fate, LinkDescription};
 pub struct Link<T> {
     policer: Option<Box<Policer>>,
     sender: Sender,
+    frame_time: Span,
     limit: Limit,
     discipline: Discipline<T>,
     standing: Standing,
@@ -118,6 +122,7 @@ impl<T: Clone> Link<T> {
         let (discipline, limit) = Discipline::new(description.queue.as_ref(), &sender, stream(seed, name, Part::Red), place)?;
         let wire = Wire::new(description, seed, name, place)?;
         Ok(Self {
+            frame_time: frame_time(&sender),
             policer: description.policer.map(|policer| Policer::new(policer, place).map(Box::new)).transpose()?,
             limit,
             discipline,
@@ -233,6 +238,12 @@ impl<T: Clone> Link<T> {
         outcomes
     }
 
+    /// How long a full frame (1514 bytes) occupies the link, in the mean where that varies; 0 without a rate.
+    #[inline]
+    pub const fn frame_time(&self) -> Span {
+        self.frame_time
+    }
+
     /// How many packets are inside, copies included.
     pub fn len(&self) -> usize {
         let waiting = match &self.discipline {
@@ -327,6 +338,11 @@ impl<T: Clone> Link<T> {
         let packets = u32::try_from(self.standing.len() + waiting).unwrap_or(u32::MAX);
         Found { packets, units: sending + u128::from(bytes) * per_byte }
     }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "at one bit per second it is 12 112 s")]
+fn frame_time(sender: &Sender) -> Span {
+    Span(sender.mean_time(FRAME_BYTES) as i64)
 }
 
 fn outcome<T>(packet: Waiting<T>, fate: Fate, per_byte: u64) -> Outcome<T> {

@@ -99,6 +99,7 @@ pub struct Departure<P> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticket {
     record: Record,
+    /// Of a full frame on the slowest pipe of the way.
     packet_time: Span,
 }
 
@@ -263,7 +264,7 @@ impl<P: Clone, L: Ledger> Network<P, L> {
     pub fn done(&mut self, ticket: Ticket, at: Ns) {
         let due = ticket.record.due.unwrap_or(at);
         self.owed = self.owed.saturating_sub(1);
-        self.tally.on_done((at - due).0, ticket.packet_time.0);
+        self.tally.on_done(due, at, ticket.packet_time);
         self.counts.delivered_packets += 1;
         self.counts.delivered_bytes += u64::from(ticket.record.length);
         self.ledger.on_record(&Record { done: Some(at), ..ticket.record });
@@ -362,7 +363,7 @@ impl<P: Clone, L: Ledger> Network<P, L> {
         }
         let mut traveller = outcome.content;
         traveller.copy = record.copy;
-        traveller.packet_time = traveller.packet_time.max(outcome.passage.transmission);
+        traveller.packet_time = traveller.packet_time.max(self.pipes[pipe as usize].frame_time());
         if traveller.steps > 0 || traveller.down.is_some() {
             self.ledger.on_record(&record);
             self.taps.on_passing(pipe, Passing { at: due, length, payload: &traveller.payload });

@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use trustbed_units::{Ns, Span};
 
 use crate::counters::Counters;
 use crate::histogram::Histogram;
 use crate::{Fate, Pipe, Spread};
+
+/// From when on a packet counts as overdue: by less, an emulator is late in every other turn, and it has harmed nothing that was measured.
+const OVERDUE: Span = Span::from_millis(1);
 
 /// What became of everything that was offered. Offered + copies = delivered + dropped in the pipes + unsent + inside; what was refused
 /// is not among the offered.
@@ -44,8 +48,13 @@ pub struct Lateness {
     pub early_packets: u64,
     /// By how much at most.
     pub early_max_ns: u64,
-    /// The share late by more than their own longest transmission on the way; nothing where no packet crossed a pipe with a rate.
+    /// The share late by more than a full frame (1514 bytes) takes on the slowest pipe of their way; nothing where no packet crossed a pipe
+    /// with a rate. Not by their own time: an acknowledgement takes a few microseconds, and that it was late by as much changes nothing
+    /// (docs/validation.md, "Lateness of the emulator").
     pub late_by_more_than_a_packet_time: Option<f64>,
+    /// The share of the time, from when the first packet was due to when the last was sent, in which packets were overdue, those by up to a
+    /// millisecond not counted: for so long the network stood still. Nothing before there is such a time.
+    pub overdue_share: Option<f64>,
 }
 
 /// What a pipe did.
@@ -91,19 +100,63 @@ pub(crate) struct Tally {
     early_max: u64,
     with_rate: u64,
     late_by_a_packet: u64,
+    overdue: Overdue,
+}
+
+/// The time in which packets were overdue: spans from when a packet was due to when it was sent, joined where they overlap.
+///
+/// Packets are told in the order of their sending, but for those of one turn. One that was due before the last span but one ended fills no
+/// gap before it: so the time is never over-estimated.
+#[derive(Debug, Clone, Copy, Default)]
+struct Overdue {
+    /// When the first packet was due, and when the last was sent.
+    whole: Option<(Ns, Ns)>,
+    /// The last span, which may still grow, and when the one before it ended.
+    last: Option<(Ns, Ns)>,
+    floor: Option<Ns>,
+    /// Of all spans but the last.
+    before: Span,
+}
+
+impl Overdue {
+    #[inline]
+    fn add(&mut self, due: Ns, at: Ns) {
+        let (first, until) = self.whole.unwrap_or((due, at));
+        self.whole = Some((first.min(due), until.max(at)));
+        if at - due <= OVERDUE {
+            return;
+        }
+        let (mut begin, mut end) = self.last.unwrap_or((due, due));
+        if due > end {
+            self.before += end - begin;
+            self.floor = Some(end);
+            (begin, end) = (due, at);
+        }
+        let due = self.floor.map_or(due, |floor| due.max(floor));
+        self.last = Some((begin.min(due), end.max(at)));
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a share is a float")]
+    fn share(&self) -> Option<f64> {
+        let (first, until) = self.whole.filter(|(first, until)| until > first)?;
+        let last = self.last.map_or(Span::ZERO, |(begin, end)| end - begin);
+        Some((self.before + last).0 as f64 / (until - first).0 as f64)
+    }
 }
 
 impl Tally {
     #[inline]
-    pub(crate) fn on_done(&mut self, late_ns: i64, packet_time_ns: i64) {
+    pub(crate) fn on_done(&mut self, due: Ns, at: Ns, packet_time: Span) {
+        let late_ns = (at - due).0;
+        self.overdue.add(due, at);
         self.late.add(late_ns.max(0).unsigned_abs());
         if late_ns < 0 {
             self.early_packets += 1;
             self.early_max = self.early_max.max(late_ns.unsigned_abs());
         }
-        if packet_time_ns > 0 {
+        if packet_time > Span::ZERO {
             self.with_rate += 1;
-            self.late_by_a_packet += u64::from(late_ns > packet_time_ns);
+            self.late_by_a_packet += u64::from(at - due > packet_time);
         }
     }
 
@@ -115,6 +168,7 @@ impl Tally {
             early_packets: self.early_packets,
             early_max_ns: self.early_max,
             late_by_more_than_a_packet_time: (self.with_rate > 0).then(|| self.late_by_a_packet as f64 / self.with_rate as f64),
+            overdue_share: self.overdue.share(),
         }
     }
 }
@@ -140,5 +194,47 @@ impl PipeSummary {
             deepest_queue_packets: counters.deepest_packets,
             deepest_queue_bytes: counters.deepest_bytes(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Milliseconds, in the order of sending; only neighbours change places, as packets of one turn do.
+        #[test]
+        #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+        fn overdue_is_what_a_slow_count_finds(steps in prop::collection::vec((0..20_i64, 0..15_i64), 1..60), swaps in any::<u64>()) {
+            let mut at = 0;
+            let mut spans: Vec<_> = steps.into_iter().map(|(step, late)| { at += step; (at - late, at) }).collect();
+            let exact: std::collections::BTreeSet<i64> = spans.iter().filter(|(due, at)| at - due > 1).flat_map(|(due, at)| *due..*at).collect();
+            let mut spread = Overdue::default();
+            for bit in (0..spans.len() - 1).filter(|bit| swaps >> (bit % 64) & 1 == 1) {
+                if spans[bit].1 == spans[bit + 1].1 {
+                    spans.swap(bit, bit + 1);
+                }
+            }
+            for (due, at) in &spans {
+                spread.add(Ns(due * 1_000_000), Ns(at * 1_000_000));
+            }
+            let first = spans.iter().map(|span| span.0).min().unwrap();
+            let Some(share) = spread.share() else { return Ok(()) };
+            let found = share * (at - first) as f64;
+            prop_assert!(found <= exact.len() as f64 + 1e-6, "{found} of {}", exact.len());
+            let gaps_before = spans.windows(2).any(|pair| pair[1].0 < pair[0].0);
+            prop_assert!(gaps_before || (found - exact.len() as f64).abs() < 1e-6, "{found} instead of {}", exact.len());
+        }
+    }
+
+    #[test]
+    fn two_ways_that_stood_still_together_did_so_once() {
+        let mut overdue = Overdue::default();
+        // One way: due from 20 to 30 ms; the other, told behind it, from 17 ms. Both were sent at 30 ms.
+        for (due, at) in [(10, 10), (20, 30), (29, 30), (17, 30), (28, 30), (40, 40)] {
+            overdue.add(Ns(due * 1_000_000), Ns(at * 1_000_000));
+        }
+        assert_eq!(overdue.share(), Some(13.0 / 30.0));
     }
 }

@@ -96,10 +96,10 @@ fn records_tell_every_step() {
 }
 
 #[test]
-fn lateness_is_against_the_packets_own_time() {
+fn lateness_is_against_the_time_of_a_full_frame() {
     let mut network = network(dumbbell(json!({"rate_bits_per_second": 8_000_000}), json!({}), json!({})), 1);
-    for late in [0, 500_000, 1_000_000, 1_000_001, -300] {
-        network.offer(Ns(0), packet(0, 0, (1, 0), 1000, late)).unwrap();
+    for (late, length) in [(0, 1000), (500_000, 60), (1_514_000, 60), (1_514_001, 1000), (-300, 1000)] {
+        network.offer(Ns(0), packet(0, 0, (1, 0), length, late)).unwrap();
     }
     while let Some(departure) = network.take_due(Ns(1_000_000_000)) {
         network.done(departure.ticket, Ns(departure.due.0 + departure.payload));
@@ -108,7 +108,39 @@ fn lateness_is_against_the_packets_own_time() {
     assert_eq!((lateness.packets, lateness.early_packets, lateness.early_max_ns), (5, 1, 300));
     assert_eq!(lateness.late_by_more_than_a_packet_time, Some(0.2));
     let written = serde_json::to_value(&lateness).unwrap();
-    assert_eq!(written["max_ns"], json!(1_000_001));
+    assert_eq!(written["max_ns"], json!(1_514_001));
+}
+
+#[test]
+fn the_slowest_pipe_of_the_way_is_what_a_frame_takes() {
+    let access = json!({"up": {"rate_bits_per_second": 1_000_000}, "down": {"rate_bits_per_second": 100_000_000}});
+    let mut network = network(dumbbell(json!({"rate_bits_per_second": 8_000_000}), json!({}), access), 1);
+    for late in [12_112_000, 12_112_001] {
+        network.offer(Ns(0), packet(0, 0, (1, 0), 60, late)).unwrap();
+    }
+    while let Some(departure) = network.take_due(Ns(1_000_000_000)) {
+        network.done(departure.ticket, Ns(departure.due.0 + departure.payload));
+    }
+    assert_eq!(network.summary().lateness.late_by_more_than_a_packet_time, Some(0.5));
+}
+
+#[test]
+fn overdue_is_the_time_in_which_the_network_stood_still() {
+    let mut network = network(dumbbell(json!({"delay_ns": 1_000_000}), json!({}), json!({})), 1);
+    let millisecond = 1_000_000;
+    // Due at 1, 2, …, 100 ms; nobody looks from 20 to 30 ms, nor at 50, nor at 100.
+    for number in 0..100 {
+        network.offer(Ns(number * millisecond), packet(0, 0, (1, 0), 100, ())).unwrap();
+    }
+    assert_eq!(network.summary().lateness.overdue_share, None);
+    let looks = (1..=20).chain(30..=49).chain(51..=99).chain([101]).map(|at| Ns(at * millisecond));
+    for now in looks.chain([Ns(101 * millisecond)]) {
+        while let Some(departure) = network.take_due(now) {
+            network.done(departure.ticket, now);
+        }
+    }
+    // Overdue by more than a millisecond: from 21 (the first that waits) to 30. Those of 50 and of 100 wait for one, and not longer.
+    assert_eq!(network.summary().lateness.overdue_share, Some(9.0 / 100.0));
 }
 
 #[test]
