@@ -57,6 +57,8 @@ pub use error::OpenError;
 pub use facts::{ByteOrder, CaptureFacts, Compression, FileFacts, Format, InterfaceFacts, Problem, Progress, SkipCount};
 pub use frame::{Direction, Frame};
 pub use input::Input;
+#[cfg(target_os = "linux")]
+pub use live::interface_names;
 pub use live::{Live, LiveError, LiveFacts, LiveOptions, Statistics};
 pub use reader::Reader;
 pub use write::{Counters, InterfaceDescription, WriteError, Writer, Written};

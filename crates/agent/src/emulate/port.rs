@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::configuration::PortPlan;
 use super::error::EmulatorError;
 use super::frame::{Headers, Reasons};
-use super::kernel::{self, Counts, Interface, PacketSocket};
+use super::kernel::{Counts, Interface, PacketSocket};
 
 /// An interface that is bound.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ pub(super) fn open(plan: &PortPlan) -> Result<(PacketSocket, Port), EmulatorErro
 fn usable(plan: &PortPlan, found: Option<Interface>) -> Result<Interface, EmulatorError> {
     let name = plan.interface.clone();
     match found {
-        None => Err(EmulatorError::NoSuchInterface { host: plan.name.clone(), name, known: kernel::interface_names() }),
+        None => Err(EmulatorError::NoSuchInterface { host: plan.name.clone(), name, known: trustbed_capture::interface_names() }),
         Some(interface) if !interface.ethernet => Err(EmulatorError::NotEthernet { name }),
         Some(interface) if !interface.up => Err(EmulatorError::InterfaceDown { name }),
         Some(interface) => Ok(interface),

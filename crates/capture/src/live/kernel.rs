@@ -204,7 +204,7 @@ fn request_for(name: &str) -> io::Result<InterfaceRequest> {
 }
 
 /// The names of the interfaces that there are, in the order of their numbers.
-pub(super) fn interface_names() -> Vec<String> {
+pub fn interface_names() -> Vec<String> {
     // SAFETY: the list that is returned ends with an entry of number 0, each entry before it holds a string that ends
     // with zero, and the list is given back once, after its last use.
     unsafe {
@@ -289,5 +289,15 @@ impl Ring {
         // SAFETY: the word lies within the block and, blocks being pages, is aligned; kernel and program both access it
         // as one word.
         unsafe { AtomicU32::from_ptr(self.begin(number).add(STATUS).cast::<u32>()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_always_a_loopback_interface() {
+        assert!(interface_names().contains(&"lo".to_owned()));
     }
 }

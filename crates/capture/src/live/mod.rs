@@ -29,6 +29,8 @@ use crate::write::InterfaceDescription;
 pub use elsewhere::Live;
 pub use error::LiveError;
 #[cfg(target_os = "linux")]
+pub use kernel::interface_names;
+#[cfg(target_os = "linux")]
 pub use ring::Live;
 
 /// How to capture.
