@@ -64,7 +64,7 @@ def _failures() -> tuple[type[Exception], ...]:
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     root = captures.project()
     parser = argparse.ArgumentParser(prog=f"python -m validation {NAME}", description=__doc__)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="thresholds are chosen on the first, judged on all (default: 1)")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="whose trials are made and told of (default: 1)")
     parser.add_argument("--minutes", type=float, default=60.0, help="begin no trial after so many (default: 60); 0 only renders")
     parser.add_argument("--results", type=Path, default=root / "build" / "lateness.jsonl", help="where trials are kept")
     parser.add_argument("--output", type=Path, default=root / "docs" / "validation.md", help="the page (default: docs/validation.md)")

@@ -1,7 +1,7 @@
 """Rules by which a repetition could be discarded: how well each tells harmful lateness from harmless, where its threshold belongs. Pure.
 
-A rule is a number of the link's lateness that grows with it, and a threshold. Thresholds are chosen on the trials of one seed and judged
-on those of others.
+A rule is a number of the link's lateness that grows with it, and a threshold. Each half of the transfers is judged with the
+threshold that is best for the other half.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ Score = Callable[[Outcome], float]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A number that a rule could look at. ``words`` say it with ``{}`` for the threshold."""
+    """A number that a rule could look at. ``words`` say it, with places for the lower and the higher threshold."""
 
     name: str
     words: str
@@ -56,19 +56,19 @@ def _of_round_trip(key: str) -> Score:
 
 
 CANDIDATES = (
-    Candidate("p99", "p99 ≥ {:.3g} ms", _of("p99_ns", 1e6)),
-    Candidate("p90", "p90 ≥ {:.3g} ms", _of("p90_ns", 1e6)),
-    Candidate("mean", "mean ≥ {:.3g} ms", _of("mean_ns", 1e6)),
-    Candidate("most", "most ≥ {:.3g} ms", _of("max_ns", 1e6)),
-    Candidate("own", "later than own time ≥ {:.2%}", _of("later_than_own_time")),
-    Candidate("frame", "later than a full frame's time ≥ {:.2%}", _of("later_than_frame_time")),
-    Candidate("rtt share", "later than 5 % of the base RTT ≥ {:.2%}", _of("later_than_rtt_share")),
-    Candidate("p99/rtt", "p99 / base RTT ≥ {:.2%}", _of_round_trip("p99_ns")),
-    Candidate("mean/rtt", "mean / base RTT ≥ {:.2%}", _of_round_trip("mean_ns")),
-    Candidate("most/rtt", "most / base RTT ≥ {:.2%}", _of_round_trip("max_ns")),
-    Candidate("overdue frame", "share of time overdue (by over a full frame) ≥ {:.2%}", _of("overdue_frame_share")),
-    Candidate("overdue 100us", "share of time overdue (by over 100 µs) ≥ {:.2%}", _of("overdue_100us_share")),
-    Candidate("overdue 1ms", "share of time overdue (by over 1 ms) ≥ {:.2%}", _of("overdue_1ms_share")),
+    Candidate("p99", "p99 ≥ {:.3g}…{:.3g} ms", _of("p99_ns", 1e6)),
+    Candidate("p90", "p90 ≥ {:.3g}…{:.3g} ms", _of("p90_ns", 1e6)),
+    Candidate("mean", "mean ≥ {:.3g}…{:.3g} ms", _of("mean_ns", 1e6)),
+    Candidate("most", "most ≥ {:.3g}…{:.3g} ms", _of("max_ns", 1e6)),
+    Candidate("own", "later than own time ≥ {:.1%}…{:.1%}", _of("later_than_own_time")),
+    Candidate("frame", "later than a full frame's time ≥ {:.1%}…{:.1%}", _of("later_than_frame_time")),
+    Candidate("rtt share", "later than 5 % of the base RTT ≥ {:.1%}…{:.1%}", _of("later_than_rtt_share")),
+    Candidate("p99/rtt", "p99 / base RTT ≥ {:.1%}…{:.1%}", _of_round_trip("p99_ns")),
+    Candidate("mean/rtt", "mean / base RTT ≥ {:.1%}…{:.1%}", _of_round_trip("mean_ns")),
+    Candidate("most/rtt", "most / base RTT ≥ {:.1%}…{:.1%}", _of_round_trip("max_ns")),
+    Candidate("overdue frame", "share of time overdue (by over a full frame) ≥ {:.1%}…{:.1%}", _of("overdue_frame_share")),
+    Candidate("overdue 100us", "share of time overdue (by over 100 µs) ≥ {:.1%}…{:.1%}", _of("overdue_100us_share")),
+    Candidate("overdue 1ms", "share of time overdue (by over 1 ms) ≥ {:.1%}…{:.1%}", _of("overdue_1ms_share")),
 )
 BY_NAME = {candidate.name: candidate for candidate in CANDIDATES}
 
