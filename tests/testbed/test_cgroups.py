@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import signal
 import subprocess
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from trustbed.testbed import TestbedError, cgroups
 from trustbed.testbed.cgroups import Place, places
+from trustbed.testbed.family import family
 
 V1 = "31 30 0:26 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
 MEMORY = "33 30 0:27 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
@@ -85,6 +88,27 @@ def test_a_process_joins_a_group_and_goes_back_where_it_came_from() -> None:
             child.kill()
     assert not group.path.exists()
     group.leave()
+
+
+def test_what_descends_from_a_process_joins_with_it() -> None:
+    try:
+        group = cgroups.make(f"trustbed-test-{secrets.token_hex(4)}", cgroups.parent())
+    except TestbedError as error:
+        pytest.skip(error.message)
+    words = ["sh", "-c", "setsid sleep 20 & echo started; wait"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            child.stdout.readline()
+            group.join(child.pid)
+            inside = {int(word) for word in (group.path / "cgroup.procs").read_text().split()}
+            assert inside == set(family(child.pid))
+            assert len(inside) == 2
+        finally:
+            for pid in list(family(child.pid)):
+                os.kill(pid, signal.SIGKILL)
+            child.wait()
+            cgroups.remove(group.path)
 
 
 def test_a_process_that_has_ended_needs_no_group(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ fn wrong_configurations_say_what_is_wrong() {
     let own = process.pid();
     let nobody = json!({"processes": [1], "fault": {"kind": "freeze", "stopped_ns": 1, "every_ns": 2}});
     let cases = [
-        (nobody, "processes: 1 leads no group"),
+        (nobody, "processes: 1 is no process"),
         (json!({"processes": [own], "fault": {"kind": "freeze", "stopped_ns": 5, "every_ns": 5}}), "stopped_ns: 5 is not between"),
         (json!({"processes": [own], "fault": {"kind": "freze"}}), "unknown variant `freze`"),
         (

@@ -177,7 +177,7 @@ def _other(workload: Workload) -> str:
 
 
 def disturb(fault: Fault, processes: Sequence[int], *, group: Group | None, processor: int | None) -> Configuration:
-    """What keeps processes from running; each is the first of its group."""
+    """What keeps processes from running, each with all that descends from it."""
     done: Configuration = {"kind": fault.kind}
     if fault.kind == "freeze":
         done |= {"stopped_ns": fault.stopped_ns, "every_ns": fault.every_ns}

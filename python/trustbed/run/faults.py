@@ -22,6 +22,7 @@ from trustbed.run.configurations import MIDDLE, disturb
 from trustbed.scenario import Fault, Scenario
 from trustbed.testbed import TestbedError
 from trustbed.testbed.cgroups import Group
+from trustbed.testbed.family import family
 
 Record = dict[str, Any]
 _END_SECONDS = 20.0
@@ -214,9 +215,9 @@ class Faults:
         agent.close()
         made.agents.remove(agent)
         if made.fault.kind == "freeze":
-            for pid in made.targets:
+            for pid in (one for target in made.targets for one in family(target)):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(pid, signal.SIGCONT)
+                    os.kill(pid, signal.SIGCONT)
 
     def told(self) -> list[Record]:
         """What was asked for and what was done, as ``repetition.json`` holds it."""
@@ -252,7 +253,8 @@ def _lives(pid: int) -> bool:
 
 
 def _hold(pid: int, processors: set[int | None]) -> None:
-    """Has all threads of a process run on these processors."""
-    for thread in Path("/proc", str(pid), "task").glob("[0-9]*"):
-        with contextlib.suppress(ProcessLookupError):
-            os.sched_setaffinity(int(thread.name), [one for one in processors if one is not None])
+    """Has all threads of a process and of what descends from it run on these processors."""
+    for one in family(pid):
+        for thread in Path("/proc", str(one), "task").glob("[0-9]*"):
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(int(thread.name), [number for number in processors if number is not None])

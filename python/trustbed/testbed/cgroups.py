@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias
 
 from trustbed.testbed.error import TestbedError
+from trustbed.testbed.family import family
 
 Version: TypeAlias = Literal[1, 2]
 
@@ -73,18 +74,19 @@ class Group:
     home: Path
 
     def join(self, pid: int) -> None:
-        """Puts a process into it, with all its threads.
+        """Puts a process into it, with all that descends from it; whoever has ended needs nothing any more.
 
         Raises:
             TestbedError: The kernel does not let it.
         """
-        try:
-            (self.path / _MEMBERS).write_text(str(pid), encoding="ascii")
-        except ProcessLookupError:
-            return  # it has ended, and needs nothing any more
-        except OSError as error:
-            said = (error.strerror or str(error)).lower()
-            raise TestbedError(f"process {pid} cannot be put into the control group {self.path}: {said}", _DELEGATION) from error
+        for one in family(pid):
+            try:
+                (self.path / _MEMBERS).write_text(str(one), encoding="ascii")
+            except ProcessLookupError:
+                continue
+            except OSError as error:
+                said = (error.strerror or str(error)).lower()
+                raise TestbedError(f"process {one} cannot be put into the control group {self.path}: {said}", _DELEGATION) from error
 
     def leave(self) -> None:
         """Puts its processes back where they came from, and removes it."""

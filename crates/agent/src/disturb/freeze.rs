@@ -1,10 +1,10 @@
-//! Processes that stand and go on: SIGSTOP and SIGCONT to their groups, by the clock.
+//! Processes that stand and go on: SIGSTOP and SIGCONT, by the clock.
 //!
-//! Each turn runs first and stands then. The schedule is absolute: a step that was late does not delay the next. A group stands as soon as each
-//! of its threads next returns from the kernel, microseconds later unless it copies megabytes there; what the kernel itself does for it,
+//! Each turn runs first and stands then. The schedule is absolute: a step that was late does not delay the next. A process stands as soon as
+//! each of its threads next returns from the kernel, microseconds later unless it copies megabytes there; what the kernel itself does for it,
 //! acknowledging and sending what was written before, goes on. Of a guest nothing goes on but its emulated hardware's queues.
 //!
-//! Bias: processes that left their group are not stopped. A program sees nothing but a jump of its clocks.
+//! A program sees nothing but a jump of its clocks.
 
 use serde::{Deserialize, Serialize};
 use trustbed_units::{Ns, Span};

@@ -27,7 +27,7 @@ const LOOK: Span = Span::from_millis(20);
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Configuration {
-    /// Leaders of the groups that are disturbed: all processes of each.
+    /// Who is disturbed, with all that descends from them.
     processes: Vec<i32>,
     fault: Fault,
     /// From the start on. Until the end is asked for unless given.

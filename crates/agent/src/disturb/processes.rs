@@ -1,18 +1,22 @@
-//! The processes that are disturbed: groups, each named by its leader; stopped, pinned to a processor, and asked how much they ran.
+//! The processes that are disturbed: each with all that descends from it; stopped, pinned to a processor, and asked how much they ran.
+//!
+//! Who descends from a process is asked anew every time, since programs start others. What has been orphaned belongs to nobody any more and is
+//! not found.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::process::{Pid, Signal, getpgid, kill_process_group};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 use trustbed_units::{Ns, Span};
 
 use super::{LOOK, share};
-use crate::kernel;
+use crate::kernel::{self, Poll};
 use crate::talk::Failure;
 
-/// New members of a group are looked for so often: the whole of `/proc` is read for it.
+/// New descendants are looked for so often, to count what they use.
 const SEARCH: Span = Span::from_secs(1);
 
 /// What a process ran.
@@ -32,10 +36,17 @@ struct Member {
     seen: Ns,
 }
 
-/// Groups of processes. In this order: [`Processes::begin`], the others at will, [`Processes::used`].
+/// A process that was named. The descriptor is its own: its number may become another's when it has ended.
+#[derive(Debug)]
+struct Root {
+    process: i32,
+    descriptor: OwnedFd,
+}
+
+/// Processes with their descendants. In this order: [`Processes::begin`], the others at will, [`Processes::used`].
 #[derive(Debug)]
 pub(super) struct Processes {
-    groups: Vec<Pid>,
+    roots: Vec<Root>,
     members: BTreeMap<i32, Member>,
     begun: Ns,
     looked: Ns,
@@ -43,19 +54,24 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    /// Groups by their leaders, all of which must be there.
-    pub(super) fn of(leaders: &[i32]) -> Result<Self, Failure> {
-        let mut groups = Vec::new();
-        for leader in leaders {
-            let group = Pid::from_raw(*leader).filter(|pid| *leader > 1 && getpgid(Some(*pid)).is_ok_and(|group| group == *pid));
-            let missing =
-                || Failure::configuration(format!("processes: {leader} leads no group"), "name processes that were started as such");
-            groups.push(group.ok_or_else(missing)?);
+    /// Those that were named, all of which must be there.
+    pub(super) fn of(named: &[i32]) -> Result<Self, Failure> {
+        let mut roots = Vec::new();
+        for process in named {
+            let pid = if *process > 1 { Pid::from_raw(*process) } else { None };
+            let opened = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+            let Some(Ok(descriptor)) = opened else {
+                return Err(Failure::configuration(
+                    format!("processes: {process} is no process that could be disturbed"),
+                    "name processes that run",
+                ));
+            };
+            roots.push(Root { process: *process, descriptor });
         }
-        if groups.is_empty() {
+        if roots.is_empty() {
             return Err(Failure::configuration("processes: none is named", "name at least one"));
         }
-        Ok(Self { groups, members: BTreeMap::new(), begun: Ns(0), looked: Ns(0), searched: Ns(0) })
+        Ok(Self { roots, members: BTreeMap::new(), begun: Ns(0), looked: Ns(0), searched: Ns(0) })
     }
 
     /// How many there are.
@@ -105,25 +121,30 @@ impl Processes {
         self.members.iter().map(one).collect()
     }
 
-    /// The members of the groups, as `/proc/PID/stat` names them (proc(5)).
-    fn running(&self) -> Vec<i32> {
-        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-        let mut found: Vec<i32> = entries
-            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
-            .filter(|process| {
-                let group = fs::read(format!("/proc/{process}/stat")).ok().as_deref().and_then(group_of);
-                group.is_some_and(|group| self.groups.iter().any(|one| one.as_raw_nonzero().get() == group))
-            })
-            .collect();
-        found.sort_unstable();
+    /// All of them, by their numbers.
+    fn running(&self) -> BTreeSet<i32> {
+        let mut found = BTreeSet::new();
+        for root in self.roots.iter().filter(|root| root.lives()) {
+            descend(root.process, &mut found, &mut |_| {});
+        }
         found
     }
 
     /// Stops all of them until the guard is dropped; none when there are none any more.
-    pub(super) fn stop(&mut self) -> Option<Standing> {
-        // A group without processes is never signalled again: its number may become another's.
-        self.groups.retain(|group| kill_process_group(*group, Signal::STOP).is_ok());
-        (!self.groups.is_empty()).then(|| Standing(self.groups.clone()))
+    pub(super) fn stop(&mut self) -> Option<Standing<'_>> {
+        self.roots.retain(Root::lives);
+        if self.roots.is_empty() {
+            return None;
+        }
+        let mut stopped = BTreeSet::new();
+        for root in &self.roots {
+            let _ = pidfd_send_signal(&root.descriptor, Signal::STOP);
+            // Who stands starts no others: what is found below is all there is.
+            descend(root.process, &mut stopped, &mut |process| {
+                let _ = kill_process(process, Signal::STOP);
+            });
+        }
+        Some(Standing { roots: &self.roots, stopped })
     }
 
     /// Has all their threads run on one processor until the guard is dropped. Threads that they start later run there too, and stay.
@@ -148,13 +169,42 @@ impl Processes {
 
 /// Processes that stand. They go on when this is dropped.
 #[derive(Debug)]
-pub(super) struct Standing(Vec<Pid>);
+pub(super) struct Standing<'a> {
+    roots: &'a [Root],
+    stopped: BTreeSet<i32>,
+}
 
-impl Drop for Standing {
+impl Drop for Standing<'_> {
     fn drop(&mut self) {
-        for group in &self.0 {
-            // It may have been killed while it stood.
-            let _ = kill_process_group(*group, Signal::CONT);
+        for root in self.roots {
+            // Any of them may have been killed while it stood.
+            let _ = pidfd_send_signal(&root.descriptor, Signal::CONT);
+        }
+        for process in self.stopped.iter().filter_map(|process| Pid::from_raw(*process)) {
+            let _ = kill_process(process, Signal::CONT);
+        }
+    }
+}
+
+impl Root {
+    fn lives(&self) -> bool {
+        // The descriptor is readable once it has ended (pidfd_open(2)).
+        !matches!(Poll::new(&[self.descriptor.as_fd()]).wait(Some(Span::ZERO)), Ok(1))
+    }
+}
+
+/// A process and its descendants, parents first; `visit` is called with each as soon as it is found.
+fn descend(process: i32, found: &mut BTreeSet<i32>, visit: &mut impl FnMut(Pid)) {
+    let Some(pid) = Pid::from_raw(process) else { return };
+    if !found.insert(process) {
+        return;
+    }
+    visit(pid);
+    for thread in threads(process) {
+        let path = format!("/proc/{process}/task/{}/children", thread.as_raw_nonzero());
+        let children = fs::read_to_string(path).unwrap_or_default();
+        for child in children.split_ascii_whitespace().filter_map(|word| word.parse().ok()) {
+            descend(child, found, visit);
         }
     }
 }
@@ -176,29 +226,34 @@ fn threads(process: i32) -> Vec<Pid> {
     entries.filter_map(|entry| Pid::from_raw(entry.ok()?.file_name().to_str()?.parse().ok()?)).collect()
 }
 
-/// The group's number: the third field behind the name, which may itself hold brackets and spaces. None for a process that has ended.
-fn group_of(stat: &[u8]) -> Option<i32> {
-    let behind = stat.iter().rposition(|byte| *byte == b')')? + 1;
-    let mut fields = std::str::from_utf8(stat.get(behind..)?).ok()?.split_ascii_whitespace();
-    if fields.next()? == "Z" { None } else { fields.nth(1)?.parse().ok() }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]
-    fn a_name_with_brackets_and_spaces_is_no_trouble() {
-        assert_eq!(group_of(b"12 (a) R (b)) S 7 12 13 0"), Some(12));
-        assert_eq!(group_of(b"12 (x) Z 7 12 12 0"), None);
-        assert_eq!(group_of(b"garbage"), None);
-    }
-
-    #[test]
-    fn whoever_leads_no_group_is_refused() {
+    fn whoever_is_not_there_is_refused() {
         for nobody in [0, 1, -5, i32::MAX] {
             assert!(Processes::of(&[nobody]).is_err(), "{nobody}");
         }
         assert!(Processes::of(&[]).is_err());
+    }
+
+    #[test]
+    fn descendants_are_found_whatever_group_they_are_in() {
+        let mut shell = Command::new("sh").args(["-c", "setsid sleep 20 & wait"]).spawn().unwrap();
+        let named = i32::try_from(shell.id()).unwrap();
+        let processes = Processes::of(&[named]).unwrap();
+        while processes.count() < 2 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let found = processes.running();
+        assert!(found.contains(&named), "{found:?}");
+        for process in found.into_iter().filter(|process| *process != named) {
+            kill_process(Pid::from_raw(process).unwrap(), Signal::KILL).unwrap();
+        }
+        shell.wait().unwrap();
+        assert_eq!(processes.count(), 0);
     }
 }

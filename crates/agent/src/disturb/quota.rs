@@ -73,7 +73,7 @@ impl Quota {
     fn set(&self) -> Result<(), Failure> {
         if self.version == 1 {
             self.write("cpu.cfs_period_us", &self.period_us.to_string())?;
-            self.write("cpu.cfs_granted_us", &self.granted_us.to_string())
+            self.write("cpu.cfs_quota_us", &self.granted_us.to_string())
         } else {
             self.write("cpu.max", &format!("{} {}", self.granted_us, self.period_us))
         }
@@ -96,7 +96,7 @@ struct Lifted<'a>(&'a Quota);
 impl Drop for Lifted<'_> {
     fn drop(&mut self) {
         // The group is removed next; where it cannot be written any more, it is gone.
-        let _ = if self.0.version == 1 { self.0.write("cpu.cfs_granted_us", "-1") } else { self.0.write("cpu.max", "max") };
+        let _ = if self.0.version == 1 { self.0.write("cpu.cfs_quota_us", "-1") } else { self.0.write("cpu.max", "max") };
     }
 }
 
