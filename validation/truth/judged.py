@@ -16,7 +16,8 @@ from trustbed.diagnose.evidence import Evidence
 from trustbed.diagnose.kernel import KernelTimes, with_kernel_times
 from trustbed.diagnose.quality import CaptureQuality, Quality
 
-PLACES = ("sender", "receiver", "middle")
+STOPPED = "T"
+"""The state of a stopped process, as proc_pid_stat(5) has it."""
 
 Kept = Mapping[str, Any]
 
@@ -69,13 +70,17 @@ def _with_host(evidence: Evidence, kept: Kept) -> tuple[Evidence, tuple[str, ...
 
 
 def processor_share(kept: Kept) -> float | None:
-    """Of the time in which the sender's processes wanted a processor, the share in which they had one; ``None`` where nobody looked."""
-    ran = waited = 0
-    for name, rows in (kept.get("samples") or {}).items():
-        if name.endswith("processes"):
-            ran += sum(row.get("ran_ns") or 0 for row in rows)
-            waited += sum(row.get("waited_ns") or 0 for row in rows)
-    return ran / (ran + waited) if ran + waited > 0 else None
+    """Of the time in which the sender's processes wanted a processor, the share in which they had one; ``None`` where nobody looked.
+
+    A process that was found stopped wanted one for as long as it is found so; one that is stopped and continued in step with the looks is
+    found always or never.
+    """
+    rows = [row for name, rows in (kept.get("samples") or {}).items() if name.endswith("processes") for row in rows]
+    ran, waited = (sum(row.get(key) or 0 for row in rows) for key in ("ran_ns", "waited_ns"))
+    if ran + waited == 0:
+        return None
+    stopped = sum(row.get("state") == STOPPED for row in rows) / len(rows)
+    return ran / (ran + waited) * (1 - stopped)
 
 
 def _seconds(nanoseconds: int | None) -> float | None:

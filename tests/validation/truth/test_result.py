@@ -81,6 +81,7 @@ def test_the_share_of_a_processor_is_what_the_processes_got_of_what_they_wanted(
     rows = [{"ran_ns": 30, "waited_ns": 60}, {"ran_ns": None, "waited_ns": 10}]
     assert processor_share({"samples": {"client.processes": rows}}) == pytest.approx(0.3)
     assert processor_share({"samples": {"machine": rows}}) is None
+    assert processor_share({"samples": {"processes": [{"ran_ns": 5, "state": "T"}, {"ran_ns": 5, "state": "R"}]}}) == pytest.approx(0.5)
     assert processor_share({}) is None
 
 
