@@ -26,7 +26,7 @@ def test_the_frame_is_whole() -> None:
 
 def test_only_the_answer_is_one() -> None:
     frame = greeting.echo_request("02:74:62:00:00:01", HERE, THERE, 3)
-    assert greeting.is_echo_reply(answer(frame), THERE.packed)
-    assert not greeting.is_echo_reply(frame, HERE.packed), "our own"
-    assert not greeting.is_echo_reply(answer(frame), HERE.packed), "somebody else's"
-    assert not greeting.is_echo_reply(answer(frame)[:40], THERE.packed), "cut"
+    assert greeting.answered(answer(frame), THERE.packed) == 3
+    assert greeting.answered(frame, HERE.packed) is None, "our own"
+    assert greeting.answered(answer(frame), HERE.packed) is None, "somebody else's"
+    assert greeting.answered(answer(frame)[:40], THERE.packed) is None, "cut"

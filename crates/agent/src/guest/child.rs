@@ -63,6 +63,7 @@ pub(super) struct Running {
 }
 
 /// The three ends of its streams that are ours.
+#[derive(Debug)]
 struct Streams {
     input: Option<File>,
     output: Option<File>,

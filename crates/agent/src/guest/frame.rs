@@ -98,13 +98,18 @@ pub(super) fn read(from: &mut impl Read) -> Result<Option<Frame>, Fault> {
     if !filled(from, &mut header)? {
         return Ok(None);
     }
-    let [a, b, c, d, number, _, _, _, e, f, g, h] = header;
-    let length = usize::try_from(u32::from_le_bytes([e, f, g, h])).unwrap_or(usize::MAX);
+    let channel = u32_at(&header, 0);
+    let number = header[4];
+    let length = usize::try_from(u32_at(&header, 8)).unwrap_or(usize::MAX);
     let Some(kind) = Kind::of(number).filter(|_| length <= LONGEST) else {
         return Err(Fault::Content(Error::Frame { kind: number, length }));
     };
     let mut content = vec![0; length];
-    Ok(filled(from, &mut content)?.then_some(Frame { channel: u32::from_le_bytes([a, b, c, d]), kind, content }))
+    Ok(filled(from, &mut content)?.then_some(Frame { channel, kind, content }))
+}
+
+fn u32_at(header: &[u8; HEADER], at: usize) -> u32 {
+    header[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
 /// Why there is no frame.

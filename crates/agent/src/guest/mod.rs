@@ -49,7 +49,7 @@ enum Error {
 
 /// Runs the verb: the words behind `guest`.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
-    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<String> = words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let ended = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["control", port] => control::run(Path::new(port)),
         ["netlink"] => netlink::relay(),

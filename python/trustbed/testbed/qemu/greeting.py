@@ -20,6 +20,8 @@ _IPV4 = 0x0800
 _ECHO_REQUEST, _ECHO_REPLY, _ICMP = 8, 0, 1
 _IDENTIFIER = 0x7462
 _AGAIN_SECONDS = 0.1
+_LAST_SECONDS = 2.0
+"""How long the last answer is waited for; then another request is sent."""
 
 
 def answers(middle: Path, cable: Cable, sender: ipaddress.IPv4Address, seconds: float) -> bool:
@@ -32,27 +34,31 @@ def answers(middle: Path, cable: Cable, sender: ipaddress.IPv4Address, seconds: 
         port.bind((cable.port, _IPV4))
         number = 0
         while time.monotonic() < deadline:
-            frame = echo_request(cable.mac, sender, own, number)
             try:
-                port.send(frame)
+                port.send(echo_request(cable.mac, sender, own, number + 1))
             except OSError:  # no carrier yet
                 time.sleep(_AGAIN_SECONDS)
                 continue
-            number = number + 1 & 0xFFFF
-            if _heard(port, own.packed, _AGAIN_SECONDS):
+            number = number + 1 & 0x7FFF
+            found = _heard(port, own.packed, _AGAIN_SECONDS)
+            # Requests that waited for the card are answered one after the other now; an experiment shall not see the last of them.
+            while found is not None and found != number:
+                found = _heard(port, own.packed, _LAST_SECONDS)
+            if found is not None:
                 return True
     return False
 
 
-def _heard(port: socket.socket, source: bytes, seconds: float) -> bool:
+def _heard(port: socket.socket, source: bytes, seconds: float) -> int | None:
+    """The number of the next answer, if there is one within the time."""
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
         if not select.select([port], [], [], left)[0]:
-            return False
+            return None
         frame, about = port.recvfrom(2048)
-        if about[2] != socket.PACKET_OUTGOING and is_echo_reply(frame, source):
-            return True
-    return False
+        if about[2] != socket.PACKET_OUTGOING and (number := answered(frame, source)) is not None:
+            return number
+    return None
 
 
 def echo_request(mac: str, sender: ipaddress.IPv4Address, receiver: ipaddress.IPv4Address, number: int) -> bytes:
@@ -64,12 +70,15 @@ def echo_request(mac: str, sender: ipaddress.IPv4Address, receiver: ipaddress.IP
     return _hardware(mac) + _hardware(GATEWAY_MAC) + struct.pack("!H", _IPV4) + header + message
 
 
-def is_echo_reply(frame: bytes, source: bytes) -> bool:
-    """Whether a frame is the answer to ours, from that address."""
+def answered(frame: bytes, source: bytes) -> int | None:
+    """The number of the request that a frame from that address answers; nothing if it is no answer to ours."""
     if len(frame) < 42 or frame[26:30] != source or frame[23] != _ICMP:
-        return False
+        return None
     at = 14 + (frame[14] & 15) * 4
-    return frame[at : at + 1] == bytes([_ECHO_REPLY]) and frame[at + 4 : at + 6] == struct.pack("!H", _IDENTIFIER)
+    if len(frame) < at + 8:
+        return None
+    kind, identifier, number = struct.unpack_from("!B3xHH", frame, at)
+    return int(number) if (kind, identifier) == (_ECHO_REPLY, _IDENTIFIER) else None
 
 
 def _hardware(text: str) -> bytes:
