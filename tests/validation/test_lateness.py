@@ -234,3 +234,49 @@ def test_results_are_kept_line_by_line(tmp_path: Path) -> None:
     file.write_text('{"key": "1"}\n{"key": "2"}\n{"key": "3', encoding="utf-8")
     assert [each["key"] for each in command.load(file)] == ["1", "2"]
     assert [json.loads(line)["key"] for line in file.read_text(encoding="utf-8").splitlines()] == ["1", "2"]
+
+
+LATE = {
+    "packets": 1000,
+    "mean_ns": 9000.0,
+    "p50_ns": 6000,
+    "p90_ns": 12_000,
+    "p99_ns": 40_000,
+    "max_ns": 900_000,
+    "later_than_own_time": 0.3,
+    "later_than_frame_time": 0.001,
+    "later_than_rtt_share": 0.0,
+    "overdue_frame_share": 0.001,
+    "overdue_100us_share": 0.001,
+    "overdue_1ms_share": 0.0,
+}
+
+
+def measured(number: int, throughput: float, *, stop_ms: float | None = None, overdue: float = 0.0) -> dict[str, Any]:
+    made = row(number, throughput, stop_ms=stop_ms)
+    made["cases"]["bulk-20-20"]["late"] = {**LATE, "overdue_1ms_share": overdue}
+    return made
+
+
+def test_the_page_tells_harm_from_false_alarms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [measured(number, 100.0 + number % 2) for number in range(4)]
+    rows += [measured(4, 80.0, stop_ms=5.0, overdue=0.25), measured(5, 99.0, stop_ms=5.0, overdue=0.03)]
+    rows += [measured(6, 80.0, stop_ms=5.0, overdue=0.01), {**measured(7, 70.0, overdue=0.5), "unasked_max_ns": 90 * MS}]
+    results, page = tmp_path / "lateness.jsonl", tmp_path / "validation.md"
+    results.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+    assert command.main(["--minutes", "0", "--results", str(results), "--output", str(page)]) == 1  # most trials are missing
+    assert not page.exists()
+    text = capsys.readouterr().out
+    assert command.main(["--minutes", "0", "--results", str(results), "--output", str(page), "--partial"]) == 1
+    assert text.strip() in page.read_text(encoding="utf-8")
+    assert "8 trials were made, of seeds 1. In 7 of them nothing but the emulator stood still" in text
+    assert "In the other 1 the machine" in text
+    assert "| **in use** | 50% | 50% | 50% | 100% | 100% | 100% |" in text
+    assert "| 20 Mbit/s | 4 | 30.0% | 0.1% |" in text
+    assert "| in vain | 20 Mbit/s, 20 ms | 5 ms, every 20 ms | 3.0% |" in text
+    assert "| missed | 20 Mbit/s, 20 ms | 5 ms, every 20 ms | 1.0% |" in text
+
+
+def test_without_results_the_page_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--minutes", "0", "--results", str(tmp_path / "none.jsonl"), "--print"]) == 1
+    assert "Nothing has been measured yet." in capsys.readouterr().out

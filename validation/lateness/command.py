@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
             return 2
     missing = len(_left(wanted, rows))
     text = page.render([row for row in rows if row["seed"] in options.seeds])
-    if missing or options.print:
+    if options.print or (missing and not options.partial):
         print(text)
     else:
         sections.write(options.output, NAME, f"python -m validation {NAME}", text)
@@ -68,6 +68,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=60.0, help="begin no trial after so many (default: 60); 0 only renders")
     parser.add_argument("--results", type=Path, default=root / "build" / "lateness.jsonl", help="where trials are kept")
     parser.add_argument("--output", type=Path, default=root / "docs" / "validation.md", help="the page (default: docs/validation.md)")
+    parser.add_argument("--partial", action="store_true", help="write the section even though trials are missing; it says how many")
     parser.add_argument("--print", action="store_true", help="print the section instead")
     return parser.parse_args(arguments)
 
