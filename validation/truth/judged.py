@@ -76,10 +76,11 @@ def processor_share(kept: Kept) -> float | None:
     found always or never.
     """
     rows = [row for name, rows in (kept.get("samples") or {}).items() if name.endswith("processes") for row in rows]
-    ran, waited = (sum(row.get(key) or 0 for row in rows) for key in ("ran_ns", "waited_ns"))
+    ran: int = sum(row.get("ran_ns") or 0 for row in rows)
+    waited: int = sum(row.get("waited_ns") or 0 for row in rows)
     if ran + waited == 0:
         return None
-    stopped = sum(row.get("state") == STOPPED for row in rows) / len(rows)
+    stopped: float = sum(row.get("state") == STOPPED for row in rows) / len(rows)
     return ran / (ran + waited) * (1 - stopped)
 
 
