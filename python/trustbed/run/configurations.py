@@ -11,6 +11,7 @@ from trustbed.run.commands import address_of
 from trustbed.run.matrix import Repetition
 from trustbed.scenario import Background, Fault, Pace, Scenario, Workload
 from trustbed.scenario.description import BACKGROUND_PORT, model, release
+from trustbed.scenario.stalls import stalled
 from trustbed.testbed.cgroups import Group
 from trustbed.testbed.plan import port_of
 
@@ -221,8 +222,9 @@ def emulated(scenario: Scenario, folder: Path) -> Configuration:
 
 def has_times(scenario: Scenario) -> bool:
     """Whether something happens on a link at times that count from the beginning of the workloads."""
-    ways = [way for link in scenario.links for way in (link.forward, link.backward)]
-    ways += [way for host in scenario.hosts for way in (host.access_up, host.access_down)]
+    known = stalled(scenario)
+    ways = [way for link in known.links for way in (link.forward, link.backward)]
+    ways += [way for host in known.hosts for way in (host.access_up, host.access_down)]
     return any(way is not None and (way.outages or way.delay_steps is not None) for way in ways)
 
 
