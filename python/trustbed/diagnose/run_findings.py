@@ -42,7 +42,8 @@ def _lateness(record: Record) -> Iterator[Finding]:
     stood = p99 / 1e9 >= LATE_SECONDS if standstill is None else standstill >= STANDSTILL_SHARE
     late = stood or p50 / 1e9 >= MEDIAN_SECONDS
     times = ", ".join(f"{seconds_words(value / 1e9)} ({name})" for name, value in (("p50", p50), ("p99", p99), ("most", most)))
-    beyond = "" if share is None else f"; {percent_words(share)} later than a full packet takes on its link"
+    packet = "packet" if standstill is None else "full packet"  # older emulators counted against each packet's own time
+    beyond = "" if share is None else f"; {percent_words(share)} later than a {packet} takes on its link"
     overdue = "" if standstill is None else f"; packets were overdue for {percent_words(standstill)} of the time"
     yield finding(
         "run_emulator_late",
