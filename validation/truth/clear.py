@@ -42,7 +42,7 @@ CLEAR: tuple[Planned, ...] = (
     _planned("route-change", _WINDOW, trips=4.0),
     _planned("outage", _WINDOW, lasts="2s"),
     _planned("freeze", _SMALL, stopped="300ms", every="400ms"),
-    _planned("slow-reader", _LINK, share=0.2),
+    _planned("slow-reader", _WINDOW, share=0.1),
     _planned("bursty-writer", _LINK, share=0.3, trips=5.0),
     _planned("guest-freeze", _GUEST, stopped="35ms", every="50ms"),
 )
