@@ -12,8 +12,8 @@ RUN_ENTRIES = (
         "how late the emulator sent its packets",
         "share",
         "The emulator writes down when every packet should have left and when it did. What it was late by is part of every delay and rate "
-        "that was measured behind it. When packets were overdue for 2 % of the time and more, the numbers tell more about this machine "
-        "than about the link that was described: for so long the link stood still, and mostly senders and receivers with it.",
+        "that was measured behind it. When packets were overdue for 1 % of the time and more, the numbers tell more about this machine "
+        "than about the link that was described: the link stood still meanwhile, and mostly senders and receivers with it.",
         "run on a machine with less else to do, as root (real-time priority), with lower rates or fewer captures",
     ),
     Entry(

@@ -64,8 +64,8 @@ DEFINITIONS: tuple[Definition, ...] = (
         "lateness",
         "Emulator lateness",
         "How long after its time a packet left the emulator, p99: all but one packet in a hundred were less late. It is part of every "
-        "delay that was measured. A repetition is discarded when packets were overdue by more than 1 ms for 2 % of the time and more: "
-        "the link then stood still for so long.",
+        "delay that was measured. A repetition is discarded when packets were overdue by more than 1 ms for 1 % of the time and more: "
+        "the link stood still meanwhile.",
         "",
     ),
     Definition(
