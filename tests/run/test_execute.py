@@ -53,8 +53,8 @@ def test_everything_stands_before_traffic_flows_and_ends_in_the_opposite_order(r
     record = run(BULK + NOISE, bed)
     order = [what for what, _ in bed.log]
     listed = """
-        start emulate, begin emulate, start bulk, begin bulk, start sink, start capture, begin capture, start sample, begin sample,
-        start sample, begin sample, start send, start bulk, begin sink, begin send, begin bulk""".strip().replace("\n", "")
+        start emulate, begin emulate, start bulk, begin bulk, start sink, start capture, begin capture, start send,
+        start bulk, start sample, begin sample, start sample, begin sample, begin sink, begin send, begin bulk""".strip().replace("\n", "")
     before = [" ".join(words.split()) for words in listed.split(",")]
     assert order[: len(before)] == before
     assert order[len(before) :] == [

@@ -28,7 +28,7 @@ def test_a_sender_that_pauses_and_a_receiver_that_is_slow(read: Read) -> None:
     assert sender["write"] == {"burst_bytes": 256_000, "pause_ns": 200_000_000}
     assert sender["tcp"] == {"congestion_control": "cubic", "no_delay": False}
     assert receiver["read"] == {"rate_bits_per_second": 2_000_000}
-    assert receiver["tcp"] == {"window_clamp_bytes": 16_384}
+    assert receiver["tcp"] == {"receive_buffer_bytes": 8192, "window_clamp_bytes": 16_384}
     assert receiver["delayed_ack"] == "always"
 
 

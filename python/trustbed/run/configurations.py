@@ -108,7 +108,12 @@ def _pace(pace: Pace | None) -> Configuration | None:
 
 def _receive(workload: Workload, address: str) -> Configuration:
     """What takes a bulk transfer."""
-    tcp = _known(receive_buffer_bytes=workload.receive_buffer_bytes, window_clamp_bytes=workload.window_clamp_bytes)
+    clamp, buffer = workload.window_clamp_bytes, workload.receive_buffer_bytes
+    if clamp is not None and buffer is None:
+        # Linux makes it twice as large, advertises part of that, and forgets the clamp when it learns how large packets are: so it cannot
+        # advertise more in any case.
+        buffer = clamp // 2
+    tcp = _known(receive_buffer_bytes=buffer, window_clamp_bytes=clamp)
     return {
         "role": "receive",
         "listen": [address],

@@ -170,6 +170,7 @@ class Execution:
             "phases": self._phases,
             "workloads": [self._told(measured) for measured in self._measured],
             "faults": self._faults.told(),
+            "processes": [{"host": host, "process": one.pid} for host, one in self._at_work],
             "guests": guests,
             "backgrounds": [self._told_flow(flow, sink, sender) for flow, sink, sender in senders],
             "emulator": emulator.report,
@@ -256,7 +257,12 @@ class Execution:
             recorder = self._assist(part.verb, part.where, part.configuration)
             recorder.point = point
             recorder.agent.begin()
+
+    def _start_samplers(self) -> None:
+        """Behind the workloads' agents, whose processes they look at; guests are processes of this machine too."""
+        guests = {host.name for host in self._scenario.guests}
         machines = [self._bed.guest(host.name).pid for host in self._scenario.guests]
+        machines += [one.pid for host, one in self._at_work if host not in guests]
         for number, host in enumerate(configurations.sampled(self._scenario)):
             configuration = configurations.sample(host, self._folder / "samples", machines if number == 0 else ())
             self._assist("sample", host, configuration).agent.begin()
@@ -276,6 +282,7 @@ class Execution:
                 self._at_work.append((part.where, measured.agent))
             else:
                 measured.command, measured.prepared = self._command(measured.workload)
+        self._start_samplers()
         self._stack.callback(self._faults.end)  # before anything that it disturbs is to end
         self._faults.stand_by([(host, one.pid) for host, one in self._at_work] if self._scenario.faults else ())
         self._epoch_ns = self._clock.realtime_ns() + _AHEAD_NS

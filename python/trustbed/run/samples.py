@@ -62,7 +62,7 @@ PROCESSES = pa.schema(
     [
         *_TIMES,
         column("interval_ns", pa.int64(), "ns", "since the look before"),
-        column("process", pa.int64(), "", "its number: that of a guest is in repetition.json"),
+        column("process", pa.int64(), "", "its number; repetition.json has whose it is"),
         column("state", pa.string(), "", "what it was doing then, as in proc_pid_stat(5)"),
         column("ran_ns", pa.int64(), "ns", "how long its tasks ran since the look before"),
         column("waited_ns", pa.int64(), "ns", "how long they could have run and did not"),
@@ -133,7 +133,7 @@ def convert(folder: Path, hosts: Sequence[str], guests: Collection[str] = ()) ->
             _write(folder / "machine.parquet", MACHINE, (_machine(line) for line in lines))
             _write(folder / "cgroups.parquet", CGROUPS, _below(lines, "cgroups", ("interval_ns",)))
             machine = _summary(lines)
-            if guests:
+            if any(line.get("processes") for line in lines):
                 _write(folder / "processes.parquet", PROCESSES, _below(lines, "processes", ("interval_ns",)))
         if host in guests:
             _write(folder / f"{host}.machine.parquet", MACHINE, (_machine(line) for line in lines))
