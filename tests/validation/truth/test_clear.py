@@ -16,6 +16,13 @@ from validation.truth.plan import Planned
 OUTSIDE = ("cgroup", "emulation", "KVM", "kernel")
 """What a machine may lack and the project cannot install."""
 
+MISTAKES = {
+    "outage": "two seconds without an answer are called loss: no rule asks how long nothing came back",
+    "slow-reader": "a reader that is slow but steady looks like a slow link: no rule asks whether its window is full because it shrank",
+    "bursty-writer": "pauses of five round trips leave the kernel busy for most of the time: called a starved host",
+}
+"""What the rules get wrong, and why. A rule that gets it right fails its test here, until its line is removed."""
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _networks() -> None:
@@ -27,7 +34,13 @@ def _networks() -> None:
         pytest.skip(error.message)
 
 
-@pytest.mark.parametrize("planned", CLEAR, ids=[one.kind for one in CLEAR])
+def _marked(planned: Planned) -> object:
+    why = MISTAKES.get(planned.kind)
+    marks = [pytest.mark.xfail(reason=why, strict=True, raises=AssertionError)] if why else []
+    return pytest.param(planned, id=planned.kind, marks=marks)
+
+
+@pytest.mark.parametrize("planned", [_marked(one) for one in CLEAR])
 def test_a_clear_case_is_judged_as_wanted(planned: Planned) -> None:
     kept = carry_out(planned)
     if kept["outcome"] == NOT_MADE:
