@@ -151,15 +151,16 @@ def test_a_clamped_window_is_never_exceeded(tmp_path: Path, trustbed: Trustbed, 
     assert trustbed(BULK + f'window_clamp = "{clamp}B"\n').returncode == 0
     (transfer,) = record(tmp_path)["workloads"][0]["report"]["transfers"]
     (row,) = pyarrow.parquet.read_table(tmp_path / "run" / "rep-000" / "tables" / "transfers.parquet").to_pylist()
-    assert 0.4 * clamp <= row["window_max_bytes"] <= clamp
+    assert clamp / 3 <= row["window_max_bytes"] <= clamp
     assert transfer["tcp"]["receive_window_limited_ns"] > 0
 
 
 def test_no_more_is_under_way_than_a_small_send_buffer_holds(tmp_path: Path, trustbed: Trustbed) -> None:
-    assert trustbed(BULK.replace("2ms", "20ms") + 'send_buffer = "8KiB"\n').returncode == 0
+    assert trustbed(BULK.replace("2ms", "50ms") + 'send_buffer = "8KiB"\n').returncode == 0
     (transfer,) = record(tmp_path)["workloads"][0]["report"]["transfers"]
     assert transfer["send_buffer_bytes"] == 2 * 8192
-    assert transfer["goodput_bits_per_second"] < 8 * transfer["send_buffer_bytes"] / 0.040
+    # What is in the buffer when it is found full, and the piece (64 KiB) that was let in when it was found not quite full.
+    assert transfer["goodput_bits_per_second"] < 8 * (transfer["send_buffer_bytes"] + 65_536) / 0.100
     assert transfer["tcp"]["receive_window_limited_ns"] == 0
 
 

@@ -108,7 +108,7 @@ class Faults:
         for place, made in enumerate(spinners):
             made.processor = allowed[-1 - place % len(allowed)]
         if spinners:
-            others = set(allowed) - {made.processor for made in spinners}
+            others = {one for one in allowed if all(made.processor != one for made in spinners)}
             self._shared = not others
             _hold(emulator.pid, others or set(allowed))
         for made in self._disturbing:
@@ -148,7 +148,7 @@ class Faults:
         for made in self._disturbing:
             if made.fault.host != host or self._is_guest(host):
                 continue
-            if made.fault.kind == "spinner" and made.agents:
+            if made.processor is not None and made.agents:
                 _hold(pid, {made.processor})
                 continue
             before = len(made.agents)
@@ -158,8 +158,9 @@ class Faults:
 
     def _disturb(self, made: _Made, targets: list[int]) -> None:
         try:
-            for pid in targets if made.group is not None else ():
-                made.group.join(pid)
+            if made.group is not None:
+                for pid in targets:
+                    made.group.join(pid)
             made.targets += targets
             made.agents.append(
                 self._bed.start_agent("disturb", disturb(made.fault, targets, group=made.group, processor=made.processor), where=MIDDLE)
@@ -252,9 +253,9 @@ def _lives(pid: int) -> bool:
     return True
 
 
-def _hold(pid: int, processors: set[int | None]) -> None:
+def _hold(pid: int, processors: set[int]) -> None:
     """Has all threads of a process and of what descends from it run on these processors."""
     for one in family(pid):
         for thread in Path("/proc", str(one), "task").glob("[0-9]*"):
             with contextlib.suppress(ProcessLookupError):
-                os.sched_setaffinity(int(thread.name), [number for number in processors if number is not None])
+                os.sched_setaffinity(int(thread.name), processors)
