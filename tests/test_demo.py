@@ -97,10 +97,10 @@ def test_every_live_transfer_has_a_capture_or_is_to_be_discarded(experiment: liv
 def test_a_live_transfer_is_judged_as_an_expert_would(experiment: live.Experiment, name: str) -> None:
     (one,) = (one for one in experiment.transfers if one.story.name == name)
     if one.capture is None:
-        pytest.skip(f"{name} had to be discarded on this machine, twice: {one.repetition['why']}")
+        pytest.xfail(f"{name} had to be discarded on this machine, twice: {one.repetition['why']}")
     stood = one.repetition["emulator"]["max_seconds"]
     if stood > STALL_SECONDS:
-        pytest.skip(f"the emulator stood still for {stood:.3f} s during {name}: this machine has too much else to do")
+        pytest.xfail(f"the emulator stood still for {stood:.3f} s during {name}: this machine has too much else to do")
     main = max(one.capture.overview.transfers, key=lambda row: row["unique_bytes"])
     assert (main["cause"], main["verdict"]) == EXPECTED[name], main["reasons"]
     assert one.repetition["use"] == main["verdict"]
