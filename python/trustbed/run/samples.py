@@ -133,8 +133,7 @@ def convert(folder: Path, hosts: Sequence[str], guests: Collection[str] = ()) ->
             _write(folder / "machine.parquet", MACHINE, (_machine(line) for line in lines))
             _write(folder / "cgroups.parquet", CGROUPS, _below(lines, "cgroups", ("interval_ns",)))
             machine = _summary(lines)
-            if any(line.get("processes") for line in lines):
-                _write(folder / "processes.parquet", PROCESSES, _below(lines, "processes", ("interval_ns",)))
+            _write(folder / "processes.parquet", PROCESSES, _below(lines, "processes", ("interval_ns",)))
         if host in guests:
             _write(folder / f"{host}.machine.parquet", MACHINE, (_machine(line) for line in lines))
         _write(folder / f"{host}.interfaces.parquet", INTERFACES, _below(lines, "interfaces"))
