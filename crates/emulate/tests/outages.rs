@@ -5,7 +5,7 @@
 mod common;
 
 use common::fraction::Fraction;
-use common::{Packet, by_number, link, pass};
+use common::{Packet, after_gaps, by_number, link, pass};
 use proptest::prelude::*;
 use trustbed_emulate::{Fate, Link, LinkDescription, OutageDescription, Passage};
 use trustbed_units::Ns;
@@ -90,16 +90,7 @@ fn outages() -> impl Strategy<Value = Vec<Outage>> {
 fn traffic() -> impl Strategy<Value = Vec<Packet>> {
     let gap = prop_oneof![Just(0), 0..1_000_i64, 0..1_000_000_i64, 0..20_000_000_i64];
     let length = prop_oneof![Just(1514_u32), 0..1514_u32];
-    (-1_000_000..1_000_000_i64, prop::collection::vec((gap, length), 1..100)).prop_map(|(start, steps)| {
-        let mut time = start;
-        steps
-            .into_iter()
-            .map(|(gap, length)| {
-                time += gap;
-                (time, length)
-            })
-            .collect()
-    })
+    (-1_000_000..1_000_000_i64, prop::collection::vec((gap, length), 1..100)).prop_map(|(start, steps)| after_gaps(start, steps))
 }
 
 proptest! {

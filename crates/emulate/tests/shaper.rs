@@ -5,7 +5,7 @@
 mod common;
 
 use common::fraction::Fraction;
-use common::{Packet, by_number, link, pass};
+use common::{Packet, after_gaps, by_number, link, pass};
 use proptest::prelude::*;
 use trustbed_emulate::{BucketDescription, Fate, LinkDescription, QueueDescription};
 
@@ -59,16 +59,7 @@ fn rates() -> impl Strategy<Value = u64> {
 fn traffic() -> impl Strategy<Value = Vec<Packet>> {
     let gap = prop_oneof![Just(0), 0..1_000_i64, 0..1_000_000_i64, 0..20_000_000_i64];
     let length = prop_oneof![Just(1514_u32), 40..1514_u32, 0..20_000_u32];
-    prop::collection::vec((gap, length), 1..120).prop_map(|steps| {
-        let mut time = 0;
-        steps
-            .into_iter()
-            .map(|(gap, length)| {
-                time += gap;
-                (time, length)
-            })
-            .collect()
-    })
+    prop::collection::vec((gap, length), 1..120).prop_map(|steps| after_gaps(0, steps))
 }
 
 proptest! {

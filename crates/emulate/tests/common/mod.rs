@@ -16,16 +16,20 @@ pub type Packet = (i64, u32);
 pub fn traffic(most: usize, longest_gap: i64) -> impl Strategy<Value = Vec<Packet>> {
     let gap = prop_oneof![Just(0), 0..1_000_i64, 0..1_000_000_i64, 0..longest_gap];
     let length = prop_oneof![Just(1500_u32), 40..1500_u32, 0..100_000_u32];
-    (-1_000_000_000_000..2_000_000_000_000_000_000_i64, prop::collection::vec((gap, length), 1..most)).prop_map(|(start, steps)| {
-        let mut time = start;
-        steps
-            .into_iter()
-            .map(|(gap, length)| {
-                time += gap;
-                (time, length)
-            })
-            .collect()
-    })
+    (-1_000_000_000_000..2_000_000_000_000_000_000_i64, prop::collection::vec((gap, length), 1..most))
+        .prop_map(|(start, steps)| after_gaps(start, steps))
+}
+
+/// Packets that come so long after one another, from a moment on.
+pub fn after_gaps(start: i64, steps: Vec<Packet>) -> Vec<Packet> {
+    let mut time = start;
+    steps
+        .into_iter()
+        .map(|(gap, length)| {
+            time += gap;
+            (time, length)
+        })
+        .collect()
 }
 
 /// A description from its JSON.
