@@ -55,13 +55,16 @@ $(READY)/command: $(RUST) $(READY)/run $(READY)/agent
 	test $(BIN)/trustbed -nt pyproject.toml || $(INSTALL)
 	touch $@
 
-.PHONY: tools
+.PHONY: tools guests
 tools:
 	@tools/setup.sh tools
 
+guests: $(READY)/run
+	@tools/setup.sh guests
+
 setup: $(READY)/develop $(READY)/command tools ## Everything that working on trustbed needs
 
-demo: $(READY)/command ## Judge five real recordings, carry out a live experiment, and write report.html
+demo: $(READY)/command guests ## Judge five real recordings, carry out live experiments, and write report.html
 	$(BIN)/python -m tools.demo
 
 test: setup ## Everything that must hold: lint, Rust tests, Python tests
@@ -105,6 +108,8 @@ docs: $(READY)/develop $(READY)/command ## The pages and schemas that follow fro
 validate: $(READY)/develop $(READY)/command tools ## Every capture against tcptrace and tshark; writes docs/validation.md
 	python -m validation $(ARGS)
 
+# ARGS=--retry makes what was spoilt once more; ARGS="--wait 0" does not wait while others take the machine. truth-data holds the transfers of
+# one plan: where the plan has changed, ARGS="--folder NAME" makes its transfers beside the old ones.
 truth: $(READY)/develop $(READY)/command ## How often the verdict is right: transfers whose cause was made, judged; up to 3 h, goes on where it was
 	python -m validation truth --document $(ARGS)
 

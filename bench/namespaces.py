@@ -33,7 +33,7 @@ class Host:
 
     def run(self, *command: str, check: bool = True, given: str = "") -> subprocess.CompletedProcess[str]:
         """Runs a command to its end, with a text on its standard input."""
-        return subprocess.run(self.enter(command), check=check, input=given, capture_output=True, text=True, timeout=60)
+        return subprocess.run(self.enter(command), check=check, input=given, capture_output=True, text=True, timeout=100)
 
     def ip(self, line: str) -> None:
         """Runs ``ip`` with the words of a line."""

@@ -18,9 +18,10 @@ import pyarrow as pa
 import pytest
 
 import trustbed
-from tools.generate_docs import PAGES, engine_tables
+from tools.generate_docs import PAGES
 from trustbed.diagnose import CATALOGUE
 from trustbed.report import burst_tables, schemas
+from trustbed.report.contract import engine_schemas
 
 ROOT = Path(__file__).resolve().parent.parent
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -139,7 +140,7 @@ def test_every_path_in_the_architecture_exists() -> None:
 
 
 def all_tables() -> list[tuple[str, pa.Schema]]:
-    tables = [*engine_tables().items(), ("findings", schemas.FINDINGS), ("skips", schemas.SKIPS)]
+    tables = [*engine_schemas().items(), ("findings", schemas.FINDINGS), ("skips", schemas.SKIPS)]
     bursts = [(f"burst_{name}", schema) for name, schema in burst_tables.SCHEMAS.items()]
     return [*tables, ("verdict columns", pa.schema(schemas.VERDICT_FIELDS)), *bursts]
 
@@ -187,6 +188,7 @@ def test_the_library_offers_these_names() -> None:
         "Burstiness",
         "Capture",
         "CaptureError",
+        "Ends",
         "OutputError",
         "Run",
         "RunDirectoryError",
@@ -194,6 +196,7 @@ def test_the_library_offers_these_names() -> None:
         "__version__",
         "analyze",
         "burst",
+        "join",
         "open_run",
     ]
 

@@ -39,12 +39,13 @@ def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("command", re.findall(r"^ {4}(?:sudo )?trustbed (.*?)(?: +#.*)?$", TEXT, re.MULTILINE))
 def test_the_commands_are_understood(command: str) -> None:
-    from trustbed.cli import arguments, burst, report, run, shell, watch
+    from trustbed.cli import arguments, burst, doctor, report, run, shell, watch
 
     parsers = {
         "analyze": arguments.analyze_parser,
         "explain": arguments.explain_parser,
         "burst": burst.parser,
+        "doctor": doctor.parser,
         "report": report.parser,
         "run": run.parser,
         "shell": shell.parser,
@@ -109,7 +110,7 @@ def test_every_dependency_is_used() -> None:
         if isinstance(node, (ast.Import, ast.ImportFrom)) and not getattr(node, "level", 0)
         for alias in node.names
     }
-    modules = {"vl-convert-python": "vl_convert"}
+    modules = {"PyYAML": "yaml", "vl-convert-python": "vl_convert"}
     unused = [name for text in project["project"]["dependencies"] if modules.get(name := Requirement(text).name, name) not in imported]
     assert unused == []
 

@@ -1,4 +1,4 @@
-"""Carries out the live part of `make demo` in a process of its own: `python -m tools.carry_out SCENARIO FOLDER`.
+"""Carries out a live part of `make demo` in a process of its own: `python -m tools.carry_out STUDY SCENARIO FOLDER`.
 
 Without root networks can be made only in a user namespace, and a process can go into one only as long as it has a single thread, which
 importing Arrow ends. So this one goes first and imports later, and the demo itself stays where it is. Progress is on standard error; on
@@ -11,76 +11,123 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tools.stories import STUDIES, Study
 from trustbed.agent import AgentError
 from trustbed.run.directory import RunDirectory
 from trustbed.run.listener import Listener
 from trustbed.run.matrix import Repetition
 from trustbed.run.progress import Forecast
-from trustbed.scenario import Cell, ScenarioFile, load
+from trustbed.scenario import Cell, load
 from trustbed.testbed import TestbedError, prepare
 
 if TYPE_CHECKING:
     from trustbed.run.session import Session
 
-CELLS: Mapping[str, tuple[str, str]] = {
-    "live-healthy": ("none", "0%"),
-    "live-background": ("poisson", "0%"),
-    "live-loss": ("none", "1%"),
-}
-"""What the demo calls the cells that it carries out, and their levels."""
-NAMES = tuple(CELLS)
+
+MOST_WAITING = 0.1
+"""A sender that waits for a processor for more of the time than this may be starved by others than the demo."""
+
+MOST_LATE_SECONDS = 0.1
+"""A sampler that looks later than this stood still itself, and most of the machine with it."""
 
 
-def chosen(study: ScenarioFile) -> ScenarioFile:
-    """The scenario with these cells alone, in their order."""
-    cells = {tuple(cell.levels.values()): cell for cell in study.cells}
-    return replace(study, cells=tuple(replace(cells[levels], number=number) for number, levels in enumerate(CELLS.values())))
+def spoilt(repetition: Mapping[str, Any]) -> str:
+    """Why a repetition says nothing about its transfer: it failed, or the emulator was late. Empty if it does.
+
+    One that is to be discarded for what its packets say is not spoilt: that is what it was to find out.
+    """
+    grave = {found["message"] for found in repetition["findings"] if found["severity"] == "error"}
+    return str(repetition["why"]) if repetition["use"] == "discard" and repetition["why"] in grave else ""
+
+
+def waited(repetition: Path) -> float:
+    """The share of the time for which others had the processor that a process of the repetition wanted: of the one that waited most."""
+    import pyarrow.parquet
+
+    file = repetition / "samples" / "processes.parquet"
+    spans: dict[int, list[int]] = {}
+    for row in pyarrow.parquet.read_table(file).to_pylist() if file.is_file() else ():
+        if row["waited_ns"] is not None:  # the first look has nothing to compare with
+            span = spans.setdefault(row["process"], [0, 0])
+            span[0] += row["waited_ns"]
+            span[1] += row["interval_ns"]
+    return max((wanted / whole for wanted, whole in spans.values() if whole), default=0.0)
+
+
+def late_seconds(repetition: Path) -> float:
+    """By how much the look at the machine that came latest was late."""
+    import pyarrow.parquet
+
+    file = repetition / "samples" / "machine.parquet"
+    looks = pyarrow.parquet.read_table(file, columns=["late_ns"]).column("late_ns").to_pylist() if file.is_file() else ()
+    return max((late for late in looks if late is not None), default=0) / 1e9
+
+
+def disturbed(repetition: Path) -> str:
+    """What else may have decided a transfer that did not end as it was meant to; empty if nothing is known.
+
+    By itself it proves nothing: a guest's threads wait often, and mostly for less time than matters.
+    """
+    late = late_seconds(repetition)
+    if late > MOST_LATE_SECONDS:
+        return f"the machine stood still for {late:.2f} s"
+    share = waited(repetition)
+    return f"others had its processor for {100 * share:.0f} % of the time" if share > MOST_WAITING else ""
 
 
 class _Told(Listener):
     """A line for every transfer that begins."""
 
+    def __init__(self, study: Study) -> None:
+        self._names = study.names
+
     def on_repetition(self, repetition: Repetition, cell: Cell, forecast: Forecast) -> None:
-        print(f"{NAMES[cell.number]} …", file=sys.stderr, flush=True)
+        print(f"{self._names[cell.number]} …", file=sys.stderr, flush=True)
 
 
-def carry_out(session: Session, directory: RunDirectory) -> dict[str, str]:
-    """Everything once, and what must not be used a second time. Returns what that was, and why."""
+def carry_out(session: Session, directory: RunDirectory, study: Study) -> dict[str, str]:
+    """Everything once, and what was spoilt or disturbed a second time. Returns what that was, and why."""
     from trustbed.run_report import open_run
 
     session.carry_out()
     again = {}
     for one in open_run(directory.path).repetitions:
-        if one["use"] == "discard":
-            again[NAMES[one["cell"]]] = str(one["why"])
-            shutil.rmtree(directory.repetition(one["folder"]))
+        story, path = study.stories[one["cell"]], directory.repetition(one["folder"])
+        # A sender that does not get its processor before its time is over sends nothing, and there is nothing to judge.
+        unseen = "" if any(one["verdicts"].values()) else "no transfer was seen"
+        why = spoilt(one) or unseen or (disturbed(path) if one["use"] != story.meant else "")
+        if why:
+            again[story.name] = why
+            shutil.rmtree(path)
     if again:
         session.carry_out()
     return again
 
 
-def carried_out(scenario: Path, directory: RunDirectory) -> dict[str, object]:
+def carried_out(study: Study, scenario: Path, directory: RunDirectory) -> dict[str, object]:
     """The experiment, told; imports what :func:`main` must not."""
     from trustbed import __version__
     from trustbed.experiment import session_of
     from trustbed.run.execute import RunError
 
     about = {"version": __version__, "command": "make demo"}
+    session = session_of(study.chosen(load(scenario)), directory, about=about, listener=_Told(study))
     try:
-        return {"again": carry_out(session_of(chosen(load(scenario)), directory, about=about, listener=_Told()), directory)}
+        return {"again": carry_out(session, directory, study)}
     except (AgentError, RunError) as error:
         return {"message": error.message, "hint": error.hint, "forbidden": False}
 
 
 def main(words: Sequence[str]) -> int:
     """The process."""
+    name, scenario, folder = words
+    study = next(one for one in STUDIES if one.name == name)
     try:
         prepare()
-        told = carried_out(Path(words[0]), RunDirectory(Path(words[1])))
+        told = carried_out(study, Path(scenario), RunDirectory(Path(folder)))
     except TestbedError as error:
         told = {"message": error.message, "hint": error.hint, "forbidden": True}
     print(json.dumps(told))

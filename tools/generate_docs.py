@@ -11,20 +11,18 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
 
-from trustbed import _core
-from trustbed.diagnose.pages import diagnosis_page, findings_page
+from trustbed.diagnose.pages import PAGES as DIAGNOSIS
 from trustbed.report import burst_tables, schemas
 from trustbed.report.columns import text_names
+from trustbed.report.contract import engine_schemas
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 MADE = "<!-- Made by `make docs` from the schemas of the tables. Do not edit. -->"
-_SMALLEST = ROOT / "recordings" / "application-limited.sender.pcap.gz"
 
 _INTRODUCTION = """\
 `trustbed analyze CAPTURE --out DIR` writes these tables as Parquet (and, with `--csv`, as CSV beside it);
@@ -41,17 +39,9 @@ _BURST_INTRODUCTION = """\
 and `.rates`. Times are seconds here: none of them is known to the nanosecond. KB in the words of reports are 1024 bytes."""
 
 
-@cache
-def engine_tables() -> Mapping[str, pa.Schema]:
-    """The schemas of the tables that the engine fills, by name."""
-    analysis = _core.analyze([str(_SMALLEST)], samples=True)
-    names = ("connections", "transfers", "rtt", "spacing", "segments")
-    return {name: pa.RecordBatchReader.from_stream(getattr(analysis, name)).schema for name in names}
-
-
 def tables_page() -> str:
     """The page on every table and column."""
-    engine = dict(engine_tables())
+    engine = engine_schemas()
     engine["transfers"] = pa.schema([*engine["transfers"], *schemas.VERDICT_FIELDS])
     every = {**engine, "findings": schemas.FINDINGS, "skips": schemas.SKIPS}
     parts = [f"{MADE}\n\n# Tables", _INTRODUCTION]
@@ -74,7 +64,7 @@ def _table(schema: pa.Schema) -> str:
     return "\n".join(lines)
 
 
-PAGES: Mapping[str, Callable[[], str]] = {"diagnosis.md": diagnosis_page, "findings.md": findings_page, "tables.md": tables_page}
+PAGES: Mapping[str, Callable[[], str]] = {**DIAGNOSIS, "tables.md": tables_page}
 """File name → what makes its text."""
 
 

@@ -1,8 +1,13 @@
-"""The live part of `make demo`: one transfer three times over an emulated link, in network namespaces of its own.
+"""The live part of `make demo`: transfers over an emulated link, in network namespaces of their own, and what their packets say.
 
-The scenario is `examples/demo.toml`; three of its four combinations are carried out (:mod:`tools.carry_out`), and each is judged from the
-packets beside its sender. A repetition that had to be discarded, because the emulator was too late or something fell apart, is carried out
-once more, and that is said. One that has to be discarded again gets no verdict: it would be about this machine.
+First the network of `examples/demo.toml`: undisturbed, beside traffic of others, losing packets. Then a starved sender beside the same one
+left alone: a guest (`examples/starved-guest.toml`), or a process where guests cannot be run (`examples/starved-process.toml`). They are
+carried out by :mod:`tools.carry_out`, and each is judged as the run itself judges it.
+
+A repetition that was spoilt, because the emulator was too late or something fell apart, is carried out once more, and that is said. One
+that is spoilt again gets no verdict: it would be about this machine. A transfer that is to be discarded for what its packets say is not
+spoilt. One that does not end as it was meant to, while others had its processor, is carried out once more too; the second verdict stands,
+whatever it is.
 """
 
 from __future__ import annotations
@@ -10,60 +15,45 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import trustbed
-from tools.carry_out import NAMES, chosen
+from tools.carry_out import disturbed, spoilt
+from tools.stories import GUEST, NETWORK, PROCESS, Story, Study
 from trustbed import judging
+from trustbed.report.overview import Row
 from trustbed.run.directory import RunDirectory
 from trustbed.run_report import Run, open_run
-from trustbed.scenario import Scenario, ScenarioFile, load
+from trustbed.scenario import Scenario, load
+from trustbed.sending import host_of
 
 ROOT = Path(__file__).resolve().parent.parent
-SCENARIO = ROOT / "examples" / "demo.toml"
 SENDER = "client"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
-    """A cell of the scenario, by the name that the demo gives it: what happens in it, and the cell that is its control."""
-
-    name: str
-    text: str
-    beside: str | None = None
-
-
-STORIES = (
-    Story(
-        name="live-healthy",
-        text="Nobody else on the link, nothing lost. The receiver's buffer is smaller than what fits into the path: the window that it "
-        "allows is the limit, and the transfer reaches it. The number is true.",
-    ),
-    Story(
-        name="live-background",
-        text="The same transfer, and others send 14 Mbit/s at random moments through the same 20 Mbit/s. Packets wait in the link's "
-        "queue, and the RTT shows it. This is the network under load: the number is true.",
-        beside="live-healthy",
-    ),
-    Story(
-        name="live-loss",
-        text="The same transfer, nobody else, but the link loses one packet in a hundred. We know that it was the link, because we "
-        "made it; the packets beside the sender cannot say where they were lost, so somebody has to look.",
-        beside="live-healthy",
-    ),
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A transfer that was carried out, and what its packets say: nothing where its repetition has to be discarded."""
+    """A transfer that was carried out, and what its packets say: nothing where its repetition was spoilt.
+
+    ``stood`` is the share of the time for which its sender was kept from running on purpose, as whoever did it reports; ``disturbed`` says
+    that others did so too.
+    """
 
     story: Story
+    scenario: Scenario
     capture: trustbed.Capture | None
     repetition: Mapping[str, Any]
+    stood: float | None = None
+    disturbed: str = ""
+
+    @property
+    def main(self) -> Row | None:
+        """The transfer that the story is about."""
+        found = () if self.capture is None else self.capture.overview.transfers
+        return max(found, key=lambda row: row["unique_bytes"], default=None)
 
     @property
     def lateness(self) -> str:
@@ -74,12 +64,16 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """What was carried out, by which scenario; ``again`` names what had to be done twice, with the reason."""
+    """What was carried out.
 
-    scenario: Scenario
+    ``again`` names what had to be done twice, with the reason; ``instead`` says why it was not what one would have wanted.
+    """
+
+    study: Study
     transfers: Sequence[Judged]
     model: Mapping[str, Any]
     again: Mapping[str, str]
+    instead: str = ""
 
     @property
     def late_seconds(self) -> float | None:
@@ -89,42 +83,80 @@ class Experiment:
             default=None,
         )
 
+    def control_of(self, one: Judged) -> Judged | None:
+        """The transfer beside it, if both may be compared."""
+        found = next((other for other in self.transfers if other.story.name == one.story.beside), None)
+        return found if found is not None and one.capture is not None and found.capture is not None else None
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
     """Why there is no experiment. ``forbidden``: by this machine, which is no fault of trustbed's."""
 
+    study: Study
     message: str
     hint: str
     forbidden: bool
 
 
-def carry_out(folder: Path, *, scenario: Path = SCENARIO) -> Experiment | Missing:
-    """Carries the experiment out in a folder, or says why that was not possible."""
-    command = [sys.executable, "-m", "tools.carry_out", str(scenario), str(folder)]
+Found = Experiment | Missing
+
+
+def experiments(folder: Path) -> Iterator[Found]:
+    """Carries out one after the other; where the first could not be made, the second could not either."""
+    network = carry_out(NETWORK, folder)
+    yield network
+    if isinstance(network, Experiment):
+        yield starved(folder)
+
+
+def starved(folder: Path) -> Found:
+    """A starved guest, or a starved process where guests cannot be run."""
+    guest = carry_out(GUEST, folder)
+    if isinstance(guest, Experiment):
+        return guest
+    process = carry_out(PROCESS, folder)
+    return replace(process, instead=guest.message) if isinstance(process, Experiment) else process
+
+
+def carry_out(study: Study, folder: Path, *, scenario: Path | None = None) -> Found:
+    """Carries a study out in a folder below this one, or says why that was not possible; ``scenario`` is another file with its cells."""
+    file, directory = scenario or study.file, RunDirectory(folder / f"{study.name}.run")
+    command = [sys.executable, "-m", "tools.carry_out", study.name, str(file), str(directory.path)]
     ended = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     if ended.returncode:
-        return Missing(f"it ended with exit code {ended.returncode}", "read what it said", forbidden=False)
+        return Missing(study=study, message=f"it ended with exit code {ended.returncode}", hint="read what it said", forbidden=False)
     told = json.loads(ended.stdout)
     if "again" not in told:
-        return Missing(told["message"], told["hint"], forbidden=told["forbidden"])
-    study, directory, model = chosen(load(scenario)), RunDirectory(folder), _named(open_run(folder))
-    transfers = [_judged(directory, study, story, one) for story in STORIES for one in model["repetitions"] if one["label"] == story.name]
-    return Experiment(scenario=study.first, transfers=transfers, model=model, again=told["again"])
+        return Missing(study=study, **told)
+    cells, model = study.chosen(load(file)).cells, _named(study, open_run(directory.path))
+    transfers = [
+        _judged(directory, cell.scenario, story, repetition)
+        for cell, story, repetition in zip(cells, study.stories, model["repetitions"], strict=True)
+    ]
+    return Experiment(study=study, transfers=transfers, model=model, again=told["again"])
 
 
-def _named(run: Run) -> dict[str, Any]:
+def _named(study: Study, run: Run) -> dict[str, Any]:
     """The model of the run with the demo's names for its cells, in the order of the stories."""
-    model = dict(run.model)
+    model, names = dict(run.model), study.names
     for part, key in (("cells", "number"), ("repetitions", "cell"), ("queues", "cell")):
-        model[part] = sorted(({**row, "label": NAMES[row[key]]} for row in model[part]), key=lambda row: NAMES.index(row["label"]))
+        model[part] = sorted(({**row, "label": names[row[key]]} for row in model[part]), key=lambda row: names.index(row["label"]))
     return model
 
 
-def _judged(directory: RunDirectory, study: ScenarioFile, story: Story, repetition: Mapping[str, Any]) -> Judged:
-    """The packets beside the sender, judged with what the scenario knows, as the run itself judged them."""
-    if repetition["use"] == "discard":
-        return Judged(story=story, capture=None, repetition=repetition)
-    file = directory.repetition(repetition["folder"]) / "captures" / f"{SENDER}.pcapng"
-    capture = trustbed.analyze(file, at="sender", workload="bulk", capacity=judging.capacity(study.first))
-    return Judged(story=story, capture=capture, repetition=repetition)
+def _judged(directory: RunDirectory, scenario: Scenario, story: Story, repetition: Mapping[str, Any]) -> Judged:
+    """The packets beside the sender, judged with what the run knows, as the run itself judged them."""
+    record, path = directory.record(repetition["folder"]), directory.repetition(repetition["folder"])
+    stood = max((one["stopped_share"] for fault in record["faults"] for one in fault["reports"]), default=None)
+    judged = Judged(story=story, scenario=scenario, capture=None, repetition=repetition, stood=stood, disturbed=disturbed(path))
+    if spoilt(repetition):
+        return judged
+    capture = trustbed.analyze(
+        path / "captures" / f"{SENDER}.pcapng",
+        at="sender",
+        workload="bulk",
+        capacity=judging.capacity(scenario),
+        host_of=host_of(record, path, scenario),
+    )
+    return replace(judged, capture=capture)

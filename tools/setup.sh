@@ -3,7 +3,8 @@
 #
 #   tools/setup.sh toolchain PYTHON    what building needs: Rust, a C compiler, Python with venv
 #   tools/setup.sh python PYTHON FILE  .venv with the exact versions of FILE (requirements.txt or requirements-dev.txt)
-#   tools/setup.sh tools               the other programs that tests compare with, browsers that tests open, a kernel for guests
+#   tools/setup.sh guests              QEMU and a kernel for guests, for the demo, which does without where they cannot be had
+#   tools/setup.sh tools               the same, and the other programs that tests compare with, browsers that tests open
 #   tools/setup.sh fuzz                cargo-fuzz and a nightly compiler
 #
 # As root it installs Debian packages that are missing. As anybody else it changes nothing outside the checkout: it names what is
@@ -60,7 +61,8 @@ python_packages() {
 }
 
 # program → Debian package that brings it
-TOOLS=(tcpdump:tcpdump ab:apache2-utils ip:iproute2 ping:iputils-ping tshark:tshark editcap:wireshark-common tcptrace:tcptrace zstd:zstd iperf3:iperf3 wrk:wrk httperf:httperf nginx:nginx-light chromium:chromium chromedriver:chromium-driver pasta:passt iptables:iptables qemu-system-x86_64:qemu-system-x86 busybox:busybox-static)
+QEMU=qemu-system-x86_64:qemu-system-x86
+TOOLS=(tcpdump:tcpdump ab:apache2-utils ip:iproute2 ping:iputils-ping tshark:tshark editcap:wireshark-common tcptrace:tcptrace zstd:zstd iperf3:iperf3 wrk:wrk httperf:httperf nginx:nginx-light chromium:chromium chromedriver:chromium-driver pasta:passt iptables:iptables "$QEMU" busybox:busybox-static sshd:openssh-server)
 
 tools() {
     local pair missing=() packages=()
@@ -76,14 +78,24 @@ tools() {
             say "missing here: ${missing[*]} (Debian packages: ${packages[*]}); the tests that need them are skipped"
         fi
     fi
-    guest_kernel
+    guest_kernel || say "the tests that start guests are skipped"
 }
 
-# The kernel that guests run goes into the user's cache; nothing is installed. Without it the tests of guests are skipped.
+guests() {
+    if ! have "${QEMU%%:*}"; then
+        if ! may_install; then
+            say "missing here: ${QEMU%%:*} (Debian package: ${QEMU##*:}); the demo does without guests"
+        elif ! install_packages "${QEMU##*:}"; then
+            say "${QEMU##*:} cannot be installed now; the demo does without guests"
+        fi
+    fi
+    guest_kernel || say "the demo does without guests"
+}
+
+# The kernel that guests run goes into the user's cache; nothing is installed.
 guest_kernel() {
-    have qemu-system-x86_64 || return 0
-    PYTHONPATH=python .venv/bin/python -c 'from trustbed.testbed.qemu import kernel; kernel.main()' ||
-        say "the tests that start guests are skipped"
+    have "${QEMU%%:*}" || return 0
+    PYTHONPATH=python .venv/bin/python -c 'from trustbed.testbed.qemu import kernel; kernel.main()'
 }
 
 fuzz() {
@@ -100,6 +112,7 @@ fuzz() {
 case "${1:-}" in
 toolchain) toolchain "$2" ;;
 python) python_packages "$2" "$3" ;;
+guests) guests ;;
 tools) tools ;;
 fuzz) fuzz ;;
 *) fail "unknown part: ${1:-none}" "see the head of tools/setup.sh" ;;

@@ -11,6 +11,9 @@
     traffic.summary                   # mean and maximum of the average rate and of the burstiness
     traffic.chart("energy")           # on which time scales it varies
 
+    both = trustbed.join("client.pcap", "server.pcap")
+    both.crossings                    # what was lost between the two, how long it took, what the receiver's machine took of it
+
     run = trustbed.open_run("study.run")
     run.cells                         # results of every cell with their confidence intervals
     run.report("report.html")         # and which repetitions must not be used
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from trustbed._core import CaptureError
     from trustbed.burstiness import Burstiness, burst
     from trustbed.capture import Capture, analyze
+    from trustbed.ends import Ends, join
     from trustbed.report.placing import OutputError
     from trustbed.run.directory import RunDirectoryError
     from trustbed.run_report import Run, open_run
@@ -35,6 +39,7 @@ __all__ = [
     "Burstiness",
     "Capture",
     "CaptureError",
+    "Ends",
     "OutputError",
     "Run",
     "RunDirectoryError",
@@ -42,6 +47,7 @@ __all__ = [
     "__version__",
     "analyze",
     "burst",
+    "join",
     "open_run",
 ]
 
@@ -51,12 +57,14 @@ _HOMES = {
     "Burstiness": "trustbed.burstiness",
     "Capture": "trustbed.capture",
     "CaptureError": "trustbed._core",
+    "Ends": "trustbed.ends",
     "OutputError": "trustbed.report.placing",
     "Run": "trustbed.run_report",
     "RunDirectoryError": "trustbed.run.directory",
     "Transfer": "trustbed.transfer",
     "analyze": "trustbed.capture",
     "burst": "trustbed.burstiness",
+    "join": "trustbed.ends",
     "open_run": "trustbed.run_report",
 }
 

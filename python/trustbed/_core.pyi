@@ -8,12 +8,14 @@ __all__ = [
     "Analysis",
     "Arrivals",
     "CaptureError",
+    "Ends",
     "Table",
     "Watch",
     "analyze",
     "arrivals",
     "check_filter",
     "default_rates",
+    "join",
     "parse_rate",
     "parse_size",
     "parse_span",
@@ -125,6 +127,29 @@ def analyze(
     """
 
 @final
+class Ends:
+    """Two captures of the same packets, joined."""
+
+    @property
+    def crossings(self) -> Table: ...
+    @property
+    def clocks(self) -> dict[str, Any]:
+        """``at_ns``, ``ahead_ns`` (the second clock), ``ahead_error_ns``, ``skew``, ``skew_error``, ``floor_ns``, ``frames`` compared."""
+    @property
+    def frames(self) -> dict[str, Any]:
+        """Of both captures: ``frames``, ``placeless``, ``others``; and ``evicted_connections``."""
+
+def join(
+    first: Sequence[str],
+    second: Sequence[str],
+    *,
+    inner: bool = False,
+    ahead_ns: int | None = None,
+    progress: Callable[[int, int | None], object] | None = None,
+) -> Ends:
+    """Joins two captures, each of which is read twice. ``ahead_ns`` says by how much the second clock is ahead, where that is known."""
+
+@final
 class Arrivals:
     """The packets of a capture as times and lengths."""
 
@@ -204,5 +229,5 @@ def three_digits(rate: float) -> int:
 def wavelet_details(series: list[float], wavelet: str) -> list[list[float]]:
     """The coefficients of a series, octave by octave, as far as all their inputs exist (Mallat's pyramid, nothing is padded)."""
 
-def schemas() -> dict[str, list[tuple[str, str, str, str]]]:
-    """The columns of every table: name, Arrow type, unit, meaning."""
+def schemas() -> dict[str, Table]:
+    """Every table that the engine fills, by name, without rows: columns, types, units and meanings."""

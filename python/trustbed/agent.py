@@ -22,10 +22,14 @@ from typing import IO, Any, Protocol, Self
 
 Event = dict[str, Any]
 
-START_SECONDS = 20.0
-"""How long an agent has to stand: a configuration of some thousand hosts takes it a second."""
-END_SECONDS = 20.0
+START_SECONDS = 60.0
+"""How long an agent has to stand. A configuration of some thousand hosts takes it a second; a machine may be withheld for many.
+
+One that ends is noticed at once: this only bounds the waiting for one that hangs."""
+END_SECONDS = 60.0
 """How long it has to write its records and report."""
+_CODE_SECONDS = 10.0
+"""How long its exit code is waited for once its output has ended."""
 
 _TAIL_BYTES = 4000
 
@@ -86,6 +90,7 @@ class Agent:
         self._errors = errors
         self._read = bytearray()
         self._heard: list[Event] = []
+        self._complaint: AgentError | None = None
 
     @classmethod
     def start(
@@ -116,15 +121,20 @@ class Agent:
         if namespace is not None:
             command = [program, "exec", "--namespace", str(namespace), "--replace", "--", *command]
         errors = nameless_file()
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            bufsize=0,
-            env=None if environment is None else dict(environment),
-            start_new_session=True,  # Ctrl-C is for whoever started it, who then ends it in order
-        )
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                bufsize=0,
+                env=None if environment is None else dict(environment),
+                start_new_session=True,  # Ctrl-C is for whoever started it, who then ends it in order
+            )
+        except OSError as error:
+            os.close(errors)
+            said = (error.strerror or str(error)).lower()
+            raise AgentError(f"the agent at {program} cannot be run: {said}", "install trustbed again, for this machine") from error
         agent = cls(process, errors, name or verb)
         agent.configure(config, seconds)
         return agent
@@ -245,7 +255,8 @@ class Agent:
         for line in self._lines(deadline):
             event: Event = json.loads(line)
             if event["event"] == "error":
-                raise AgentError(f"{self.name}: {event['message']}", event["hint"], self._code())
+                self._complaint = AgentError(f"{self.name}: {event['message']}", event["hint"], self._code())
+                raise self._complaint
             return event
         return None
 
@@ -273,11 +284,13 @@ class Agent:
 
     def _code(self) -> int | None:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return self._process.wait(1)
+            return self._process.wait(_CODE_SECONDS)
         return None
 
     def _death(self) -> AgentError:
-        """It went away without a word."""
+        """It went away: without a word, or after one that may have been overheard while it was told something."""
+        if self._complaint is not None:
+            return self._complaint
         code = self._code()
         said = os.pread(self._errors, _TAIL_BYTES, max(0, os.fstat(self._errors).st_size - _TAIL_BYTES)).decode(errors="replace").strip()
         how = "has closed its output" if code is None else f"was killed by signal {-code}" if code < 0 else f"has ended with code {code}"

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from trustbed import _core
 from trustbed.diagnose.facts import CaptureFacts
-from trustbed.diagnose.judge import Examination, examine, tally, verdict_columns
+from trustbed.diagnose.judge import Examination, HostOf, examine, tally, verdict_columns
 from trustbed.question import Place, Question, Workload, available_cores, files_of
 from trustbed.report import columns, moments, rows, schemas
 from trustbed.report.overview import VERDICTS, Overview
@@ -51,6 +51,7 @@ def analyze(
     series: bool = False,
     workers: int | None = None,
     progress: Callable[[int, int | None], object] | None = None,
+    host_of: HostOf | None = None,
 ) -> Capture:
     """Reads a capture (one file, or the files of a rotated one; ``-`` is standard input), measures and judges every transfer in it.
 
@@ -59,7 +60,7 @@ def analyze(
     tunnels, ``dedup`` drops packets that were captured twice, ``samples`` keeps a row per RTT sample, spacing sample and segment,
     ``series`` what charts are drawn from (without it the first chart or report reads the capture again). ``workers`` threads
     (default: one per core) give the same result for any number. ``progress`` is called with bytes read and bytes in total (``None``
-    = unknown).
+    = unknown). ``host_of`` says, for a row of the transfers table, what is known of the host that sent it (``None``: nothing).
 
     Raises ``CaptureError`` when nothing can be read, and ``ValueError`` for options that mean nothing. What is merely damaged is
     analysed as far as it goes, and ``findings`` says what is missing.
@@ -78,7 +79,7 @@ def analyze(
         samples=samples,
         workers=available_cores() if workers is None else workers,
     )
-    return Capture(_ask_engine(question, series=series, progress=progress), question, series=series)
+    return Capture(_ask_engine(question, series=series, progress=progress), question, series=series, host_of=host_of)
 
 
 def _bits_per_second(capacity: str | float | None) -> int | None:
@@ -111,8 +112,9 @@ class Capture:
     as they are.
     """
 
-    def __init__(self, analysis: _core.Analysis, question: Question, *, series: bool = False) -> None:
+    def __init__(self, analysis: _core.Analysis, question: Question, *, series: bool = False, host_of: HostOf | None = None) -> None:
         self._analysis = analysis
+        self._host_of = host_of
         self._has_series = series
         self.question = question
 
@@ -194,7 +196,8 @@ class Capture:
     @cached_property
     def examination(self) -> Examination:
         """Every diagnosis, in the order of the transfers, and every finding."""
-        return examine(self._rows_to_judge(), self.facts, workload=self.question.workload or "unknown", capacity=self.question.capacity)
+        workload = self.question.workload or "unknown"
+        return examine(self._rows_to_judge(), self.facts, workload=workload, capacity=self.question.capacity, host_of=self._host_of)
 
     def _rows_to_judge(self) -> Iterator[dict[str, Any]]:
         for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
@@ -275,7 +278,9 @@ class Capture:
             place = pc.index(batch.column("transfer"), name).as_py()
             if place >= 0:
                 row = self._rows_at({start + place})[start + place]
-                return Transfer(row, next(columns.plain_rows(batch.slice(place, 1))), self.examination.diagnoses[start + place], self)
+                measured = next(columns.plain_rows(batch.slice(place, 1)))
+                host = None if self._host_of is None else self._host_of(measured)
+                return Transfer(row, measured, self.examination.diagnoses[start + place], host, self)
             start += batch.num_rows
         raise KeyError(f"no transfer {name!r} in {self.question.name}")
 
@@ -324,10 +329,12 @@ class Capture:
         csv: bool = False,
         force: bool = False,
         burst: bool = False,
+        more: Mapping[str, pa.RecordBatchReader] | None = None,
         about: Mapping[str, Any] | None = None,
     ) -> None:
         """Every table as Parquet (and CSV) into a folder, which appears complete or not at all; with ``burst`` those of burstiness too.
 
+        ``more`` are tables to go with them, by name.
         Raises ``OutputError`` for a folder with other files in it; ``force`` puts the tables among them.
         """
         from trustbed.report import folder as tables
@@ -336,10 +343,21 @@ class Capture:
         readers = {name: self.stream(name) for name in self.tables}
         if burst:
             readers |= self.bursts.readers()
+        readers |= more or {}
         tables.write(Path(folder), readers, manifest=manifest, csv=csv, force=force)
 
-    def write_json(self, stream: TextIO, *, burst: bool = False, about: Mapping[str, Any] | None = None) -> None:
-        """The whole capture as the JSON document of ``docs/json.md``, with ``burst`` its burstiness too."""
+    def write_json(
+        self,
+        stream: TextIO,
+        *,
+        burst: bool = False,
+        both_ends: Mapping[str, Any] | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
+        """The whole capture as the JSON document of ``docs/json.md``, with ``burst`` its burstiness too.
+
+        ``both_ends`` is what :attr:`trustbed.ends.Ends.model` has of it and the capture at its other end.
+        """
         from trustbed.report import json
 
         json.write(
@@ -352,6 +370,7 @@ class Capture:
             transfers=self.rows(),
             summary=self.summary,
             burstiness=self.bursts.model if burst else None,
+            both_ends=both_ends,
         )
 
     def report(self, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None) -> None:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from trustbed.diagnose.diagnosis import Diagnosis
+from trustbed.diagnose.host import HostEvidence
 from trustbed.report import words
 
 if TYPE_CHECKING:
@@ -23,10 +24,13 @@ class Transfer:
     verdict, and why.
     """
 
-    def __init__(self, row: Mapping[str, Any], measured: Mapping[str, Any], diagnosis: Diagnosis, capture: Capture) -> None:
+    def __init__(
+        self, row: Mapping[str, Any], measured: Mapping[str, Any], diagnosis: Diagnosis, host: HostEvidence | None, capture: Capture
+    ) -> None:
         self.row = row
         self.diagnosis = diagnosis
         self._measured = measured
+        self._host = host
         self._capture = capture
 
     @property
@@ -59,7 +63,13 @@ class Transfer:
         from trustbed.diagnose.explain import explain_row
 
         question = self._capture.question
-        lines = explain_row(self._measured, self._capture.facts, workload=question.workload or "unknown", capacity=question.capacity)
+        lines = explain_row(
+            self._measured,
+            self._capture.facts,
+            workload=question.workload or "unknown",
+            capacity=question.capacity,
+            host=self._host,
+        )
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -11,9 +11,42 @@ from pathlib import Path
 from typing import Any
 
 from bench.namespaces import OFFLOADS, Host, address, mac
+from tests.patience import PATIENCE
 from trustbed.agent import binary
 
 NEAR, FAR = address(1, 0), address(2, 0)
+SILENCE_SECONDS = 3.0
+"""How long an answer that must not come is waited for; the emulator's report says whether one came later."""
+ECHO = """
+import os, select, socket, struct, sys, time
+to, count, seconds, apart = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4] == "apart"
+six = ":" in to
+request, answer = (128, 129) if six else (8, 0)
+family, protocol = (socket.AF_INET6, socket.IPPROTO_ICMPV6) if six else (socket.AF_INET, socket.IPPROTO_ICMP)
+door = socket.socket(family, socket.SOCK_RAW, protocol)
+own = os.getpid() & 0xFFFF
+def message(number):
+    content = struct.pack("!BBHHH", request, 0, 0, own, number)
+    total = sum(struct.unpack("!4H", content))
+    total = (total & 0xFFFF) + (total >> 16)
+    return content if six else content[:2] + struct.pack("!H", ~total & 0xFFFF) + content[4:]  # the kernel sums up the other protocol's
+def heard(until):
+    while (left := until - time.monotonic()) > 0 and select.select([door], [], [], left)[0]:
+        content = door.recv(2048)[0 if six else 20:]
+        if content[0] == answer and struct.unpack("!H", content[4:6])[0] == own:
+            return struct.unpack("!H", content[6:8])[0]
+sent = {}
+for number in range(count):
+    sent[number] = time.monotonic()
+    door.sendto(message(number), (to, 0))
+    if apart and number + 1 < count:
+        continue
+    while sent and (found := heard(time.monotonic() + seconds)) is not None:
+        print((time.monotonic() - sent.pop(found)) * 1000)
+    if sent and not apart:
+        break
+"""
+"""Asks for echoes: each request when the last one was answered, or (apart) all of them, whatever is answered."""
 
 
 class Emulator:
@@ -24,10 +57,14 @@ class Emulator:
             middle.enter([str(binary()), "emulate"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         # Whatever the agent does not do in time, it does not do: its output ends, and the test fails where it reads.
-        self._limit = threading.Timer(15, self.child.kill)
+        self._limit = threading.Timer(PATIENCE, self.child.kill)
         self._limit.start()
         text = configuration if isinstance(configuration, str) else json.dumps(configuration)
-        self.first = self.tell(text)
+        try:
+            self.first = self.tell(text)
+        except BaseException:
+            self.close()
+            raise
 
     def tell(self, line: str) -> dict[str, Any]:
         """Writes a line, and reads one."""
@@ -93,10 +130,13 @@ class Box:
         self.made.append(made)
         return made
 
-    def ping(self, count: int, *options: str, to: str = FAR) -> list[float]:
-        """Round-trip times in milliseconds of those that came back."""
-        said = self.near.run("ping", "-n", "-i", "0.05", "-W", "1", "-c", str(count), *options, to, check=False).stdout
-        return [float(line.split("time=")[1].split()[0]) for line in said.splitlines() if "time=" in line]
+    def ping(self, count: int, *, to: str = FAR) -> list[float]:
+        """Round-trip times in milliseconds; each request leaves when the one before it was answered, so that none finds no room."""
+        return [float(line) for line in self.near_python(ECHO, to, str(count), str(PATIENCE / 2), "answered").splitlines()]
+
+    def ping_in_vain(self, count: int) -> list[float]:
+        """The same where no answer is expected; those that come all the same."""
+        return [float(line) for line in self.near_python(ECHO, FAR, str(count), str(SILENCE_SECONDS), "apart").splitlines()]
 
     def near_python(self, code: str, *words: str) -> str:
         """What a Python program prints on the near host."""

@@ -19,6 +19,7 @@ import pytest
 
 from bench.namespaces import NoNamespaces, star
 from tests.agent.emulated import FAR, NEAR, Box, LedgerFile
+from tests.patience import PATIENCE
 from trustbed.agent import binary
 
 TEN_MS = {"delay_ns": 10_000_000}
@@ -51,8 +52,6 @@ child.wait()
 
 @contextlib.contextmanager
 def made(*, rootless: bool) -> Iterator[Box]:
-    if shutil.which("ping") is None:
-        pytest.skip("no ping")
     with contextlib.ExitStack() as stack:
         try:
             middle, (near, far) = stack.enter_context(star(["near", "far"], rootless=rootless))
@@ -132,7 +131,7 @@ def test_without_any_rights_it_works_and_says_what_it_did_not_get(rootless_box: 
 def test_whoever_loses_everything_carries_nothing(box: Box) -> None:
     emulator = box.emulator(box.configuration({"loss": {"kind": "independent", "probability": 1.0}}, {}))
     emulator.start()
-    assert box.ping(5) == []
+    assert box.ping_in_vain(5) == []
     report = emulator.end()
     assert (pipe(report, "up")["packets"], pipe(report, "up")["carried_packets"], pipe(report, "up")["dropped"]) == (5, 0, {"lost": 5})
     assert report["delivered_packets"] == 0
@@ -150,11 +149,13 @@ def test_the_ledger_adds_up_with_the_report(box: Box, tmp_path: Path) -> None:
     up = ledger.head["pipes"].index("up")
     fates = [ledger.head["fates"][record["fate"]] for record in ledger.records if record["pipe"] == up]
     said = pipe(report, "up")
-    assert said["packets"] == len(fates) == 300
+    # What found no room in the socket, or waited there, while the emulator did not get its processor never came to the pipe.
+    came = 300 - report["ports"][0]["socket_drops"] - report["ports"][0]["unread_packets"]
+    assert said["packets"] == len(fates) == came
     assert said["carried_packets"] == fates.count("passed")
     assert said["dropped"].get("queue_full", 0) == fates.count("queue_full")
     assert fates.count("passed") > 0
-    assert fates.count("passed") + fates.count("queue_full") + fates.count("inside") == 300
+    assert fates.count("passed") + fates.count("queue_full") + fates.count("inside") == came
     none = ledger.head["none"]
     for record in ledger.records:
         if record["pipe"] == up and ledger.head["fates"][record["fate"]] == "passed":
@@ -233,17 +234,17 @@ def test_times_of_links_begin_when_they_are_told_to(box: Box) -> None:
     assert emulator.child.stdin is not None
     emulator.child.stdin.write(json.dumps({"do": "times", "at_ns": time.time_ns()}) + "\n")
     emulator.child.stdin.flush()
-    lost = next(attempt for attempt in range(20) if not box.ping(1))
-    assert box.ping(3) == []
+    answered = next(attempt for attempt in range(20) if not box.ping_in_vain(1))
+    assert box.ping_in_vain(3) == []
     report = emulator.end()
     assert pipe(report, "up")["dropped"] == {"outage": 4}
-    assert report["delivered_packets"] == 2 * (3 + lost)
+    assert report["delivered_packets"] == 2 * (3 + answered)
 
 
 def test_times_that_have_begun_with_the_start_begin_once(box: Box) -> None:
     emulator = box.emulator(box.configuration({"outages": [{"at_ns": 0, "lasts_ns": 3_600_000_000_000}]}, {}))
     emulator.start()
-    assert box.ping(2) == []
+    assert box.ping_in_vain(2) == []
     assert emulator.child.stdin is not None
     emulator.child.stdin.write(json.dumps({"do": "times", "at_ns": time.time_ns()}) + "\n")
     emulator.child.stdin.flush()
@@ -271,7 +272,7 @@ def test_whoever_is_ended_before_the_start_says_nothing_more(box: Box) -> None:
     emulator = box.emulator(box.configuration(TEN_MS))
     assert emulator.child.stdin is not None
     emulator.child.stdin.close()
-    assert emulator.child.wait(10) == 0
+    assert emulator.child.wait(PATIENCE) == 0
 
 
 def test_a_killed_one_leaves_nothing_and_the_next_takes_its_place(box: Box, tmp_path: Path) -> None:
@@ -294,13 +295,14 @@ def test_a_full_disk_costs_records_but_no_packets(box: Box) -> None:
     box.middle.run("mount", "-t", "tmpfs", "-o", "size=32k", "none", "/mnt")
     emulator = box.emulator(box.configuration({}, ledger={"path": "/mnt/ledger"}))
     emulator.start()
-    for _ in range(4):
-        box.near_python(DATAGRAMS, FAR, "500", "100")
+    # One at a time: what the kernel drops while the emulator does not get its processor would not be the disk's fault.
+    answered = box.ping(2000)
     report = emulator.end()
     ledger = report["ledger"]
     assert ledger["lost"] > 0
     assert "No space" in ledger["error"]
-    assert pipe(report, "up")["carried_packets"] == 2000
+    assert len(answered) == 2000
+    assert pipe(report, "up")["carried_packets"] == pipe(report, "down")["carried_packets"] == 2000
     records = sum(one["packets"] for one in report["pipes"])
     assert ledger["records"] + ledger["lost"] == records
 
@@ -310,7 +312,7 @@ def test_an_interface_that_goes_down_is_said(box: Box) -> None:
     emulator.start()
     assert len(box.ping(2)) == 2
     box.middle.ip("link set far down")
-    assert box.ping(3) == []
+    assert box.ping_in_vain(3) == []
     report = emulator.end()
     assert report["unsent_packets"] == 3
     assert any("send" in error for error in report["ports"][1]["errors"])
@@ -343,19 +345,19 @@ def test_a_wrong_configuration_is_one_error_that_says_what_and_what_to_do(box: B
     assert emulator.first["event"] == "error"
     assert named in emulator.first["message"]
     assert emulator.first["hint"]
-    assert emulator.child.wait(10) == 2
+    assert emulator.child.wait(PATIENCE) == 2
 
 
 def test_an_interface_that_is_down_is_refused(box: Box) -> None:
     box.middle.ip("link set far down")
     emulator = box.emulator(box.configuration(TEN_MS))
-    assert (emulator.first["event"], emulator.child.wait(10)) == ("error", 2)
+    assert (emulator.first["event"], emulator.child.wait(PATIENCE)) == ("error", 2)
     assert "ip link set far up" in emulator.first["hint"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"topology":'])
 def test_what_is_no_configuration_is_refused(text: str) -> None:
-    ended = subprocess.run([binary(), "emulate"], input=text, capture_output=True, text=True, timeout=10, check=False)
+    ended = subprocess.run([binary(), "emulate"], input=text, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ended.returncode == 2
     assert json.loads(ended.stdout)["hint"].startswith("the first line")
 
@@ -372,7 +374,7 @@ def test_without_permission_it_says_which_and_how_to_do_without(tmp_path: Path) 
     ports = [{"host": name, "interface": "lo", "mac": "02:00:00:00:00:01"} for name in ("near",)]
     ports.append({"host": "far", "interface": "other", "mac": "02:00:00:00:00:02"})
     text = json.dumps({"topology": {"chain": {"ends": ends, "up": [{}], "down": [{}]}}, "ports": ports}) + "\n"
-    ended = subprocess.run(command, input=text, capture_output=True, text=True, timeout=10, check=False)
+    ended = subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE, check=False)
     said = json.loads(ended.stdout)
     assert ended.returncode == 1
     assert "CAP_NET_RAW" in said["message"]
@@ -386,7 +388,7 @@ def test_it_is_one_static_program() -> None:
 
 
 def test_an_unknown_verb_is_answered_with_those_that_there_are() -> None:
-    ended = subprocess.run([binary(), "emulat"], capture_output=True, text=True, timeout=10, check=False)
+    ended = subprocess.run([binary(), "emulat"], capture_output=True, text=True, timeout=PATIENCE, check=False)
     said = json.loads(ended.stdout)
     assert ended.returncode == 2
     assert "emulate" in said["hint"]
@@ -410,4 +412,5 @@ def test_it_does_not_outlive_whoever_started_it(box: Box) -> None:
     finally:
         os.close(write)
         starter.kill()
+        starter.wait()
         starter.stdout.close()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
-import time
+import termios
 from pathlib import Path
 
 import pytest
+
+from tests.patience import PATIENCE, wait_until
 
 TRUSTBED = [sys.executable, "-m", "trustbed"]
 EMPTY = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
@@ -103,9 +107,10 @@ def test_an_interrupt_ends_it_cleanly(tmp_path: Path) -> None:
         assert process.stderr is not None
         process.stdin.write(EMPTY)
         process.stdin.flush()
-        time.sleep(1.5)  # until it waits for the first packet
+        pipe = process.stdin.fileno()
+        wait_until(lambda: struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))) == (0,), "the header was read")
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 130
+        assert process.wait(PATIENCE) == 130
         assert process.stderr.read() == b"interrupted, nothing was left half-written\n"
     assert list(tmp_path.iterdir()) == []
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import trustbed
-from trustbed.cli import COMMANDS, arguments, burst, help, main, report, run, shell, testbed, watch
+from trustbed.cli import COMMANDS, arguments, burst, doctor, help, main, report, run, shell, testbed, watch
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
@@ -25,6 +25,7 @@ PAGES = {
     "shell": (help.SHELL, shell.parser()),
     "testbed": (help.TESTBED, testbed.parser()),
     "report": (help.REPORT, report.parser()),
+    "doctor": (help.DOCTOR, doctor.parser()),
 }
 
 
@@ -47,16 +48,14 @@ def test_every_choice_is_on_the_page(verb: str) -> None:
             assert re.search(rf"\b{choice}\b", page), f"{action.option_strings}: {choice}"
 
 
-@pytest.mark.parametrize(
-    "page", [help.OVERVIEW, help.ANALYZE, help.EXPLAIN, help.BURST, help.WATCH, help.RUN, help.SHELL, help.TESTBED, help.REPORT]
-)
+@pytest.mark.parametrize("page", [help.OVERVIEW, *(page for page, _ in PAGES.values())])
 def test_pages_fit_80_columns(page: str) -> None:
     assert max(len(line) for line in page.splitlines()) <= 80
     assert page.endswith("\n")
 
 
 def test_the_overview_names_every_command() -> None:
-    assert re.findall(r"^  ([a-z]+) (?:[A-Z]|list)", help.OVERVIEW, re.MULTILINE) == list(COMMANDS)
+    assert re.findall(r"^  ([a-z]+) (?:[A-Z]|list|\[HOST)", help.OVERVIEW, re.MULTILINE) == list(COMMANDS)
 
 
 @pytest.mark.parametrize(

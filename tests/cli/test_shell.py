@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -144,3 +145,19 @@ def test_what_was_asked_for_is_said_in_few_words() -> None:
     described = link_summary.described([{"name": "up", **up}, {"name": "down", **down}])
     assert described == "20.0 Mbit/s, 10.0 ms, 1 % loss up; 20.0 Mbit/s, 10.0 ms down"
     assert link_summary.described([{"name": "up", "queue": QUEUE}, {"name": "down", "queue": QUEUE}]) == "a link without limits each way"
+
+
+def test_records_of_one_that_was_killed_are_removed_by_the_next(tmp_path: Path) -> None:
+    left, target = tmp_path / ".trustbed-killed", tmp_path / "ledger.parquet"
+    left.mkdir()
+    (left / "ledger").write_bytes(b"records")
+    with shell._raw_ledger(target) as first:
+        assert not left.exists()
+        assert first is not None
+        with shell._raw_ledger(target) as second:
+            assert second is not None
+            assert first.parent.is_dir(), "somebody is at work there"
+            assert first.parent != second.parent
+    assert list(tmp_path.iterdir()) == []
+    with shell._raw_ledger(None) as none:
+        assert none is None

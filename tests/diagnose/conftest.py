@@ -44,11 +44,13 @@ def healthy() -> Evidence:
         withheld_fraction=0.03,
         window_saturated=1.0,
         window_closed=0.0,
-        rwnd_limited=0.9,
+        rwnd_limited=0.6,
         app_limited_fraction=0.0,
         duration_seconds=10.0,
         slow_start=False,
         too_short=False,
+        outage_seconds=0.0,
+        pauses_estimated=False,
     )
 
 
@@ -77,7 +79,7 @@ def row() -> dict[str, Any]:
         "spacing_source": "measured",
         "window_saturated": 1.0,
         "window_closed": 0.0,
-        "rwnd_limited": 0.9,
+        "rwnd_limited": 0.6,
         "throughput_bytes_per_second": 3.1e6,
         "capacity_bytes_per_second": None,
         "capacity_source": None,

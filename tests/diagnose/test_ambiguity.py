@@ -74,6 +74,45 @@ def test_a_thin_inflation_with_loss(healthy: Evidence) -> None:
     assert others(lossy, rtt_seconds=0.025, loss=0.004) == ()
 
 
+# cause: (changes to a healthy transfer that show it, what else would leave the same packets)
+SHAPED: dict[str, tuple[dict[str, Any], str]] = {
+    "policed": ({"loss": 0.02, "loss_events": 99, "loss_level_rank": 0.1, "throughput_bytes_per_second": 1e6}, "network_loss"),
+    "shaped": (
+        {"capacity_bytes_per_second": 2.5e6, "capacity_source": "delivery_rate", "rate_high_bytes_per_second": 2.4e6},
+        "network_congestion",
+    ),
+    "route_change": (
+        {"floor_before_seconds": 0.02, "floor_after_seconds": 0.03, "floor_left": 0.01, "floor_flight_ratio": 0.9},
+        "network_congestion",
+    ),
+    "outage": ({"outage_seconds": 2.0}, "host_stall"),
+    "send_buffer_limited": (
+        {"throughput_bytes_per_second": 1e6, "outstanding_mean_bytes": 19_000.0, "outstanding_max_bytes": 20_000.0},
+        "sender_application_limited",
+    ),
+}
+
+
+@pytest.mark.parametrize("cause", SHAPED)
+def test_what_shows_in_the_shape_has_another_reading(cause: str, healthy: Evidence) -> None:
+    changes, other = SHAPED[cause]
+    assert diagnose(replace(healthy, **changes)).cause == cause
+    (alternative,) = others(healthy, **changes)
+    assert alternative.cause == other
+    assert alternative.hint
+    assert alternative.settled_by
+
+
+def test_what_the_kernel_says_of_the_send_buffer_is_beyond_doubt(healthy: Evidence) -> None:
+    assert others(healthy, throughput_bytes_per_second=1e6, send_buffer_limited=0.5) == ()
+
+
+def test_the_rtt_before_losses_settles_a_thin_inflation(healthy: Evidence) -> None:
+    lossy = replace(healthy, throughput_bytes_per_second=0.6e6, loss=0.01, loss_events=100, rtt_seconds=0.025)
+    assert len(others(lossy)) == 1
+    assert others(lossy, rtt_before_loss_seconds=0.04, rtt_high_seconds=0.04) == ()
+
+
 def test_other_causes_have_one_reading(healthy: Evidence) -> None:
     assert others(healthy) == ()
     assert others(healthy, throughput_bytes_per_second=1.0e6) == ()

@@ -20,6 +20,14 @@ PAUSING: dict[str, Any] = {
 }
 BLIND: dict[str, Any] = {"oversize_fraction": None, "withheld_fraction": None, "spacing_mean_seconds": None}
 SLOW: dict[str, Any] = {"throughput_bytes_per_second": 1.0e6}
+CAPPED: dict[str, Any] = {"outstanding_mean_bytes": 19_000.0, "outstanding_max_bytes": 20_000.0}
+BENT: dict[str, Any] = {
+    "burst_rate_bytes_per_second": 3.9e6,
+    "burst_left_rate_bytes_per_second": 3.0e6,
+    "rate_low_bytes_per_second": 2.86e6,
+    "rate_middle_bytes_per_second": 3.0e6,
+    "burst_left_floor_seconds": 0.025,
+}
 
 # cause, addition: (evidence without it, confidence, change, confidence with it)
 STEPS: list[tuple[Cause, dict[str, Any], int, dict[str, Any], int]] = [
@@ -39,13 +47,35 @@ STEPS: list[tuple[Cause, dict[str, Any], int, dict[str, Any], int]] = [
     ("window_limited", {**BLIND, "window_saturated": 0.89}, 80, {"window_saturated": 0.9}, 90),
     ("window_limited", {**BLIND, "window_saturated": 0.89}, 80, {"oversize_fraction": 0.0}, 90),
     ("receiver_limited", {**SLOW, "window_closed": 0.49}, 60, {"window_closed": 0.5}, 80),
+    ("receiver_limited", {**SLOW, "window_closed": 0.2}, 60, {"window_shrunk": 0.5, "rwnd_limited": 0.5}, 90),
+    ("policed", {**SLOW, "loss_level_rank": 0.1, "loss": 0.0099, "loss_events": 20}, 60, {"loss": 0.01}, 70),
+    (
+        "policed",
+        {**SLOW, "loss": 0.002, "loss_events": 20, "loss_level_rank": 0.1},
+        60,
+        {"rtt_before_loss_seconds": 0.02, "rtt_high_seconds": 0.06},
+        80,
+    ),
+    ("shaped", {**BLIND, **BENT}, 80, {"oversize_fraction": 0.0}, 90),
+    ("reordering", {**BLIND, **SLOW, "late_segments": 9, "data_segments": 2000}, 60, {"late_segments": 10}, 80),
+    ("reordering", {**BLIND, **SLOW, "late_segments": 9, "data_segments": 2000}, 60, {"oversize_fraction": 0.0}, 70),
+    ("send_buffer_limited", {**SLOW, **CAPPED}, 60, {"send_buffer_limited": 0.5}, 80),
     ("host_scheduling", {**PAUSING, "cpu_share": 0.9}, 60, {"cpu_share": 0.89}, 80),
     ("host_scheduling", {**PAUSING, "cpu_share": 0.94}, 60, {"cpu_share": 0.95}, 40),
     ("host_scheduling", PAUSING, 60, {"window_saturated": 0.9}, 70),
     ("host_scheduling", PAUSING, 60, {"withheld_fraction": 0.45}, 70),
     ("host_scheduling", PAUSING, 60, {"loss": 0.0009}, 70),
     ("host_scheduling", PAUSING, 60, {"loss": None}, 70),
+    ("host_scheduling", {**PAUSING, "answer_seconds": 0.0019, "unfilled_per_train": 0.0}, 60, {"answer_seconds": 0.0021}, 70),
+    ("host_scheduling", {**SLOW, **BLIND, "rate_high_bytes_per_second": 2e6, "window_saturated": 0.5}, 70, {"oversize_fraction": 0.0}, 60),
     ("sender_application_limited", {**PAUSING, "workload": "interactive"}, 60, {"app_limited_fraction": 0.5}, 80),
+    (
+        "sender_application_limited",
+        {**PAUSING, "workload": "interactive", "rwnd_limited": 0.4, "unfilled_per_train": 0.32},
+        60,
+        {"unfilled_per_train": 0.33},
+        80,
+    ),
     ("slow_start", {**SLOW, **BLIND, "slow_start": True}, 70, {"oversize_fraction": 0.0}, 80),
 ]
 
@@ -73,6 +103,14 @@ def test_every_addition_is_tested(healthy: Evidence) -> None:
             if condition.holds(first) != condition.holds(second):
                 flipped.add((cause, points, condition.words))
     assert flipped == {(cause, points, condition.words) for cause, table in CONFIDENCE.items() for points, condition in table.additions}
+
+
+def test_what_is_left_by_elimination_is_for_a_human(healthy: Evidence) -> None:
+    """Nothing but fast moments: a kernel that misses its processor makes it sure, a full window does not."""
+    left = replace(healthy, **SLOW, rate_high_bytes_per_second=2e6)
+    assert diagnose(left).rule == "ran_now_and_then"
+    assert diagnose(left).verdict == "review"
+    assert diagnose(replace(left, cpu_share=0.5)).verdict == "discard"
 
 
 def test_a_host_is_discarded_from_eighty_on(healthy: Evidence) -> None:

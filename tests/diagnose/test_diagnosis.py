@@ -10,6 +10,7 @@ import pytest
 from trustbed.diagnose import CAUSES, FLAGS, TOO_SHORT, VERDICTS, Cause, Diagnosis, Evidence, Shares, Verdict, diagnose
 from trustbed.diagnose.confidence import CONFIDENCE
 from trustbed.diagnose.rules import RULES
+from trustbed.diagnose.shape_words import SHAPES
 from trustbed.diagnose.verdicts import IMPOSSIBLE_RATE, VERDICT_OF, WHAT, headline
 from trustbed.diagnose.wording import BEFORE_USE, NEXT_STEP, next_step_of
 
@@ -98,6 +99,61 @@ def test_reasons_of_other_causes(healthy: Evidence) -> None:
     reported = {**slow, "oversize_fraction": None, "withheld_fraction": None, "spacing_mean_seconds": None, "oversize_reported": True}
     assert reasons(healthy, **reported)[1] == "long pauses were reported"
     assert reasons(healthy, failed=True) == ("the transfer did not complete",)
+
+
+SLOW: dict[str, Any] = {"throughput_bytes_per_second": 1.0e6}
+FLIGHT: dict[str, Any] = {"outstanding_mean_bytes": 19_000.0, "outstanding_max_bytes": 20_000.0}
+BENT: dict[str, Any] = {
+    "burst_rate_bytes_per_second": 3.9e6,
+    "burst_left_rate_bytes_per_second": 3.0e6,
+    "rate_low_bytes_per_second": 3.0e6,
+    "rate_middle_bytes_per_second": 3.0e6,
+    "burst_left_floor_seconds": 0.025,
+}
+
+# cause: (changes to a healthy transfer that show it, the reason that gives its number)
+SHOWN: dict[Cause, tuple[dict[str, Any], str]] = {
+    "policed": (
+        {**SLOW, "loss": 0.02, "loss_events": 99, "loss_level_rank": 0.1, "rtt_before_loss_seconds": 0.021},
+        "losses came whenever it had sent more than a steady rate allows (rank 10 %), not when the queue was full: "
+        "RTT just before them 21.0 ms",
+    ),
+    "shaped": (BENT, "31.2 Mbit/s at first, 24.0 Mbit/s afterwards with a queue before the bottleneck"),
+    "reordering": (
+        {**SLOW, "late_segments": 30, "data_segments": 1000},
+        "3 % of the segments came late without loss or were repeated in vain",
+    ),
+    "route_change": (
+        {"floor_before_seconds": 0.02, "floor_after_seconds": 0.03, "floor_left": 0.01, "floor_flight_ratio": 0.9},
+        "the smallest RTT was 20.0 ms at first and 30.0 ms afterwards, and hardly anything in between",
+    ),
+    "outage": ({"outage_seconds": 2.0}, "nothing came back for 2.00 s of 10.0 s while data were outstanding"),
+    "send_buffer_limited": ({**SLOW, **FLIGHT}, "no more than 20.0 kB were ever outstanding, though the window allowed 65.5 kB"),
+    "acknowledgements_delayed": ({"delayed_answers": 0.6}, "60 % of the acknowledgements waited for a timer"),
+    "receiver_limited": (
+        {**SLOW, "window_closed": 0.0, "window_shrunk": 0.9, "rwnd_limited": 0.8},
+        "for 90 % of the time the window was smaller than it had been, and full for 80 %",
+    ),
+}
+
+
+@pytest.mark.parametrize("cause", SHOWN)
+def test_a_cause_that_shows_in_the_shape_gives_its_number(cause: Cause, healthy: Evidence) -> None:
+    changes, words = SHOWN[cause]
+    diagnosis = diagnose(replace(healthy, **changes))
+    assert diagnosis.cause == cause
+    assert diagnosis.reasons[1] == words
+
+
+def test_a_mean_above_the_steady_rate_and_a_kernel_that_says_so(healthy: Evidence) -> None:
+    steady = {"capacity_bytes_per_second": 2.5e6, "capacity_source": "delivery_rate", "rate_high_bytes_per_second": 2.4e6}
+    assert reasons(healthy, **steady)[1] == "its mean exceeds the steady 19.2 Mbit/s that it ended with: it began with a burst"
+    kernel = reasons(healthy, **SLOW, send_buffer_limited=0.8)
+    assert kernel[1] == "its kernel says that the send buffer limited it for 80 % of its busy time"
+
+
+def test_every_cause_that_shows_in_the_shape_has_words() -> None:
+    assert set(SHOWN) == {*SHAPES, "receiver_limited"}
 
 
 def test_every_transfer_too_short_shares_one_diagnosis() -> None:

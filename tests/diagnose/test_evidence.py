@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from trustbed.diagnose import Evidence
-from trustbed.diagnose.evidence import SOURCES
+from trustbed.diagnose.sources import SOURCES, Source
 
 
 def test_every_field_has_a_source_in_order() -> None:
@@ -22,6 +22,55 @@ def test_nothing_is_known_at_first() -> None:
 
 def test_from_a_row(row: dict[str, Any], healthy: Evidence) -> None:
     assert Evidence.from_transfer(row) == healthy
+
+
+def in_a_row(source: Source) -> tuple[Any, Any]:
+    """A value of its column, and what it is as evidence."""
+    if source.field == "stall_gaps_seconds":
+        return [7_000_000_000], (7.0,)
+    if source.field == "capacity_source":
+        return "delivery_rate", "delivery_rate"
+    if source.field in ("slow_start", "too_short"):
+        return True, True
+    return 7, 7 / 1e9 if str(source.column).endswith("_ns") else 7
+
+
+@pytest.mark.parametrize("source", [source for source in SOURCES if source.column], ids=lambda source: source.field)
+def test_a_column_reaches_its_field_and_no_other(source: Source) -> None:
+    value, wanted = in_a_row(source)
+    evidence, nothing = Evidence.from_transfer({str(source.column): value}), Evidence.from_transfer({})
+    assert getattr(evidence, source.field) == wanted
+    changed = {field.name for field in fields(Evidence) if getattr(evidence, field.name) != getattr(nothing, field.name)}
+    assert changed == {source.field}
+
+
+def test_numbers_that_no_column_gives_alone() -> None:
+    assert Evidence.from_transfer({"delack_suspects": 3, "rtt_samples": 12}).delayed_answers == 0.25
+    assert Evidence.from_transfer({"delack_suspects": 0, "rtt_samples": 0}).delayed_answers is None
+    assert Evidence.from_transfer({"delack_suspects": None, "rtt_samples": 12}).delayed_answers is None
+    assert Evidence.from_transfer({"filled_reordered": 3, "reordered_answers": 4, "filled_overtaken": 2}).late_segments == 9
+    assert Evidence.from_transfer({"filled_reordered": None, "reordered_answers": 4}).late_segments == 4
+    late = {"filled_reordered": 3, "reordered_answers": 4, "filled_overtaken": 2, "filled_lost_upstream": 1}
+    assert Evidence.from_transfer({**late, "at": "sender"}).late_segments == 9
+    assert Evidence.from_transfer({**late, "at": "receiver"}).late_segments == 8, "an answer also ends when something lost is filled"
+    assert Evidence.from_transfer({**late, "at": "middle", "filled_lost_upstream": 9}).late_segments == 5
+    written = {"data_packets": 12, "payload_bytes": 10_000, "payload_bytes_per_packet": 1000, "trains": 4}
+    assert Evidence.from_transfer(written).unfilled_per_train == 0.5
+    assert Evidence.from_transfer({**written, "data_packets": 9}).unfilled_per_train == 0, "several packets captured as one are full"
+    assert Evidence.from_transfer({**written, "trains": 0}).unfilled_per_train is None
+    assert Evidence.from_transfer({"spacing_source": "estimated"}).pauses_estimated is True
+    assert Evidence.from_transfer({"spacing_source": "measured"}).pauses_estimated is False
+    assert Evidence.from_transfer({"spacing_source": None}).pauses_estimated is None
+
+
+def test_losses_beyond_their_place_are_counted_by_what_came_late() -> None:
+    row = {"loss_events": 2, "filled_lost_upstream": 9}
+    assert Evidence.from_transfer({**row, "at": "sender"}).loss_events == 2
+    assert Evidence.from_transfer({**row, "at": "receiver"}).loss_events == 9
+    assert Evidence.from_transfer({**row, "at": "middle", "loss_events": 12}).loss_events == 12
+    assert Evidence.from_transfer({"at": "middle", "filled_lost_upstream": 9}).loss_events == 9
+    assert Evidence.from_transfer({**row, "at": "receiver", "filled_overtaken": 4}).loss_events == 5, "what was overtaken was not lost"
+    assert Evidence.from_transfer({**row, "at": "receiver", "filled_overtaken": 8}).loss_events == 2
 
 
 def test_units_of_a_row() -> None:
@@ -48,16 +97,16 @@ def test_a_number_that_is_none_is_unknown(value: float) -> None:
 
 
 def test_losses_are_seen_where_the_capture_was_taken() -> None:
-    row = {"loss_rate_genuine": 0.01, "loss_receiver": 0.02, "loss_upstream": 0.03, "loss_downstream": 0.04}
+    row = {"loss_rate_genuine": 0.01, "loss_receiver": 0.02, "loss_upstream": 0.03}
 
     def loss(**changes: str | float | None) -> float | None:
         return Evidence.from_transfer({**row, **changes}).loss
 
     assert loss() == loss(at="sender") == loss(at="unknown") == 0.01
     assert loss(at="receiver") == 0.02
-    assert loss(at="middle") == 0.07
-    assert loss(at="middle", loss_upstream=None) == 0.04
-    assert loss(at="middle", loss_upstream=None, loss_downstream=None) is None
+    assert loss(at="middle") == 0.04
+    assert loss(at="middle", loss_upstream=None) == 0.01
+    assert loss(at="middle", loss_upstream=None, loss_rate_genuine=None) is None
 
 
 def test_the_time_to_a_nearby_receiver_is_no_round_trip() -> None:

@@ -37,7 +37,7 @@ def test_short_transfers_share_one_object() -> None:
 def test_judge_and_examine_agree_with_diagnose(row: dict[str, Any], healthy: Evidence) -> None:
     (judged,) = judge([row], {})
     assert [judged] == examine([row], {}).diagnoses
-    assert (judged.cause, judged.confidence, judged.verdict) == ("window_limited", diagnose(healthy).confidence, "trust")
+    assert (judged.cause, judged.score, judged.verdict) == ("window_limited", diagnose(healthy).score, "trust")
     assert judged.shares is not None
 
 

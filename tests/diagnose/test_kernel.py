@@ -30,7 +30,10 @@ def test_send_buffer_is_the_effective_window(healthy: Evidence) -> None:
     times = KernelTimes(busy_seconds=10.0, sndbuf_limited_seconds=5.0, send_buffer_bytes=16_384)
     evidence, flags = with_kernel_times(healthy, times)
     assert (evidence.window_bytes, flags) == (16_384, ("sndbuf_limited",))
-    assert with_kernel_times(healthy, replace(times, sndbuf_limited_seconds=4.9)) == (replace(healthy, app_limited_fraction=0.0), ())
+    assert with_kernel_times(healthy, replace(times, sndbuf_limited_seconds=4.9)) == (
+        replace(healthy, app_limited_fraction=0.0, send_buffer_limited=4.9 / 10.0, send_buffer_bytes=16_384),
+        (),
+    )
     slow = replace(evidence, throughput_bytes_per_second=0.75e6)
     assert (diagnose(slow).cause, diagnose(slow, flags=flags).flags) == ("window_limited", ("sndbuf_limited",))
 

@@ -81,7 +81,7 @@ def test_estimated_pauses_cap_the_confidence_and_so_spare_the_host(starved: Evid
     estimated = Quality(spacing_estimated=True)
     host, window = diagnose(starved, quality=estimated), diagnose(healthy, quality=estimated)
     assert (host.confidence, host.verdict) == (0.7, "review")
-    assert (window.confidence, window.verdict) == (0.7, "trust")
+    assert (window.confidence, window.verdict) == (0.99, "trust"), "rate, window and RTT do not rest on pauses"
 
 
 def test_a_clock_step_of_unknown_size_counts_for_the_transfer_it_met(healthy: Evidence) -> None:
@@ -106,6 +106,8 @@ def test_losses_tell_a_queue_from_a_late_sender(congested: Evidence) -> None:
     assert (late.cause, late.verdict) == ("network_congestion", "review")
     assert [other.cause for other in late.alternatives] == ["host_scheduling"]
     assert diagnose(replace(congested, loss=0.005), quality=echoed).verdict == "trust"
+    full = replace(congested, rtt_before_loss_seconds=0.04, rtt_high_seconds=0.045)
+    assert diagnose(full, quality=echoed).verdict == "trust", "what was lost was lost while the RTT was high"
 
 
 def test_what_cannot_be_judged_is_left_alone() -> None:

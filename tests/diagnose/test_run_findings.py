@@ -56,6 +56,14 @@ FOUND = [
     ("run_emulator_dropped", "error", emulator(unsent_packets=2), "emulator", "lost 2 packets"),
     ("run_emulator_dropped", "error", emulator(ports=[{"socket_drops": 3}, {"socket_drops": 4}]), "emulator", "lost 7 packets"),
     ("run_emulator_dropped", "error", emulator(pipes=[{"dropped": {"emulator_full": 1, "lost": 9}}]), "emulator", "lost 1 packet"),
+    ("run_emulator_dropped", "error", emulator(refused={"emulator_full": 3, "same_host": 9}), "emulator", "lost 3 packets"),
+    (
+        "run_emulator_dropped",
+        "error",
+        emulator(ports=[{"refused": {"oversized": 2, "checksum_missing": 3, "arp": 9}}]),
+        "emulator",
+        "lost 5 packets",
+    ),
     ("run_priority_refused", "info", {"emulator_ready": {"priority_refused": "not permitted"}}, "emulator", "not permitted"),
     ("run_ledger_incomplete", "warning", emulator(ledger={"lost": 5, "error": "disk full"}), "emulator", "5 packets not in the ledger"),
     ("run_generator_late", "error", {"backgrounds": [{"name": "noise", "send": LATE_SEND}]}, "noise", "20 % of the packets of noise"),
@@ -79,6 +87,13 @@ FOUND = [
         {"workloads": [{"name": "pages", "outcome": "failed", "exit_code": 7}]},
         "pages",
         "pages failed: exit code 7",
+    ),
+    (
+        "run_workload_sent_nothing",
+        "error",
+        {"workloads": [{"name": "bulk", "outcome": "complete", "report": {"transfers": [{"payload_bytes": 0}, {"payload_bytes": 0}]}}]},
+        "bulk",
+        "sent nothing: 2 connections without",
     ),
     (
         "run_workload_time_limit",
@@ -127,3 +142,9 @@ def test_what_may_be_done_with_a_repetition(record: dict[str, Any], verdicts: di
     found, why = use(run_findings({**CLEAN, **record}), verdicts)
     assert found == wanted
     assert words in why
+
+
+@pytest.mark.parametrize("payload", [1, None])
+def test_one_byte_is_something_and_what_is_not_known_is_not_nothing(payload: int | None) -> None:
+    transfers = [{"payload_bytes": 0}, {"payload_bytes": payload}]
+    assert run_findings({"workloads": [{"name": "bulk", "outcome": "complete", "report": {"transfers": transfers}}]}) == []

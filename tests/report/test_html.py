@@ -84,7 +84,7 @@ def test_a_verdict_is_a_word_and_a_shape_and_not_only_a_colour(story: str) -> No
 
 def test_every_threshold_stands_beside_its_measured_value(story: str) -> None:
     said = text_of(story)
-    assert "80 % 3 silences, 50.0 ms in total speaks from 35 %" in said
+    assert "80 % 3 silences, 50.0 ms in total speaks from 30 %" in said
     assert f"inflated from {THRESHOLDS.inflation:g} × base" in said
     assert f"decisive from {THRESHOLDS.loss_decisive * 100:g} %" in said
 

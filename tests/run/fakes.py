@@ -70,6 +70,7 @@ class FakeAgent:
         return None
 
     def stop(self, seconds: float = 0.0) -> Event:
+        assert not self.closed, "it was closed: there is nobody to be told"
         self.log.append((f"stop {self.verb}", self.where))
         if self.dies_after is not None:
             raise AgentError(f"{self.verb} on {self.where}: was killed by signal 9", "start it again")

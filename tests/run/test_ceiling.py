@@ -11,7 +11,7 @@ from trustbed.cli import main
 from trustbed.run import ceiling
 from trustbed.run.ceiling import Ceiling, Pace
 from trustbed.run.demand import Load
-from trustbed.run.execute import RunError
+from trustbed.run.error import RunError
 from trustbed.scenario import Scenario, load
 
 FAST = """

@@ -10,7 +10,8 @@ import pytest
 
 from tests.run.fakes import FakeBed
 from trustbed.run.directory import RAW_FOLDERS
-from trustbed.run.execute import Execution, RunError
+from trustbed.run.error import RunError
+from trustbed.run.execute import Execution
 from trustbed.run.matrix import Repetition
 from trustbed.scenario import load
 
@@ -163,6 +164,25 @@ def test_a_capture_that_could_not_be_written_is_a_failure(run: Run) -> None:
     record = run(COMMAND, bed)
     assert record["outcome"] == "failed"
     assert record["failures"] == [{"verb": "capture", "where": "client", "message": trouble["message"]}]
+
+
+def test_samples_that_could_not_be_written_are_a_failure(run: Run) -> None:
+    bed = FakeBed(
+        agents={"sample": {"report_with": {"samples": 3, "error": "No space left on device (os error 28)"}}}, programs={"tool": (1.0, 0)}
+    )
+    record = run(COMMAND, bed)
+    assert record["outcome"] == "failed"
+    assert record["failures"] == [
+        {"verb": "sample", "where": "client", "message": "its file cannot be written: No space left on device (os error 28)"}
+    ]
+
+
+def test_requests_that_could_not_be_written_down_are_a_failure(run: Run) -> None:
+    fetch = BULK.replace('"bulk"', '"http"') + 'object = "1KB"\n'
+    rows = {"rows": 3, "rows_left_out": 9, "error": "No space left on device (os error 28)"}
+    bed = FakeBed(agents={"fetch": {"lasts": 1.0, "report_with": {"requests": 12, "good_requests": 12, "rows": rows}}})
+    (workload,) = run(fetch, bed)["workloads"]
+    assert (workload["outcome"], workload["reason"]) == ("failed", "its file cannot be written: No space left on device (os error 28)")
 
 
 def test_a_playback_that_is_over_is_no_failure(run: Run) -> None:

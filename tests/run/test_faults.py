@@ -122,7 +122,57 @@ def test_a_program_that_ended_before_it_could_be_disturbed_is_left_alone(run: Ru
     bed = FakeBed(programs={"tool": (0.1, 0)}, agents={"disturb": {"refuses": "there is no such process"}})
     record = run(COMMAND + FREEZE, bed)
     assert record["outcome"] == "complete"
-    assert not record["faults"][0]["made"]
+    assert_not_made(record, "had ended before it could be disturbed")
+
+
+def assert_not_made(record: dict[str, Any], reason: str) -> None:
+    """The only fault was not made, which is said and makes the repetition one to discard."""
+    (told,) = record["faults"]
+    assert not told["made"]
+    assert reason in told["reason"]
+    assert told["hint"]
+    found = run_findings(record)
+    assert [one.code for one in found] == ["run_fault_not_made"]
+    assert use(found, {"trust": 1})[0] == "discard"
+
+
+@pytest.mark.parametrize(
+    ("report", "reason"),
+    [({"begun_ns": None, "ended_ns": None}, "over before it began"), ({"begun_ns": 5, "ended_ns": 9, "stops": 0}, "before its first stop")],
+)
+def test_a_fault_that_came_too_late_was_not_made(run: Run, report: dict[str, Any], reason: str) -> None:
+    bed = FakeBed(agents={"bulk send": SENT, "disturb": {"report_with": report}})
+    assert_not_made(run(BULK + FREEZE, bed), reason)
+
+
+def test_an_interface_that_would_have_stalled_later_did_not(run: Run) -> None:
+    stall = '[faults.hang]\nkind = "nic-stall"\nhost = "client"\nstart = "11s"\nduration = "2s"\n'
+    assert_not_made(run(BULK + stall, FakeBed(agents={"bulk send": SENT})), "over before it began")
+
+
+def test_an_interface_stalls_no_longer_than_there_are_links(run: Run) -> None:
+    stall = '[faults.hang]\nkind = "nic-stall"\nhost = "client"\nstart = "9s"\nduration = "13s"\n'
+    (told,) = run(BULK + stall, FakeBed(agents={"bulk send": SENT}))["faults"]
+    assert told["made"]
+    assert told["ended_ns"] - told["begun_ns"] == pytest.approx(1_000_000_000, abs=100_000_000)
+
+
+def test_a_workload_that_is_over_is_not_ended_again_when_a_later_one_cannot_be_disturbed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "_lives", lambda pid: True)
+    later = '[workload.later]\nkind = "command"\nhost = "server"\ncommand = "tool"\nstart = "5s"\n'
+    freeze = FREEZE.replace('"client"', '"server"')
+    bed = FakeBed(agents={"bulk send": {"dies_after": 1.0}, "disturb": {"report_with": DONE}})
+    begin = bed.start_agent
+
+    def refuses(verb: str, config: Any, *, where: str) -> Any:  # noqa: ANN401 - as the bed's
+        if verb == "disturb" and bed.clock.now > 1006:
+            bed.agents = {**bed.agents, "disturb": {"refuses": "no real-time priority"}}
+        return begin(verb, config, where=where)
+
+    monkeypatch.setattr(bed, "start_agent", refuses)
+    record = run(BULK + later + freeze, bed)
+    assert record["outcome"] == "not made"
+    assert {one["outcome"] for one in record["workloads"]} == {"not made"}
 
 
 def test_a_disturbance_that_dies_fails_the_repetition(run: Run) -> None:
@@ -147,3 +197,38 @@ def test_a_stalled_interface_is_told_with_its_moments(run: Run) -> None:
     assert told["made"]
     assert told["begun_ns"] - record["workload_start_ns"] == 1_000_000_000
     assert told["ended_ns"] - told["begun_ns"] == 2_000_000_000
+
+
+class Interrupted(list[tuple[str, str]]):
+    """A log in which somebody presses Ctrl-C before the n-th entry."""
+
+    def __init__(self, moment: int) -> None:
+        super().__init__()
+        self.left = moment
+
+    def append(self, entry: tuple[str, str]) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+        super().append(entry)
+
+
+def test_whenever_it_is_interrupted_everything_ends_and_nobody_stays_disturbed(run: Run, tmp_path: Path) -> None:
+    keys = BULK + '[services.web]\nhost = "server"\ncommand = "nginx"\nport = 80\n' + FREEZE + QUOTA.replace("slow", "narrow")
+    keys += '[background.noise]\nmodel = "cbr"\nrate = "1Mbit/s"\nfrom = "client"\nto = "server"\n'
+
+    def bed(moment: int) -> FakeBed:
+        agents = {"bulk send": SENT, "disturb": {"report_with": DONE}}
+        return FakeBed(agents=agents, programs={"nginx": (None, 0)}, groups=tmp_path, log=Interrupted(moment))
+
+    whole = bed(0)
+    assert run(keys, whole)["outcome"] == "complete"
+    assert len(whole.log) > 25
+    for moment in range(1, len(whole.log) + 1):
+        here = bed(moment)
+        with pytest.raises(KeyboardInterrupt):
+            run(keys, here)
+        assert all(agent.closed for agent in here.started), moment
+        assert all(process.ended for process in here.processes), moment
+        order = [agent.verb for agent in here.started]
+        assert all(group.left or "disturb" not in order for group in here.made_groups), moment

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
 import pytest
 
+from tests.patience import PATIENCE, wait_until
 from trustbed.testbed import registry
 
-pytestmark = pytest.mark.usefixtures("networks")
+pytestmark = [pytest.mark.usefixtures("networks"), pytest.mark.timeout(900)]  # some carry out five runs
 TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
 SCENARIO = """
-duration = "600ms"
+duration = "1200ms"
 warm_up = "200ms"
 seed = 5
 [hosts.client]
@@ -56,6 +57,7 @@ RAW = ("captures/client.pcapng", "ledger/packets.parquet", "samples/machine.parq
 DERIVED = ("tables/transfers.parquet", "tables/w.summary.parquet", "findings.json")
 
 Trustbed = Callable[..., subprocess.CompletedProcess[str]]
+Begin = Callable[[Path, str], subprocess.Popen[str]]
 
 
 @pytest.fixture
@@ -66,22 +68,32 @@ def trustbed(tmp_path: Path) -> Trustbed:
     def call(text: str, *options: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / "study.toml").write_text(text)
         command = [TRUSTBED, "run", "study.toml", "--out", "run", "--no-report", *options]
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False)
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
 
     return call
 
 
-def begin(tmp_path: Path, text: str) -> subprocess.Popen[str]:
-    (tmp_path / "study.toml").write_text(text)
-    return subprocess.Popen(
-        [TRUSTBED, "run", "study.toml", "--out", "run", "--no-report"],
-        cwd=tmp_path,
-        env={**os.environ, "TRUSTBED_RUNTIME": str(tmp_path / "registry")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+@pytest.fixture
+def begin() -> Iterator[Begin]:
+    """Begins a ``trustbed run`` on a scenario in a folder; it is ended with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def call(folder: Path, text: str) -> subprocess.Popen[str]:
+            (folder / "study.toml").write_text(text)
+            child = subprocess.Popen(
+                [TRUSTBED, "run", "study.toml", "--out", "run", "--no-report"],
+                cwd=folder,
+                env={**os.environ, "TRUSTBED_RUNTIME": str(folder / "registry")},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+            stack.enter_context(child)
+            stack.callback(child.kill)
+            return child
+
+        yield call
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -156,17 +168,17 @@ def test_what_is_complete_is_kept_and_more_repetitions_are_added(tmp_path: Path,
     assert "another scenario" in changed.stderr
 
 
-def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(tmp_path: Path, trustbed: Trustbed) -> None:
+def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(tmp_path: Path, trustbed: Trustbed, begin: Begin) -> None:
     (tmp_path / "whole").mkdir()
     assert trustbed(SCENARIO, "-q").returncode == 0
     (tmp_path / "run").rename(tmp_path / "whole" / "run")
-    for moment in (0.4, 1.2, 1.6, 2.6):
+    for moment in (0.4, 1.2, 2.2, 3.5):
         child = begin(tmp_path, SCENARIO)
         try:
             child.wait(moment)
         except subprocess.TimeoutExpired:
             os.kill(child.pid, signal.SIGKILL)
-        child.communicate(timeout=20)
+        child.communicate(timeout=PATIENCE)
     ended = trustbed(SCENARIO)
     assert ended.returncode == 0, ended.stderr
     assert shape(tmp_path / "run") == shape(tmp_path / "whole" / "run")
@@ -174,38 +186,32 @@ def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(tmp_path: Pat
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupted_run_leaves_nothing_and_continues(tmp_path: Path, trustbed: Trustbed, number: int) -> None:
+def test_an_interrupted_run_leaves_nothing_and_continues(tmp_path: Path, trustbed: Trustbed, begin: Begin, number: int) -> None:
     child = begin(tmp_path, SCENARIO)
-    deadline = time.monotonic() + 20
-    while not list((tmp_path / "run").glob("rep-000/captures/*")) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: list((tmp_path / "run").glob("rep-000/captures/*")) or child.poll() is not None, "a capture")
     os.kill(child.pid, number)
-    _, err = child.communicate(timeout=30)
+    _, err = child.communicate(timeout=PATIENCE)
     assert child.returncode == 130
     assert "the same command continues" in err
     nothing_is_left(tmp_path)
     assert trustbed(SCENARIO).returncode == 0
 
 
-def test_an_emulator_that_is_killed_fails_the_repetition_and_not_the_run(tmp_path: Path) -> None:
-    child = begin(tmp_path, SCENARIO.replace("600ms", "3s").replace('["none", "cbr"]', '["none"]'))
-    deadline = time.monotonic() + 20
-    pid = None
-    while pid is None and time.monotonic() < deadline:
-        time.sleep(0.05)
-        found = subprocess.run(["pgrep", "-f", "trustbed-agent emulate", "-P", str(child.pid)], capture_output=True, text=True, check=False)
-        pid = int(found.stdout.split()[0]) if found.stdout.split() else None
-    time.sleep(1.0)
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
-    child.communicate(timeout=60)
+def test_an_emulator_that_is_killed_fails_the_repetition_and_not_the_run(tmp_path: Path, begin: Begin) -> None:
+    child = begin(tmp_path, SCENARIO.replace("1200ms", "60s").replace('["none", "cbr"]', '["none"]'))
+    capture = tmp_path / "run" / "rep-000" / "captures" / "client.pcapng"
+    # Some hundred packets: the workload is at work.
+    wait_until(lambda: child.poll() is not None or (capture.is_file() and capture.stat().st_size > 50_000), "packets")
+    found = subprocess.run(["pgrep", "-f", "trustbed-agent emulate", "-P", str(child.pid)], capture_output=True, text=True, check=False)
+    os.kill(int(found.stdout.split()[0]), signal.SIGKILL)
+    child.communicate(timeout=2 * PATIENCE)
     assert child.returncode == 0
     record, findings = (read(tmp_path / "run" / "rep-000" / name) for name in ("repetition.json", "findings.json"))
     assert record["outcome"] == "failed"
     assert record["failures"][0]["verb"] == "emulate"
     assert "killed by signal 9" in record["workloads"][0]["reason"]
     assert findings["use"] == "discard"
-    assert (tmp_path / "run" / "rep-000" / "captures" / "client.pcapng").stat().st_size > 0
+    assert capture.stat().st_size > 50_000
     nothing_is_left(tmp_path)
 
 
@@ -255,12 +261,12 @@ def test_a_full_disk_is_said_and_the_run_continues_later(tmp_path: Path, trustbe
     nothing_is_left(tmp_path)
 
 
-def test_two_runs_side_by_side_do_not_meet(tmp_path: Path) -> None:
+def test_two_runs_side_by_side_do_not_meet(tmp_path: Path, begin: Begin) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     children = [begin(tmp_path / name, SCENARIO) for name in ("a", "b")]
     for child in children:
-        _, err = child.communicate(timeout=60)
+        _, err = child.communicate(timeout=2 * PATIENCE)
         assert child.returncode == 0, err
     assert shape(tmp_path / "a" / "run") == shape(tmp_path / "b" / "run")
 
@@ -272,17 +278,17 @@ def test_the_registry_of_these_tests_is_their_own(tmp_path: Path, monkeypatch: p
 
 def test_a_run_whose_talk_nobody_reads_any_more_goes_on(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(SCENARIO)
-    child = subprocess.Popen(
+    with subprocess.Popen(
         [TRUSTBED, "run", "study.toml", "--out", "run"],
         cwd=tmp_path,
         env={**os.environ, "TRUSTBED_RUNTIME": str(tmp_path / "registry")},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline().startswith(b"2 repetitions to do, about ")
-    child.stdout.close()
-    # Nobody reads its results either, which is what it says in the end, with everything done.
-    assert child.wait(60) == 141
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline().startswith(b"2 repetitions to do, about ")
+        child.stdout.close()
+        # Nobody reads its results either, which is what it says in the end, with everything done.
+        assert child.wait(2 * PATIENCE) == 141
     assert sorted(path.name for path in (tmp_path / "run").glob("rep-*/findings.json")) == ["findings.json"] * 2
     assert (tmp_path / "run" / "report.html").exists()

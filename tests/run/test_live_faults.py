@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
 import pytest
 
-from tests.run.test_live import Trustbed, begin, nothing_is_left, read
+from tests.patience import PATIENCE, wait_until
+from tests.run.stood import unless_it_stood
+from tests.run.test_live import Begin, Trustbed, nothing_is_left, read
+from tests.run.test_live import begin as begin
 from tests.run.test_live import trustbed as trustbed
 
 pytestmark = pytest.mark.usefixtures("networks")
@@ -64,19 +67,25 @@ def sent(tmp_path: Path) -> list[int]:
 def not_here(ended: subprocess.CompletedProcess[str], tmp_path: Path) -> None:
     """Skips where the machine cannot make the fault, with its reason."""
     assert ended.returncode == 0, ended.stderr
-    (told,) = read(tmp_path / "run" / "rep-000" / "repetition.json")["faults"]
-    if told["reason"] is not None:
-        pytest.skip(told["reason"])
+    _skip_what_was_not_made(tmp_path)
+
+
+def _skip_what_was_not_made(tmp_path: Path) -> None:
+    """Only where nothing was measured for that reason: a fault that came too late is a mistake of the test's."""
+    found = read(tmp_path / "run" / "rep-000" / "repetition.json")
+    if found["outcome"] == "not made":
+        pytest.skip("; ".join(one["reason"] for one in found["faults"] if one["reason"] is not None))
 
 
 def test_a_quota_grants_its_share_and_no_more(tmp_path: Path, trustbed: Trustbed) -> None:
     ended = trustbed(BUSY + '[faults.slow]\nkind = "cpu-quota"\nhost = "client"\nshare = "30%"\n')
     not_here(ended, tmp_path)
     report = fault(tmp_path)
-    # Where others want the processors too, it has less; whenever it was held back it had used what was granted.
     assert report["throttled_periods"] > 0
     used = sum(one["ran_ns"] for one in report["processes"])
-    assert used >= 0.9 * 3 * MS * report["throttled_periods"]
+    # Never more than 3 ms a period. Whenever it was held back it had used what was granted, less what stays behind on a processor that it
+    # was moved away from, which happens often where others want the processors too.
+    assert 1.5 * MS * report["throttled_periods"] <= used <= 3.3 * MS * (report["periods"] + 1)
     assert most_run(report) < 0.34
     nothing_is_left(tmp_path)
 
@@ -88,9 +97,11 @@ def test_a_spinner_takes_its_part_of_the_processor(tmp_path: Path, trustbed: Tru
     report = fault(tmp_path)
     # On one processor there is no more than one to share.
     assert most_run(report) + report["ran_share"] < 1.04
-    assert report["busy_ns"] > 0.6 * (report["ended_ns"] - report["begun_ns"])
+    # Of every turn seven parts of ten; the first one may have begun already.
+    assert 7 * MS * (report["turns"] - 1) <= report["busy_ns"] <= 7 * MS * report["turns"]
     if policy == "realtime":
-        assert report["ran_ns"] > 0.75 * report["busy_ns"]
+        with unless_it_stood(tmp_path / "run" / "rep-000"):
+            assert report["ran_ns"] > 0.75 * report["busy_ns"]
     nothing_is_left(tmp_path)
 
 
@@ -98,14 +109,15 @@ def test_a_frozen_sender_with_a_small_buffer_is_silent_while_it_stands(tmp_path:
     freeze = '[faults.slow]\nkind = "freeze"\nhost = "client"\nstopped = "140ms"\nevery = "200ms"\n'
     assert trustbed(BULK + 'send_buffer = "16KiB"\n' + freeze).returncode == 0
     report = fault(tmp_path)
-    assert report["stops"] >= 4
-    assert report["stopped_share"] > 0.5
     packets = sent(tmp_path)
-    stops = zip(report["stopped_at_ns"], report["continued_at_ns"], strict=True)
-    for at, until in ((report["begun_ns"] + one, report["begun_ns"] + other) for one, other in stops):
-        # What was in the buffer leaves within some round trips.
-        assert not [one for one in packets if at + 60 * MS < one < until], "it sent while it stood"
-    assert len([one for one in packets if one < report["begun_ns"] + report["stopped_at_ns"][0]]) > 10
+    stops = list(zip(report["stopped_at_ns"], report["continued_at_ns"], strict=True))
+    with unless_it_stood(tmp_path / "run" / "rep-000"):
+        assert report["stops"] >= 4
+        assert report["stopped_share"] > 0.5
+        for at, until in ((report["begun_ns"] + one, report["begun_ns"] + other) for one, other in stops):
+            # What was in the buffer leaves within some round trips.
+            assert not [one for one in packets if at + 60 * MS < one < until], "it sent while it stood"
+        assert len([one for one in packets if one < report["begun_ns"] + report["stopped_at_ns"][0]]) > 10
     nothing_is_left(tmp_path)
 
 
@@ -116,18 +128,21 @@ def test_a_stalled_interface_passes_nothing_and_the_sender_retransmits(tmp_path:
     (told,) = found["faults"]
     ledger = pyarrow.parquet.read_table(tmp_path / "run" / "rep-000" / "ledger" / "packets.parquet").to_pylist()
     meanwhile = [row for row in ledger if told["begun_ns"] + 50 * MS < row["arrived_ns"] < told["ended_ns"] - 50 * MS]
-    assert meanwhile, "the sender gave up"
-    assert not [row for row in meanwhile if row["fate"] == "passed"]
-    assert found["workloads"][0]["report"]["transfers"][0]["tcp"]["retransmitted_segments"] > 0
+    with unless_it_stood(tmp_path / "run" / "rep-000"):
+        assert meanwhile, "the sender gave up"
+        assert not [row for row in meanwhile if row["fate"] == "passed"]
+        assert found["workloads"][0]["report"]["transfers"][0]["tcp"]["retransmitted_segments"] > 0
 
 
 def test_an_application_that_writes_in_bursts_leaves_gaps(tmp_path: Path, trustbed: Trustbed) -> None:
-    assert trustbed(BULK + 'write = { burst = "50KB", pause = "150ms" }\n').returncode == 0
+    """A pause counts by half of its length: a burst may take some round trips, and a tail loss probe may follow it."""
+    assert trustbed(BULK.replace('"1s"', '"2s"') + 'write = { burst = "50KB", pause = "400ms" }\n').returncode == 0
     (transfer,) = record(tmp_path)["workloads"][0]["report"]["transfers"]
     assert transfer["payload_bytes"] % 50_000 == 0
     packets = sent(tmp_path)
-    gaps = [after - before for before, after in itertools.pairwise(packets) if after - before > 80 * MS]
-    assert len(gaps) == transfer["payload_bytes"] // 50_000 - 1
+    gaps = [after - before for before, after in itertools.pairwise(packets) if after - before > 200 * MS]
+    with unless_it_stood(tmp_path / "run" / "rep-000"):
+        assert len(gaps) == transfer["payload_bytes"] // 50_000 - 1 > 0
     (row,) = pyarrow.parquet.read_table(tmp_path / "run" / "rep-000" / "tables" / "w.summary.parquet").to_pylist()
     assert 0 < row["busy_ns"] < row["duration_ns"]
 
@@ -135,15 +150,17 @@ def test_an_application_that_writes_in_bursts_leaves_gaps(tmp_path: Path, trustb
 def test_a_slow_reader_is_what_limits(tmp_path: Path, trustbed: Trustbed) -> None:
     assert trustbed(BULK + 'read = { rate = "2Mbit/s" }\nreceive_buffer = "16KiB"\n').returncode == 0
     (row,) = pyarrow.parquet.read_table(tmp_path / "run" / "rep-000" / "tables" / "w.summary.parquet").to_pylist()
-    assert row["receive_window_limited_ns"] > 0.5 * row["busy_ns"]
-    assert row["received_bits_per_second"] < 2.4e6
+    with unless_it_stood(tmp_path / "run" / "rep-000"):
+        assert row["receive_window_limited_ns"] > 0.5 * row["busy_ns"]
+        assert row["received_bits_per_second"] < 2.4e6
 
 
 def test_a_reader_that_pauses_closes_its_window(tmp_path: Path, trustbed: Trustbed) -> None:
     assert trustbed(BULK + 'read = { burst = "40KB", pause = "150ms" }\nreceive_buffer = "16KiB"\n').returncode == 0
     record(tmp_path)
     (row,) = pyarrow.parquet.read_table(tmp_path / "run" / "rep-000" / "tables" / "transfers.parquet").to_pylist()
-    assert row["zero_window_events"] > 0
+    with unless_it_stood(tmp_path / "run" / "rep-000"):
+        assert row["zero_window_events"] > 0
 
 
 @pytest.mark.parametrize("clamp", [8192, 32_768])
@@ -164,27 +181,27 @@ def test_no_more_is_under_way_than_a_small_send_buffer_holds(tmp_path: Path, tru
     assert transfer["tcp"]["receive_window_limited_ns"] == 0
 
 
-def test_a_runner_that_is_killed_leaves_nobody_standing_and_no_group(tmp_path: Path) -> None:
+def test_a_runner_that_is_killed_leaves_nobody_standing_and_no_group(tmp_path: Path, begin: Begin) -> None:
     faults = '[faults.slow]\nkind = "freeze"\nhost = "client"\nstopped = "390ms"\nevery = "400ms"\n'
     faults += '[faults.narrow]\nkind = "cpu-quota"\nhost = "client"\nshare = "50%"\n'
-    child = begin(tmp_path, BULK.replace('"1s"', '"8s"') + faults)
-    deadline = time.monotonic() + 25
-    while "disturb" not in _verbs(tmp_path) and child.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
+    child = begin(tmp_path, BULK.replace('"1s"', '"60s"') + faults)
+
+    def groups() -> list[Path]:
+        return [Path(name) for file in (tmp_path / "registry").glob("*.json") for name in read(file)["cgroups"]]
+
+    wait_until(lambda: child.poll() is not None or (groups() and _stands(tmp_path)), "a process that stands")
     if child.poll() is not None:
-        child.communicate()
-        pytest.skip(read(tmp_path / "run" / "rep-000" / "repetition.json")["workloads"][0]["reason"])
-    time.sleep(0.8)
-    groups = [Path(name) for file in (tmp_path / "registry").glob("*.json") for name in read(file)["cgroups"]]
+        said = child.communicate()[1]
+        _skip_what_was_not_made(tmp_path)
+        raise AssertionError(f"it ended by itself: {said}")
+    made = groups()
     os.kill(child.pid, signal.SIGKILL)
-    child.communicate(timeout=20)
+    child.communicate(timeout=PATIENCE)
     environment = {**os.environ, "TRUSTBED_RUNTIME": str(tmp_path / "registry")}
-    while _verbs(tmp_path) and time.monotonic() < deadline + 10:
-        time.sleep(0.02)
-    assert _verbs(tmp_path) == [], "what was frozen has not ended"
+    wait_until(lambda: not _agents(tmp_path), "the end of what was frozen")
     subprocess.run([str(begin_program()), "testbed", "clean"], env=environment, check=True, capture_output=True)
-    assert groups
-    assert [group for group in groups if group.exists()] == []
+    assert made
+    assert [group for group in made if group.exists()] == []
     nothing_is_left(tmp_path)
 
 
@@ -195,15 +212,22 @@ def begin_program() -> Path:
     return Path(TRUSTBED)
 
 
-def _verbs(tmp_path: Path) -> list[str]:
-    """What the agents of this test's runs are."""
+def _stands(tmp_path: Path) -> bool:
+    """Whether an agent of this test's runs was stopped."""
+    with contextlib.suppress(OSError):
+        return any((agent / "stat").read_text().rpartition(") ")[2].startswith("T") for agent in _agents(tmp_path))
+    return False
+
+
+def _agents(tmp_path: Path) -> list[Path]:
+    """The agents of this test's runs."""
     mark = f"TRUSTBED_RUNTIME={tmp_path / 'registry'}".encode()
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().split(b"\0")
             if b"trustbed-agent" in words[0] and mark in (process / "environ").read_bytes().split(b"\0"):
-                found.append(words[1].decode())
-        except (OSError, IndexError):
+                found.append(process)
+        except OSError:
             continue
     return found

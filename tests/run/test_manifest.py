@@ -45,6 +45,10 @@ def described(study: ScenarioFile) -> dict[str, object]:
     return manifest.describe(study, order(study.cells, repetitions=2, seed=3), session=SESSION)
 
 
+def check(earlier: dict[str, object], study: ScenarioFile, path: Path, *, repetitions: int = 2) -> None:
+    manifest.check_same(earlier, study, order(study.cells, repetitions=repetitions, seed=3), path)
+
+
 def test_it_says_what_was_asked_and_with_which_seeds(study: ScenarioFile) -> None:
     found = described(study)
     assert found["scenario"] == {"name": "study", "about": "", "file": "study.toml", "sha256": study.sha256}
@@ -70,23 +74,45 @@ def test_every_session_is_remembered(study: ScenarioFile) -> None:
 
 
 def test_the_same_scenario_is_continued(study: ScenarioFile, tmp_path: Path) -> None:
-    manifest.check_same(described(study), load(study.file), tmp_path)
+    check(described(study), load(study.file), tmp_path)
 
 
 def test_another_scenario_is_not(study: ScenarioFile, tmp_path: Path) -> None:
     earlier = described(study)
     study.file.write_text(TEXT.replace("seed = 3", "seed = 4"))
     with pytest.raises(RunDirectoryError, match="another scenario"):
-        manifest.check_same(earlier, load(study.file), tmp_path)
+        check(earlier, load(study.file), tmp_path)
 
 
 def test_another_input_is_not(study: ScenarioFile, tmp_path: Path) -> None:
     earlier = described(study)
     (tmp_path / "rates.txt").write_text("1\n3\n")
     with pytest.raises(RunDirectoryError, match=r"rates\.txt has changed"):
-        manifest.check_same(earlier, load(study.file), tmp_path)
+        check(earlier, load(study.file), tmp_path)
 
 
 def test_a_run_of_another_schema_is_not(study: ScenarioFile, tmp_path: Path) -> None:
     with pytest.raises(RunDirectoryError, match="version"):
-        manifest.check_same({**described(study), "schema_version": 99}, study, tmp_path)
+        check({**described(study), "schema_version": 99}, study, tmp_path)
+
+
+@pytest.mark.parametrize("repetitions", [1, 3])
+def test_fewer_or_more_rounds_are_the_same_run(study: ScenarioFile, tmp_path: Path, repetitions: int) -> None:
+    check(described(study), study, tmp_path, repetitions=repetitions)
+
+
+def test_repetitions_that_would_be_of_other_cells_are_not_taken_for_those_that_are_there(study: ScenarioFile, tmp_path: Path) -> None:
+    earlier = described(study)
+    listed = earlier["order"]
+    assert isinstance(listed, list)
+    listed[1] = {**listed[1], "seed": 5}
+    with pytest.raises(RunDirectoryError, match="another order"):
+        check(earlier, study, tmp_path)
+
+
+@pytest.mark.parametrize("key", ["scenario", "inputs", "order"])
+def test_a_manifest_that_lacks_something_says_so(study: ScenarioFile, tmp_path: Path, key: str) -> None:
+    earlier = described(study)
+    for damaged in ({name: value for name, value in earlier.items() if name != key}, {**earlier, key: 7}):
+        with pytest.raises(RunDirectoryError, match="manifest does not say what the run is"):
+            check(damaged, study, tmp_path)

@@ -53,6 +53,14 @@ CASES = [
         "of its own",
     ),
     (SMALL.replace("[hosts.server]", '[hosts.server]\naddress = "127.0.0.1"'), "address", "hosts.server.address", "cannot be", "private"),
+    (SMALL.replace("[hosts.server]", '[hosts.server]\naddress = "169.254.0.9"'), "address", "hosts.server.address", "cannot be", "private"),
+    (
+        SMALL.replace("[hosts.server]", '[hosts.server]\ncount = 2\naddresses = "127.0.0.0/24"'),
+        "addresses",
+        "hosts.server.addresses",
+        "127.0.0.1 cannot be",
+        "private",
+    ),
     (
         SMALL.replace("[hosts.server]", '[hosts.server]\ncount = 3\naddress = "10.1.0.1"'),
         "address",
@@ -78,9 +86,48 @@ CASES = [
         "no way leads from server",
         "add a link",
     ),
+    (
+        SMALL.replace("[hosts.server]", "[hosts.server]\n[hosts.lonely]").replace("[link]", '[link]\nbetween = ["client", "server"]'),
+        "[hosts.lonely]",
+        "hosts.lonely",
+        "no way leads from client to lonely",
+        "add a link",
+    ),
+    (
+        SMALL.replace(
+            "[hosts.server]", "[hosts.server]\ncount = 20000\n[hosts.b]\ncount = 20000\n[hosts.c]\ncount = 20000\n[hosts.d]\ncount = 20000"
+        ),
+        "[hosts.d]\ncount",
+        "hosts.d.count",
+        "10.77.0.0/16 has no addresses left",
+        "addresses",
+    ),
+    (
+        SMALL + 'direction = "reverse"\n[services.web]\nhost = "client"\ncommand = "nginx"\nport = 5001\n',
+        "[workload",
+        "workload.transfer",
+        "needs port 5001 on client",
+        "another port",
+    ),
     (SMALL.replace("[link]", '[link]\nrate_trace = "x"'), "rate_trace", "link.rate_trace", "not both", "leave one"),
     (SMALL.replace('rate = "20Mbit/s"', 'rate_trace = "gone.txt"'), "rate_trace", "link.rate_trace", "no such file", "relative to"),
     (SMALL.replace("[link]", '[link]\nqueue = "0p"'), "queue", "link.queue", "passes nothing", "1p"),
+    (SMALL.replace("[link]", '[link]\nqueue = "0B"'), "queue", "link.queue", "hold no packet of full size", "1514B"),
+    (SMALL.replace("[link]", '[link]\nqueue = "99999999999p"'), "queue", "link.queue", "no depth of a queue", "4294967295p"),
+    (
+        SMALL.replace("[link]", '[link]\nqueue = { discipline = "codel", limit = "1KB" }'),
+        "queue",
+        "link.queue.limit",
+        "hold no packet of full size",
+        "1514B",
+    ),
+    (
+        SMALL.replace("[link]", '[link]\nqueue = { discipline = "red", low = 5, high = 15, weight = 0 }'),
+        "queue",
+        "link.queue.weight",
+        "never changes",
+        "0.002",
+    ),
     (SMALL.replace("[link]", '[link]\nqueue = "50"'), "queue", "link.queue", "no depth of a queue", '"50p"'),
     (SMALL.replace("[link]", '[link]\nloss = "120%"'), "loss", "link.loss", "no share of one", "0 to 1"),
     (
@@ -121,10 +168,48 @@ CASES = [
     (COMMAND + 'command = "ping {sever}"\n', 'command = "ping', "workload.transfer.command", "{sever} is the address of no host", "server"),
     (COMMAND + 'command = "echo \'half"\n', 'command = "echo', "workload.transfer.command", "no closing quotation", "close"),
     (COMMAND, "[workload", "workload.transfer", "lacks command", "ping"),
+    (COMMAND + "command = []\n", "command =", "workload.transfer.command", "is empty", "a program and its arguments"),
+    (COMMAND + 'command = ["", "-c"]\n', "command =", "workload.transfer.command", "is empty", "a program and its arguments"),
+    (COMMAND + 'command = ["a\\u0000b"]\n', "command =", "workload.transfer.command", "NUL", "leave it out"),
+    (SMALL + 'environment = { "A=B" = "c" }\n', "environment", "workload.transfer.environment.A=B", "is no name", "LANG"),
+    (SMALL + 'congestion_control = "cu bic"\n', "congestion", "workload.transfer.congestion_control", "is no name", "cubic"),
+    (SMALL + 'bytes = "0B"\n', "bytes", "workload.transfer.bytes", "is outside", "1B"),
+    (SMALL + 'send_buffer = "8GiB"\n', "send_buffer", "workload.transfer.send_buffer", "is outside", "2147483647B"),
+    (SMALL + "connections = 5000\n", "connections", "workload.transfer.connections", "outside 1 to 4096", "4096"),
+    (
+        SMALL + '[faults.late]\nkind = "freeze"\nhost = "client"\nstopped = "5ms"\nevery = "10ms"\nstart = "1h"\n',
+        "start",
+        "faults.late.start",
+        "every workload is over",
+        "earlier",
+    ),
+    (
+        SMALL + BACKGROUND + '[services.store]\nhost = "server"\ncommand = "minio"\nport = 9001\n',
+        "port",
+        "services.store.port",
+        "9000 to 9001 are those of background traffic",
+        "another port",
+    ),
+    (
+        SMALL.replace("[hosts.client]", '[hosts.client]\nguest = "e1000"\n[hosts.client-inside]')
+        .replace("[link]", '[links.other]\nbetween = ["server", "client-inside"]\n[link]')
+        .replace("delay =", 'between = ["client", "server"]\ndelay ='),
+        "[hosts.client-inside]",
+        "hosts.client-inside",
+        "the point of capture inside the guest client",
+        "another name",
+    ),
     (SMALL + 'time_limit = "1s"\n', "time_limit", "workload.transfer.time_limit", "before its duration", "more than"),
     (SMALL + 'discard = "1h"\n', "discard", "workload.transfer.discard", "leaves nothing", "discard less"),
     (SMALL + BACKGROUND.replace('"poisson"', '"posson"'), "model", "background.noise.model", "none of", "did you mean poisson?"),
     (SMALL + BACKGROUND.replace('rate = "3.3Mbit/s"\n', ""), "[background", "background.noise", "lacks rate", "3.3Mbit/s"),
+    (
+        SMALL + BACKGROUND.replace("3.3Mbit/s", "5bit/s") + "sources = 9\n",
+        "sources",
+        "background.noise.sources",
+        "leaves some of 9 sources nothing",
+        "fewer",
+    ),
     (SMALL + BACKGROUND + 'release = "timer"\n', "release", "background.noise.release", "none of", "timer-"),
     (SMALL + BACKGROUND + 'filter = "tcp"\n', "filter", "background.noise.filter", "says nothing about poisson", "playback"),
     (SMALL + BACKGROUND.replace("poisson", "playback"), "[background", "background.noise", "lacks file", "trace.pcap"),
@@ -224,3 +309,47 @@ def test_a_recording_with_a_wrong_line_names_it(read: Read, tmp_path: Path) -> N
     (tmp_path / "delays.txt").write_text("1\nsoon\n")
     with pytest.raises(ScenarioError, match=r"delays\.txt, line 2: 'soon'"):
         read(SMALL.replace("[link]", '[link]\ndelay_trace = "delays.txt"').replace('delay = "10ms"\n', ""))
+
+
+@pytest.mark.parametrize(
+    ("link", "name", "text", "line"),
+    [
+        ('rate_trace = "odd.txt"', "rate_trace", "5\n3\n", "line 2: 3 comes after 5"),
+        ('loss.trace = "odd.txt"', "loss.trace", "5\n\n5\n", "line 3: 5 comes after 5"),
+    ],
+)
+def test_a_recording_out_of_order_names_the_line(read: Read, tmp_path: Path, link: str, name: str, text: str, line: str) -> None:
+    (tmp_path / "odd.txt").write_text(text)
+    with pytest.raises(ScenarioError, match=rf"link\.{name}: .*odd\.txt, {line}") as caught:
+        read(SMALL.replace('rate = "20Mbit/s"', link))
+    assert "in order" in caught.value.hint
+
+
+def test_a_recording_without_time_says_so(read: Read, tmp_path: Path) -> None:
+    (tmp_path / "odd.txt").write_text("0\n0\n")
+    with pytest.raises(ScenarioError, match=r"link\.rate_trace: .*odd\.txt ends at 0"):
+        read(SMALL.replace('rate = "20Mbit/s"', 'rate_trace = "odd.txt"'))
+
+
+def test_losses_are_repeated_behind_the_last_of_them(read: Read, tmp_path: Path) -> None:
+    (tmp_path / "lost.txt").write_text("3\n7\n")
+    with pytest.raises(ScenarioError, match=r"link\.loss\.period: 7 is outside 8 to"):
+        read(SMALL.replace("[link]", '[link]\nloss = { trace = "lost.txt", period = 7 }'))
+
+
+def test_a_name_that_no_file_can_have_is_named(read: Read) -> None:
+    with pytest.raises(ScenarioError, match=r"line 6, link\.rate_trace: .* cannot be read: file name too long"):
+        read(SMALL.replace('rate = "20Mbit/s"', f'rate_trace = "{"a" * 300}"'))
+
+
+def test_the_port_of_a_transfer_in_reverse_is_free_where_it_is_asked_for(read: Read) -> None:
+    read(SMALL + 'direction = "reverse"\n[services.web]\nhost = "server"\ncommand = "nginx"\nport = 5001\n')
+
+
+def test_more_hosts_than_the_emulator_keeps_ways_for_are_refused(read: Read) -> None:
+    hosts = "".join(f"[hosts.h{number}]\n" for number in range(1025))
+    links = "".join(f'[links.l{number}]\nbetween = ["h{number}", "middle"]\n' for number in range(1025))
+    workload = '[workload.w]\nkind = "bulk"\nhost = "h0"\nto = "h1"\n'
+    with pytest.raises(ScenarioError, match="hosts: 1025 ends of the network are too many") as caught:
+        read(f'[topology]\nrouters = ["middle"]\n{hosts}{links}{workload}')
+    assert "count" in caught.value.hint

@@ -101,11 +101,14 @@ def test_recorded_numbers_come_from_files_beside_the_scenario(read: Read, tmp_pa
 
 def test_a_thousand_hosts_get_addresses_that_nobody_chose(read: Read, small: str) -> None:
     text = small.replace("[hosts.client]", '[hosts.client]\ncount = 1000\naccess = { delay = "1ms" }\n[hosts.more]\naddress = "10.77.0.2"')
-    scenario = read(text.replace("[link]", '[link]\nbetween = ["client", "server"]')).first
+    links = "".join(f'[links.{end}]\nbetween = ["{end}", "middle"]\n' for end in ("more", "server"))
+    scenario = read(
+        f'[topology]\nrouters = ["middle"]\n{links}' + text.replace("[link]", '[links.many]\nbetween = ["client", "middle"]')
+    ).first
     addresses = [address for host in scenario.hosts for address in host.addresses]
     assert len(addresses) == len(set(addresses)) == 1002
     assert scenario.host("client").router == "client-access"
-    assert scenario.links[0].ends == ("client-access", "server")
+    assert scenario.links[-1].ends == ("client-access", "middle")
 
 
 def test_addresses_can_be_taken_from_a_network(read: Read, small: str) -> None:
@@ -182,3 +185,7 @@ def test_a_scenario_is_a_value(read: Read, small: str) -> None:
     assert hash(first) == hash(second)
     with pytest.raises(dataclasses.FrozenInstanceError):
         first.seed = 2  # type: ignore[misc]
+
+
+def test_a_mark_that_editors_put_before_a_text_is_no_part_of_it(read: Read, small: str) -> None:
+    assert read("\ufeff" + small).sha256 == read(small).sha256

@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
 from trustbed.agent import AgentError, binary
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,6 +45,8 @@ class Machine:
     holder: subprocess.Popen[str]
     runtime: Path
     user: bool = False
+    patience: float = PATIENCE
+    """How long a command may take, and how long a terminal may be silent."""
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def words(self, *command: str) -> list[str]:
@@ -60,7 +63,7 @@ class Machine:
     def run(self, *command: str, check: bool = True, stdin: int = subprocess.DEVNULL) -> subprocess.CompletedProcess[str]:
         """Runs a command to its end."""
         ended = subprocess.run(
-            self.words(*command), capture_output=True, text=True, timeout=60, check=False, env=self.environment, stdin=stdin
+            self.words(*command), capture_output=True, text=True, timeout=self.patience, check=False, env=self.environment, stdin=stdin
         )
         assert not check or ended.returncode == 0, ended.stderr
         return ended
@@ -141,7 +144,7 @@ def _machine(folder: Path) -> Iterator[Machine]:
     for program in ("unshare", "nsenter", "ip"):
         if shutil.which(program) is None:
             pytest.skip(f"no {program}")
-    script = "mount -t tmpfs -o mode=755 tmpfs /run && ip link set lo up && echo ready && exec sleep 600"
+    script = "mount -t tmpfs -o mode=755 tmpfs /run && ip link set lo up && echo ready && exec sleep 6000"
     holder = subprocess.Popen(["unshare", *_AS_ROOT, "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert holder.stdout is not None
     assert holder.stderr is not None
@@ -161,10 +164,11 @@ def _machine(folder: Path) -> Iterator[Machine]:
 
 
 class Terminal:
-    """A terminal with a program in it: what it prints is read until something is there; the test's own timeout bounds that."""
+    """A terminal with a program in it: what it prints is read until something is there, or it has been silent for too long."""
 
-    def __init__(self, words: Sequence[str], environment: Mapping[str, str]) -> None:
+    def __init__(self, words: Sequence[str], environment: Mapping[str, str], *, patience: float) -> None:
         self.seen = ""
+        self._patience = patience
         self.pid, self._file = pty.fork()
         if self.pid == 0:
             os.execvpe(words[0], list(words), dict(environment))
@@ -189,7 +193,7 @@ class Terminal:
         return os.waitstatus_to_exitcode(status)
 
     def _read(self) -> bool:
-        if not select.select([self._file], [], [], 30)[0]:
+        if not select.select([self._file], [], [], self._patience)[0]:
             raise AssertionError(f"silent since: {self.seen!r}")
         try:
             piece = os.read(self._file, 4096)
@@ -213,7 +217,7 @@ def terminal() -> Iterator[Callable[[Machine, Sequence[str]], Terminal]]:
 
     def opens(where: Machine, words: Sequence[str]) -> Terminal:
         environment = {**where.environment, "PS1": "$ ", "TERM": "dumb", "HISTFILE": "/dev/null"}
-        opened.append(Terminal(where.words(*words), environment))
+        opened.append(Terminal(where.words(*words), environment, patience=where.patience))
         return opened[-1]
 
     yield opens

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from trustbed import agent
 from trustbed.agent import Agent, AgentError
 
@@ -63,7 +65,16 @@ def test_an_error_in_the_middle_is_raised_when_it_is_next_listened_to(plays: Pla
     with Agent.start("send", {}) as one:
         one.begin()
         with pytest.raises(AgentError, match="send: disk full"):
-            one.report(20)
+            one.report(PATIENCE)
+
+
+def test_what_it_said_last_is_told_when_it_is_asked_to_end(plays: Plays) -> None:
+    plays("""say(event="ready"); say(event="error", message="disk full", hint="make room"); sys.exit(1)""")
+    with Agent.start("send", {}) as one:
+        one._process.wait(PATIENCE)
+        with pytest.raises(AgentError, match="send: disk full") as caught:
+            one.stop()
+        assert caught.value.hint == "make room"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +88,7 @@ def test_an_error_in_the_middle_is_raised_when_it_is_next_listened_to(plays: Pla
 def test_a_death_without_a_word_is_told_with_what_is_known(plays: Plays, end: str, part: str) -> None:
     plays(f"say(event='ready'); {end}")
     with Agent.start("emulate", {}) as one, pytest.raises(AgentError, match=part):
-        one.report(20)
+        one.report(PATIENCE)
 
 
 def test_one_that_dies_before_it_has_read_its_configuration_is_told(plays: Plays) -> None:
@@ -92,11 +103,20 @@ def test_a_configuration_longer_than_the_pipe_arrives_whole(plays: Plays) -> Non
         assert one.ready["length"] == 10_000_000
 
 
-def test_one_that_says_nothing_is_not_waited_for_for_ever(plays: Plays, tmp_path: Path) -> None:
-    plays(f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(600)")
-    with pytest.raises(AgentError, match="did not say ready within 2 s"):
-        Agent.start("emulate", {}, seconds=2)
-    assert not Path("/proc", (tmp_path / "pid").read_text()).exists(), "and it is not left behind"
+def test_one_that_says_nothing_is_not_waited_for_for_ever(plays: Plays, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+
+    class Known(subprocess.Popen[bytes]):
+        def __init__(self, *words: object, **options: object) -> None:
+            super().__init__(*words, **options)  # type: ignore[call-overload]
+            started.append(self.pid)
+
+    plays("time.sleep(600)")
+    monkeypatch.setattr("trustbed.agent.subprocess.Popen", Known)
+    with pytest.raises(AgentError, match=r"did not say ready within 0\.5 s"):
+        Agent.start("emulate", {}, seconds=0.5)
+    (pid,) = started
+    assert not Path("/proc", str(pid)).exists(), "and it is not left behind"
 
 
 def test_closing_ends_one_that_does_not_want_to(plays: Plays) -> None:
@@ -110,7 +130,7 @@ def test_closing_ends_one_that_does_not_want_to(plays: Plays) -> None:
 def test_it_ends_by_itself_when_nobody_is_there_any_more(plays: Plays) -> None:
     plays("say(event='ready')\nwhile order(): pass\nsys.exit(0)")
     one = Agent.start("emulate", {})
-    one.close(seconds=20)
+    one.close(seconds=PATIENCE)
     assert one._process.returncode == 0
 
 
@@ -123,7 +143,7 @@ def test_lines_that_come_in_pieces_are_put_together(plays: Plays) -> None:
     with Agent.start("emulate", {}) as one:
         assert one.ready["n"] == 1
         one.begin()
-        assert one.poll(20) == {"event": "report"}
+        assert one.poll(PATIENCE) == {"event": "report"}
         assert one.poll() is None
 
 
@@ -135,6 +155,18 @@ def test_without_the_program_it_says_where_it_should_be(tmp_path: Path, monkeypa
     if os.geteuid() != 0 or not os.access(tmp_path / "none", os.X_OK):
         with pytest.raises(AgentError, match="may not be executed"):
             agent.binary()
+
+
+def test_one_that_this_machine_cannot_run_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "agent"
+    program.write_bytes(b"\x7fELF of another kind of machine")
+    program.chmod(0o755)
+    monkeypatch.setenv("TRUSTBED_AGENT", str(program))
+    before = sorted(Path("/proc/self/fd").iterdir())
+    with pytest.raises(AgentError, match=f"the agent at {program} cannot be run: exec format error") as caught:
+        Agent.start("send", {})
+    assert "for this machine" in caught.value.hint
+    assert sorted(Path("/proc/self/fd").iterdir()) == before, "nothing is left open"
 
 
 def test_the_real_one_names_its_verbs() -> None:

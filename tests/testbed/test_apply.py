@@ -8,7 +8,7 @@ from tests.testbed.conftest import Machine
 
 SHOW = """
 def show(bed, host, *words):
-    return json.loads(bed.run(host, ["ip", "-json", "-details", *words], seconds=20).stdout)
+    return json.loads(bed.run(host, ["ip", "-json", "-details", *words], seconds=100).stdout)
 """
 
 
@@ -113,7 +113,7 @@ def test_only_the_testbed_can_be_reached(machine: Machine) -> None:
     machine.run("ip", "address", "add", "192.0.2.1/24", "dev", "lo")
     code = """
 with Testbed(plan(PAIR)) as bed:
-    print(json.dumps([bed.run("near", ["ping", "-c1", "-W1", where], seconds=20).returncode for where in ("192.0.2.1", "10.77.0.1")]))
+    print(json.dumps([bed.run("near", ["ping", "-c1", "-W1", where], seconds=100).returncode for where in ("192.0.2.1", "10.77.0.1")]))
 """
     unreachable, itself = machine.python(code)
     assert unreachable != 0
@@ -165,8 +165,8 @@ with Testbed(plan(PAIR)) as one, Testbed(plan(PAIR)) as other:
     server = one.start("near", serve, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while not one.listens("near", 8000):
         time.sleep(0.02)
-    fetch = ["curl", "-s", "-o", "/dev/null", "--max-time", "5", "http://10.77.0.1:8000/"]
-    heard = [bed.run("near", fetch, seconds=20).returncode for bed in (one, other)]
+    fetch = ["curl", "-s", "-o", "/dev/null", "--max-time", "100", "http://10.77.0.1:8000/"]
+    heard = [bed.run("near", fetch, seconds=100).returncode for bed in (one, other)]
     names = sorted(path.name for path in namespaces.FOLDER.iterdir())
 print(json.dumps([*heard, names]))
 """)

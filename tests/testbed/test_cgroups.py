@@ -6,12 +6,13 @@ import os
 import secrets
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from trustbed.testbed import TestbedError, cgroups
-from trustbed.testbed.cgroups import Place, places
+from trustbed.testbed.cgroups import Group, Place, places
 from trustbed.testbed.family import family
 
 V1 = "31 30 0:26 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
@@ -72,12 +73,19 @@ def test_where_none_may_be_made_it_says_so(tmp_path: Path) -> None:
     assert "Delegate=yes" in caught.value.hint
 
 
-def test_a_process_joins_a_group_and_goes_back_where_it_came_from() -> None:
+@pytest.fixture
+def group() -> Iterator[Group]:
+    """A control group of this machine."""
     try:
-        group = cgroups.make(f"trustbed-test-{secrets.token_hex(4)}", cgroups.parent())
+        made = cgroups.make(f"trustbed-test-{secrets.token_hex(4)}", cgroups.parent())
     except TestbedError as error:
         pytest.skip(error.message)
-    with subprocess.Popen(["sleep", "20"]) as child:
+    yield made
+    cgroups.remove(made.path)
+
+
+def test_a_process_joins_a_group_and_goes_back_where_it_came_from(group: Group) -> None:
+    with subprocess.Popen(["sleep", "600"]) as child:
         try:
             before = Path("/proc", str(child.pid), "cgroup").read_text()
             group.join(child.pid)
@@ -90,12 +98,8 @@ def test_a_process_joins_a_group_and_goes_back_where_it_came_from() -> None:
     group.leave()
 
 
-def test_what_descends_from_a_process_joins_with_it() -> None:
-    try:
-        group = cgroups.make(f"trustbed-test-{secrets.token_hex(4)}", cgroups.parent())
-    except TestbedError as error:
-        pytest.skip(error.message)
-    words = ["sh", "-c", "setsid sleep 20 & echo started; wait"]
+def test_what_descends_from_a_process_joins_with_it(group: Group) -> None:
+    words = ["sh", "-c", "setsid sleep 600 & echo started; wait"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout is not None
@@ -108,14 +112,9 @@ def test_what_descends_from_a_process_joins_with_it() -> None:
             for pid in list(family(child.pid)):
                 os.kill(pid, signal.SIGKILL)
             child.wait()
-            cgroups.remove(group.path)
 
 
-def test_a_process_that_has_ended_needs_no_group(tmp_path: Path) -> None:
-    try:
-        group = cgroups.make(f"trustbed-test-{secrets.token_hex(4)}", cgroups.parent())
-    except TestbedError as error:
-        pytest.skip(error.message)
+def test_a_process_that_has_ended_needs_no_group(group: Group) -> None:
     child = subprocess.Popen(["true"])
     child.wait()
     group.join(child.pid)
@@ -123,13 +122,9 @@ def test_a_process_that_has_ended_needs_no_group(tmp_path: Path) -> None:
     assert not group.path.exists()
 
 
-def test_one_with_processes_in_it_is_not_removed_and_they_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_with_processes_in_it_is_not_removed_and_they_are_named(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroups, "_REMOVAL_SECONDS", 0.0)
-    try:
-        group = cgroups.make(f"trustbed-test-{secrets.token_hex(4)}", cgroups.parent())
-    except TestbedError as error:
-        pytest.skip(error.message)
-    with subprocess.Popen(["sleep", "20"]) as child:
+    with subprocess.Popen(["sleep", "600"]) as child:
         try:
             group.join(child.pid)
             with pytest.raises(TestbedError, match=rf"its processes: {child.pid}"):

@@ -12,11 +12,14 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.testbed.conftest import BEGIN, TRUSTBED, Machine, Terminal
 from trustbed.testbed import TestbedError
 from trustbed.testbed.qemu import accelerator, kernel
 
-pytestmark = pytest.mark.timeout(170)
+pytestmark = pytest.mark.timeout(900)
+BOOTED = 4 * PATIENCE
+"""How long a program may take that boots guests, where every instruction of theirs is emulated."""
 
 GUEST = (
     BEGIN
@@ -55,12 +58,12 @@ with Testbed(planned(nic), consoles=__import__("pathlib").Path(folder)) as bed:
     asked = {"role": "send", "to": "10.77.0.2:5001", "bytes": 1_000_000, "tcp": {"congestion_control": None}}
     sender = bed.start_agent("bulk", asked, where="client")
     sender.begin(at_ns=time.time_ns() + 50_000_000)
-    report = sender.report(60)
+    report = sender.report(100)
     captured = [agent.stop() for agent in (inside, outside)]
     told = emulator.stop()
     missing = None
     try:
-        bed.run("client", ["nginx"], seconds=10)
+        bed.run("client", ["nginx"], seconds=100)
     except TestbedError as error:
         missing = [error.message, error.hint]
     failed = None
@@ -71,11 +74,11 @@ with Testbed(planned(nic), consoles=__import__("pathlib").Path(folder)) as bed:
     print(json.dumps({
         "transfer": report["transfers"][0],
         "frames": [capture["frames"] for capture in captured],
-        "longest": told["ports"],
+        "dropped": [pipe["dropped"] for pipe in told["pipes"]],
         "facts": bed.guest("client").facts(),
-        "codes": [bed.run("client", ["sh", "-c", f"exit {code}"], seconds=10).returncode for code in (0, 3)],
-        "system": bed.run("client", ["uname", "-r"], seconds=10).stdout.strip(),
-        "mtu": bed.run("client", ["cat", "/sys/class/net/eth0/mtu"], seconds=10).stdout.strip(),
+        "codes": [bed.run("client", ["sh", "-c", f"exit {code}"], seconds=100).returncode for code in (0, 3)],
+        "system": bed.run("client", ["uname", "-r"], seconds=100).stdout.strip(),
+        "mtu": bed.run("client", ["cat", "/sys/class/net/eth0/mtu"], seconds=100).stdout.strip(),
         "listens": [bed.listens("client", 99), bed.listens("server", 5001)],
         "missing": missing,
         "failed": failed,
@@ -99,6 +102,7 @@ def place(machine: Machine, core: kernel.Kernel) -> Machine:
     """A machine on which guests can run."""
     if not Path("/dev/net/tun").exists():
         pytest.skip("no /dev/net/tun")
+    machine.patience = BOOTED
     return machine
 
 
@@ -107,14 +111,15 @@ def test_a_transfer_out_of_a_guest(place: Machine, core: kernel.Kernel, nic: str
     found: dict[str, Any] = place.python(TRANSFER, nic, str(tmp_path))
     assert found["transfer"]["outcome"] == "complete"
     assert found["transfer"]["congestion_control"] == "reno", "as the route says"
-    assert found["transfer"]["tcp"]["retransmitted_segments"] == 0
+    # A guest whose processor is withheld may take a packet for lost; what is lost is known to the emulator.
+    assert all(dropped.keys() <= {"inside"} for dropped in found["dropped"]), found["dropped"]
     assert found["system"] == core.release, "its own kernel, not this machine's"
     assert (found["codes"], found["mtu"], found["listens"]) == ([0, 3], "1500", [False, True])
     facts = found["facts"]
     assert (facts["nic"], facts["accelerator"], facts["kernel"]) == (nic, "tcg", core.release)
     assert facts["clock_at_boot"]["error_ns"] > 0
-    assert abs(facts["clock_at_boot"]["ahead_ns"]) < 50_000_000, "set, whatever it was before"
-    assert found["missing"][0] == "nginx is not in the guest client"
+    assert abs(facts["clock_at_boot"]["ahead_ns"]) < 50_000_000 + facts["clock_at_boot"]["error_ns"], "set, whatever it was before"
+    assert found["missing"][0] == "nginx is not on the guest client"
     assert "busybox" in found["missing"][1]
     assert found["failed"].startswith("capture on client:")
     # 1 MB needs 691 frames of 1448 bytes: what the guest hands to its card as one is cut before the tap.
@@ -138,13 +143,20 @@ def _longest(file: Path) -> int:
     return longest
 
 
+def _console(hint: str) -> Path:
+    """The log of a console that was kept."""
+    _, said, name = hint.partition("its console's log: ")
+    assert said
+    return Path(name)
+
+
 def test_two_guests_side_by_side_are_gone_with_their_owner(place: Machine) -> None:
     code = """
 guest = Guest(accelerator="tcg")
 guests = [Host(name="client", addresses=("10.77.0.1",), guest=guest), Host(name="server", addresses=("10.77.0.2",), guest=guest)]
 with Testbed(plan(guests)) as bed:
     emulator = emulated(bed)
-    code = bed.run("client", ["ping", "-c", "1", "-W", "10", "10.77.0.2"], seconds=20).returncode
+    code = bed.run("client", ["ping", "-c", "1", "-W", "100", "10.77.0.2"], seconds=120).returncode
     print(json.dumps([code, bed.guest("client").pid, bed.guest("server").pid]), flush=True)
     time.sleep(600)
 """
@@ -177,7 +189,7 @@ except TestbedError as error:
 """
     message, hint = place.python(GUEST + code)
     assert message.startswith("the guest client ")
-    assert "its console's log: " in hint
+    _console(hint).unlink()
     assert place.namespaces() == []
 
 
@@ -198,14 +210,14 @@ except TestbedError as error:
 """
     message, hint, pid = place.python(GUEST + code)
     assert "did not boot within" in message
-    assert "its console's log: " in hint
+    _console(hint).unlink()
     assert place.namespaces() == []
     assert not Path(f"/proc/{pid}").exists()
 
 
 def test_a_command_in_a_guest_from_the_shell(place: Machine) -> None:
     words = ["shell", "--guest", "e1000", "--rate", "50Mbit/s", "--delay", "5ms", "--json", "--"]
-    ended = place.trustbed(*words, "sh", "-c", "ping -c 2 -W 10 $TRUSTBED_PEER; uname -n; exit 4", check=False)
+    ended = place.trustbed(*words, "sh", "-c", "ping -c 2 -W 100 $TRUSTBED_PEER; uname -n; exit 4", check=False)
     assert ended.returncode == 4, ended.stderr
     assert "2 packets received" in ended.stdout
     assert json.loads(ended.stdout.splitlines()[-1])["emulator"]["delivered_packets"] == 4

@@ -63,6 +63,9 @@ def test_what_is_no_package_is_said(tmp_path: Path) -> None:
         place.write_bytes(content)
         with pytest.raises(TestbedError, match=said):
             list(package.files(place, lambda name: True))
+    place.write_bytes(b"!<arch>\n" + b"data.tar.xz     ".ljust(58, b"?") + b"`\n")
+    with pytest.raises(TestbedError, match="cannot be read"):
+        list(package.files(place, lambda name: True))
     whole = debian(tmp_path, {"boot/vmlinuz": bytes(10_000)})
     whole.write_bytes(whole.read_bytes()[:-60])
     with pytest.raises(TestbedError, match="cannot be read"):
@@ -99,8 +102,12 @@ def test_packages_that_lie_in_the_cache_become_a_kernel(tmp_path: Path, monkeypa
 def test_a_machine_without_apt_is_told_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
+    half = kernel.cache() / "new-killed" / "complete"
+    half.mkdir(parents=True)
+    (half / "kernel").write_bytes(b"the first half")
     with pytest.raises(TestbedError, match="no kernel for guests") as caught:
         kernel.ready()
+    assert not half.exists(), "what a killed fetch has left is removed by the next one"
     assert "lay two packages of Debian's there" in caught.value.hint
 
 

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from tests.patience import PATIENCE, wait_until
 from tests.testbed.conftest import BEGIN, TRUSTBED, Machine, processes_with
 
 BUSY = (
@@ -75,7 +76,7 @@ def test_a_testbed_whose_owner_lives_is_left_alone(machine: Machine) -> None:
 with Testbed(plan(PAIR), purpose="alive") as bed:
     print(bed.id, flush=True)
     sys.stdin.readline()
-    print(bed.run("near", ["true"], seconds=20).returncode, flush=True)
+    print(bed.run("near", ["true"], seconds=100).returncode, flush=True)
 """
     )
     owner = machine.start(sys.executable, "-c", code, stdin=subprocess.PIPE)
@@ -85,7 +86,7 @@ with Testbed(plan(PAIR), purpose="alive") as bed:
     (listed,) = json.loads(machine.trustbed("testbed", "list", "--json").stdout)
     assert (listed["id"], listed["purpose"], listed["owner_lives"], listed["hosts"]) == (name, "alive", True, ["near", "far"])
     assert "alive" in machine.trustbed("testbed", "list").stdout
-    out, err = owner.communicate("\n", timeout=60)
+    out, err = owner.communicate("\n", timeout=PATIENCE)
     assert out == "0\n", err
 
 
@@ -119,7 +120,7 @@ def test_a_shell_that_is_told_to_end_leaves_nothing(machine: Machine, number: si
     assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"
     child.send_signal(number)
-    child.communicate(timeout=60)
+    child.communicate(timeout=PATIENCE)
     assert child.returncode == 128 + number
     assert machine.namespaces() == []
     assert machine.records() == []
@@ -128,13 +129,14 @@ def test_a_shell_that_is_told_to_end_leaves_nothing(machine: Machine, number: si
 
 def test_a_kind_kill_before_the_command_runs_leaves_nothing(machine: Machine) -> None:
     child = machine.start(TRUSTBED, "shell", "--far", "sleep 600.7654321", "--", "true")
-    deadline = time.monotonic() + 20
-    while not processes_with("600.7654321") or not machine.namespaces():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    time.sleep(0.3)  # it waits now for the far command to listen
+
+    def waits_for_it_to_listen() -> bool:
+        # The far command itself, which never will; what starts it has its words among its own.
+        return any(line.startswith(("sleep ", "/bin/sh -c sleep ")) for line in processes_with("600.7654321"))
+
+    wait_until(waits_for_it_to_listen, "the far command")
     child.terminate()
-    _, said = child.communicate(timeout=20)
+    _, said = child.communicate(timeout=PATIENCE)
     assert child.returncode == 130
     assert "interrupted" in said
     assert machine.namespaces() == []
@@ -148,7 +150,7 @@ with Testbed(plan(PAIR)) as bed:
     process = bed.start("near", ["sleep", "600"])
     attendant = int(open(f"/proc/{process.pid}/stat").read().rsplit(")", 1)[1].split()[1])
     os.kill(attendant, 9)
-    code = process.wait(10)
+    code = process.wait(100)
 print(json.dumps([code, process.poll()]))
 """)
     assert ended == [137, 137]
@@ -159,7 +161,7 @@ def test_a_shell_whose_emulator_is_killed_ends_and_says_so(machine: Machine) -> 
     assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"
     machine.run("pkill", "-KILL", "--ns", str(machine.holder.pid), "--nslist", "mnt", "-f", "bin/trustbed-agent emulate")
-    _, said = child.communicate(timeout=60)
+    _, said = child.communicate(timeout=PATIENCE)
     assert child.returncode == 125
     assert said.startswith("error: emulate on net: the agent was killed by signal 9\nhint: ")
     assert machine.namespaces() == []

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
 from tests.testbed.conftest import TRUSTBED, Machine
+from trustbed.testbed import outside, registry
 
-FETCH = "curl -s --max-time 10 -o /dev/null -w '%{http_code}' http://203.0.113.5:8000/"
+FETCH = "curl -s --max-time 100 -o /dev/null -w '%{http_code}' http://203.0.113.5:8000/"
 
 
 @pytest.fixture
@@ -51,9 +55,22 @@ def state(machine: Machine, *where: str) -> list[str]:
     ]
 
 
+@contextlib.contextmanager
+def standing(machine: Machine, *where: str) -> Iterator[None]:
+    """A testbed with a way outside, in the machine's own network or one that is entered by a command; its owner is killed in the end."""
+    child = machine.start(*where, TRUSTBED, "shell", "--outside", "--", "sh", "-c", "echo ready; sleep 600")
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    yield
+    child.kill()
+    child.communicate()
+
+
 def test_root_reaches_the_world_and_leaves_nothing(world: Machine) -> None:
     before = state(world)
-    ended = world.trustbed("shell", "--outside", "--delay", "5ms", "--json", "--", "sh", "-c", f"{FETCH}; echo; ping -c1 -W5 -q 192.0.2.2")
+    ended = world.trustbed(
+        "shell", "--outside", "--delay", "5ms", "--json", "--", "sh", "-c", f"{FETCH}; echo; ping -c1 -W100 -q 192.0.2.2"
+    )
     first, *_, last = ended.stdout.splitlines()
     assert first == "200"
     up, down = json.loads(last)["emulator"]["pipes"]
@@ -77,14 +94,23 @@ def test_two_at_once_do_not_take_each_other_s_way(world: Machine) -> None:
     assert state(world) == before
 
 
+def test_one_that_has_taken_its_way_back_is_no_other_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two that end at once each has its file still, when the other looks: the second must switch forwarding off."""
+    ways = [
+        {"network_namespace": number, "interface": name, "table": name}
+        for number, name in ((1, "tb-own"), (1, "tb-other"), (2, "tb-third"))
+    ]
+    monkeypatch.setattr(registry, "records", lambda: [SimpleNamespace(outside=way) for way in ways])
+    monkeypatch.setattr(outside, "_tables", lambda: {"tb-own", "tb-other", "tb-third"})
+    assert outside._others_in(1, "tb-own") == [ways[1]]
+    monkeypatch.setattr(outside, "_tables", lambda: {"tb-own"})
+    assert outside._others_in(1, "tb-own") == []
+
+
 def test_what_a_killed_one_changed_is_taken_back(world: Machine) -> None:
     before = state(world)
-    child = world.start(TRUSTBED, "shell", "--outside", "--", "sh", "-c", "echo ready; sleep 600")
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    assert state(world) != before
-    child.kill()
-    child.communicate()
+    with standing(world):
+        assert state(world) != before
     world.trustbed("testbed", "clean")
     assert state(world) == before
 
@@ -120,7 +146,7 @@ def test_where_forwarding_is_closed_it_is_opened_for_the_testbed_alone(closed: M
 
 def test_forwarding_that_is_closed_stops_a_testbed_for_which_it_is_not_opened(closed: Machine) -> None:
     shut = f"nsenter --target {closed.holder.pid} --net sh -c 'iptables -F FORWARD'"
-    fetch = FETCH.replace("--max-time 10", "--max-time 1")
+    fetch = FETCH.replace("--max-time 100", "--max-time 3")
     ended = closed.trustbed("shell", "--outside", "-q", "--", "sh", "-c", f"{shut}; {fetch}", check=False)
     assert ended.stdout == "000", "else the test above shows nothing"
     assert forwarded(closed) == ["-P FORWARD DROP"]
@@ -128,12 +154,8 @@ def test_forwarding_that_is_closed_stops_a_testbed_for_which_it_is_not_opened(cl
 
 def test_a_killed_one_leaves_it_closed(closed: Machine) -> None:
     before, rules = state(closed), forwarded(closed)
-    child = closed.start(TRUSTBED, "shell", "--outside", "--", "sh", "-c", "echo ready; sleep 600")
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    assert forwarded(closed) != rules
-    child.kill()
-    child.communicate()
+    with standing(closed):
+        assert forwarded(closed) != rules
     closed.trustbed("testbed", "clean")
     assert forwarded(closed) == rules
     assert state(closed) == before
@@ -145,7 +167,7 @@ def elsewhere(request: pytest.FixtureRequest, machine: Machine) -> tuple[str, ..
     machine.run("ip", "netns", "add", "elsewhere")
     if request.param == "a name":
         return ("ip", "netns", "exec", "elsewhere")
-    keeper = machine.start("ip", "netns", "exec", "elsewhere", "sh", "-c", "echo $$; exec sleep 600")
+    keeper = machine.start("ip", "netns", "exec", "elsewhere", "sh", "-c", "echo $$; exec sleep 6000")
     assert keeper.stdout is not None
     enter = ("nsenter", "--target", keeper.stdout.readline().strip(), "--net", "--")
     machine.run("umount", "/run/netns/elsewhere")
@@ -154,12 +176,8 @@ def elsewhere(request: pytest.FixtureRequest, machine: Machine) -> tuple[str, ..
 
 def test_what_a_killed_one_changed_in_another_network_is_taken_back_there(machine: Machine, elsewhere: tuple[str, ...]) -> None:
     before, own = state(machine, *elsewhere), state(machine)
-    child = machine.start(*elsewhere, TRUSTBED, "shell", "--outside", "--", "sh", "-c", "echo ready; sleep 600")
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    assert state(machine, *elsewhere) != before
-    child.kill()
-    child.communicate()
+    with standing(machine, *elsewhere):
+        assert state(machine, *elsewhere) != before
     machine.trustbed("testbed", "clean")
     assert state(machine, *elsewhere) == before
     assert state(machine) == own
@@ -167,11 +185,8 @@ def test_what_a_killed_one_changed_in_another_network_is_taken_back_there(machin
 
 
 def test_a_network_that_is_gone_needs_nothing_taken_back(machine: Machine) -> None:
-    child = machine.start("unshare", "--net", TRUSTBED, "shell", "--outside", "--", "sh", "-c", "echo ready; sleep 600")
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    child.kill()
-    child.communicate()
+    with standing(machine, "unshare", "--net"):
+        pass
     own = state(machine)
     assert machine.trustbed("testbed", "clean").stdout.startswith("removed ")
     assert state(machine) == own
@@ -179,11 +194,8 @@ def test_a_network_that_is_gone_needs_nothing_taken_back(machine: Machine) -> No
 
 
 def test_a_network_with_the_number_of_one_that_is_gone_is_left_alone(machine: Machine) -> None:
-    child = machine.start(TRUSTBED, "shell", "--outside", "--", "sh", "-c", "echo ready; sleep 600")
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    child.kill()
-    child.communicate()
+    with standing(machine):
+        pass
     (name,) = (name.removesuffix(".json") for name in machine.records())
     # As in a new network whose router somebody else has switched on since.
     machine.python(
@@ -202,13 +214,27 @@ def test_anybody_reaches_it_through_pasta(world: Machine) -> None:
     assert "link: up " in ended.stderr
 
 
+def test_behind_pasta_it_is_left_alone_by_others(world: Machine) -> None:
+    """There it has another number, by which nobody outside can tell that it lives."""
+    if shutil.which("pasta") is None:
+        pytest.skip("no pasta (Debian: passt)")
+    user = Machine(world.holder, world.runtime, user=True, started=world.started)
+    with standing(user):
+        assert len(user.records()) == 1
+        assert user.trustbed("testbed", "clean").stdout == "nothing to remove\n"
+        assert len(user.records()) == 1
+    assert user.trustbed("testbed", "clean").stdout.startswith("removed ")
+    assert user.records() == []
+
+
 @pytest.mark.parametrize(("groups", "answered"), [("0 2147483647", True), ("1 0", False)])
 def test_through_pasta_ping_is_answered_where_users_may_send_echoes(world: Machine, groups: str, answered: bool) -> None:
     if shutil.which("pasta") is None:
         pytest.skip("no pasta (Debian: passt)")
     world.run("sh", "-c", f"echo {groups} > /proc/sys/net/ipv4/ping_group_range")
     user = Machine(world.holder, world.runtime, user=True, started=world.started)
-    echo = "ping -c1 -W5 -q $TRUSTBED_PEER | grep -c ' 1 received'; ping -c1 -W2 -q 203.0.113.5 | grep -c ' 1 received'; true"
+    seconds = 100 if answered else 3
+    echo = f"ping -c1 -W100 -q $TRUSTBED_PEER | grep -c ' 1 received'; ping -c1 -W{seconds} -q 203.0.113.5 | grep -c ' 1 received'; true"
     ended = user.trustbed("shell", "-q", "--outside", "--", "sh", "-c", echo)
     assert ended.stdout.split() == ["1", "1" if answered else "0"]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from trustbed.testbed import TestbedError, registry
 from trustbed.testbed.registry import Owner, Record
 
@@ -29,9 +30,17 @@ def reserve() -> registry.Entry:
 
 
 def orphan(entry: registry.Entry, owner: Owner | None = None) -> Record:
-    """As if the owner had been another process, which has ended."""
-    entry.update(owner=owner or replace(entry.record.owner, started_ticks=entry.record.owner.started_ticks - 1))
+    """As if the owner had been another process, which has ended: nobody holds the file any more."""
+    elsewhere(entry, owner)
+    content = entry.path.read_bytes()
+    entry.path.unlink()
+    entry.path.write_bytes(content)
     return entry.record
+
+
+def elsewhere(entry: registry.Entry, owner: Owner | None = None) -> None:
+    """As if the owner's number meant nothing here."""
+    entry.update(owner=owner or replace(entry.record.owner, started_ticks=entry.record.owner.started_ticks - 1))
 
 
 def test_a_testbed_is_written_down_with_its_owner_before_it_exists(folder: Path) -> None:
@@ -67,6 +76,51 @@ def test_only_what_nobody_owns_is_removed(folder: Path) -> None:
     assert registry.clean() == []
 
 
+def test_an_owner_whose_number_means_nothing_here_is_known_by_its_file(folder: Path) -> None:
+    entry = reserve()
+    elsewhere(entry)
+    assert not entry.record.owner.lives()
+    assert entry.record.is_owned()
+    assert registry.clean() == []
+    entry.update(purpose="another")
+    assert registry.clean() == [], "a file that was rewritten is held too"
+    entry.drop()
+    assert not entry.record.is_owned()
+
+
+OWNS = """
+import sys
+from trustbed.testbed import registry
+registry.reserve(purpose="elsewhere", hosts=(), middle="net", rootless=True)
+print("ready", flush=True)
+sys.stdin.readline()
+print(len(registry.clean()), flush=True)
+"""
+
+
+@pytest.mark.parametrize("proc", [["--mount-proc"], []], ids=["its own proc", "that of others"])
+def test_testbeds_of_other_process_namespaces_are_left_alone(folder: Path, proc: list[str]) -> None:
+    """As those are that an ordinary user makes behind pasta, which has a namespace of processes of its own."""
+    own = reserve()
+    words = ["unshare", *(() if os.geteuid() == 0 else ("--user", "--map-root-user")), "--pid", "--fork", "--kill-child", *proc]
+    ends = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    # At the end of the block its standard input is closed, by which it ends, whatever happened before.
+    with subprocess.Popen([*words, sys.executable, "-c", OWNS], text=True, **ends) as child:
+        assert child.stdout is not None
+        if child.stdout.readline() != "ready\n":
+            said = child.communicate()[1].strip()
+            assert said.startswith("unshare: "), said
+            pytest.skip(f"no namespaces of processes: {said}")
+        other = next(record for record in registry.records() if record.purpose == "elsewhere")
+        assert other.is_owned()
+        assert registry.clean() == []
+        out, err = child.communicate("\n", timeout=PATIENCE)
+    assert out == "0\n", err
+    assert own.path.exists()
+    assert not other.is_owned()
+    assert [removed.record.id for removed in registry.clean()] == [other.id]
+
+
 def test_processes_with_the_mark_of_an_orphan_are_ended_and_no_others(folder: Path) -> None:
     entry, other = reserve(), reserve()
     marked, unmarked = (subprocess.Popen(["sleep", "600"], env={**os.environ, registry.VARIABLE: one.record.id}) for one in (entry, other))
@@ -75,7 +129,7 @@ def test_processes_with_the_mark_of_an_orphan_are_ended_and_no_others(folder: Pa
         orphan(entry)
         (removed,) = registry.clean()
         assert removed.processes == 1
-        assert marked.wait(20) == -signal.SIGKILL
+        assert marked.wait(PATIENCE) == -signal.SIGKILL
         assert unmarked.poll() is None
     finally:
         for child in (marked, unmarked):

@@ -23,7 +23,7 @@ with Testbed(plan(PAIR)) as bed:
         "namespaces": [name.removeprefix(f"tb-{bed.id}-") for name in names],
         "rootless": bed.entry.record.rootless,
         "folder": str(bed.entry.path.parent),
-        "user": bed.run("near", ["id", "-u"], seconds=20).stdout.strip(),
+        "user": bed.run("near", ["id", "-u"], seconds=100).stdout.strip(),
         "again": prepare(),
     }))
 """)

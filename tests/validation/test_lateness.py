@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.patience import PATIENCE
 from trustbed.scenario import load
 from validation.lateness import cases, command, effects, rules
 from validation.lateness.cases import DISTURBANCES, GROUPS, Disturbance
@@ -186,7 +187,7 @@ def state(process: subprocess.Popen[bytes]) -> str:
 
 @pytest.fixture
 def sleeper() -> Any:  # noqa: ANN401 - a generator
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(30)"]) as process:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as process:
         yield process
         process.kill()
 
@@ -195,7 +196,7 @@ def test_a_process_is_stopped_and_goes_on(sleeper: subprocess.Popen[bytes]) -> N
     pauses = Pauses(sleeper.pid, [(0.0, 0.002), (0.01, 0.005)])
     try:
         pauses.begin()
-        pauses._process.wait(10)  # by itself: asking it would end it
+        pauses._process.wait(PATIENCE)  # by itself: asking it would end it
         done = pauses.done()
     finally:
         pauses.close()
@@ -205,7 +206,7 @@ def test_a_process_is_stopped_and_goes_on(sleeper: subprocess.Popen[bytes]) -> N
 
 
 def test_what_is_ended_early_leaves_the_process_running(sleeper: subprocess.Popen[bytes]) -> None:
-    pauses = Pauses(sleeper.pid, [(20.0, 5.0)])
+    pauses = Pauses(sleeper.pid, [(500.0, 5.0)])
     pauses.begin()
     assert pauses.done() == []
     assert state(sleeper) != "T"
@@ -225,7 +226,7 @@ def test_an_error_between_leaves_the_process_running(sleeper: subprocess.Popen[b
     os.close(read)
     os.close(write)
     os.kill(sleeper.pid, signal.SIGTERM)  # a stopped process would not hear it
-    assert sleeper.wait(10) == -signal.SIGTERM
+    assert sleeper.wait(PATIENCE) == -signal.SIGTERM
 
 
 def test_results_are_kept_line_by_line(tmp_path: Path) -> None:

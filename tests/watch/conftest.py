@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from bench.namespaces import Host, NoNamespaces, cable
+from tests.patience import PATIENCE
 
 TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
 
@@ -67,8 +68,9 @@ class Network:
     def bursts(self, number: int = 60, size: int = 300) -> None:
         """Datagrams both ways, in bursts of different lengths."""
         sender = self.far.start(sys.executable, "-c", DATAGRAMS, "10.0.0.1", str(number // 2), str(size))
+        self.started.append(sender)
         self.python(DATAGRAMS, "10.0.0.2", str(number), str(size))
-        sender.communicate(timeout=60)
+        sender.communicate(timeout=PATIENCE)
 
     def transfer(self, size: int) -> None:
         """A TCP transfer: super-packets that way, acknowledgements this way."""
@@ -77,13 +79,13 @@ class Network:
         assert server.stdout is not None
         assert server.stdout.readline() == "ready\n"
         self.python(CLIENT, str(size))
-        server.communicate(timeout=60)
+        server.communicate(timeout=PATIENCE)
 
 
 def end(child: subprocess.Popen[str], number: int = signal.SIGINT) -> tuple[int, str, str]:
     """Sends a signal and waits: exit code, standard output, standard error."""
     child.send_signal(number)
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=PATIENCE)
     return child.returncode, out, err
 
 

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import termios
 
+from tests.patience import PATIENCE
 from tests.watch.conftest import TRUSTBED, Network
 
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
@@ -21,7 +22,7 @@ COLUMNS, ROWS = 72, 20
 def read(terminal: int, wanted: str, seen: str = "") -> str:
     """What the terminal was sent until ``wanted`` is among it."""
     while wanted not in seen:
-        ready, _, _ = select.select([terminal], [], [], 30)
+        ready, _, _ = select.select([terminal], [], [], PATIENCE)
         assert ready, f"no {wanted!r} in {seen!r}"
         seen += os.read(terminal, 65536).decode()
     return seen
@@ -41,7 +42,7 @@ def test_the_view_fits_the_terminal_and_gives_it_back(network: Network) -> None:
         seen = read(terminal, "0 dropped\x1b[K", seen.rpartition("worst windows")[1])
         child.send_signal(signal.SIGINT)
         rest = read(terminal, "kernel: ", read(terminal, LEAVE))
-        assert child.wait(timeout=60) == 0
+        assert child.wait(timeout=PATIENCE) == 0
     finally:
         os.close(terminal)
     before, _, after = rest.partition(LEAVE)

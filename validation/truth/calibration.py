@@ -1,26 +1,43 @@
 """Whether a stated confidence means what it says: of the answers given with confidence 0.8, are four in five right?
 
-Reliability by bins of the stated confidence, each with the Wilson interval of the observed frequency, and the pooled calibration error:
-the mean over all answers of the distance between what was stated and what was observed in its bin (expected calibration error: Naeini,
-Cooper, Hauskrecht, AAAI 2015). Pure.
+Reliability by ten bins of the stated confidence, equally wide, each with the Wilson interval of the observed frequency, and the pooled
+calibration error: the mean over all answers of the distance between what was stated and what was observed in their bin (expected
+calibration error: Naeini, Cooper, Hauskrecht, *Obtaining Well Calibrated Probabilities Using Bayesian Binning*, AAAI 2015). Pure.
+
+Bias: inside a bin mistakes of opposite sign cancel out; the error of few answers is rather too large, because chance alone makes one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from validation.truth.intervals import Interval, wilson
-from validation.truth.score import Case
 
-EDGES = (0.0, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95, 1.0)
+BINS = 10
 LEAST = 30
 """A bin with fewer answers is shown and not held against anybody."""
+WANTED_ERROR = 0.05
+
+
+class Answered(Protocol):
+    """An answer, with what was stated about it and what became of it."""
+
+    @property
+    def confidence(self) -> float:
+        """0…1."""
+        ...
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it was right."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bin:
-    """Answers whose confidence lies between two edges."""
+    """Answers whose confidence lies between two edges; the lower edge belongs to the bin, in the last one both do."""
 
     low: float
     high: float
@@ -40,7 +57,7 @@ class Bin:
 
     @property
     def holds(self) -> bool | None:
-        """Whether what was stated lies in the interval; ``None`` for a bin with too few answers."""
+        """Whether what was stated, in the mean, lies in the interval; ``None`` for a bin with too few answers."""
         low, high = self.interval
         return None if self.answers < LEAST else low <= self.stated <= high
 
@@ -53,19 +70,27 @@ class Calibration:
     error: float | None
 
 
-def calibrate(cases: Iterable[Case]) -> Calibration:
+def calibrate(answers: Iterable[Answered]) -> Calibration:
     """Of all answers, whatever their cause."""
-    given = list(cases)
-    bins = tuple(found for place in range(len(EDGES) - 1) if (found := _bin(given, place)) is not None)
+    given = list(answers)
+    inside: list[list[Answered]] = [[] for _ in range(BINS)]
+    for answer in given:
+        inside[_place(answer.confidence)].append(answer)
+    bins = tuple(_bin(place, found) for place, found in enumerate(inside) if found)
     error = sum(each.answers * abs(each.stated - each.observed) for each in bins) / len(given) if given else None
     return Calibration(bins=bins, error=error)
 
 
-def _bin(cases: Sequence[Case], place: int) -> Bin | None:
-    low, high = EDGES[place], EDGES[place + 1]
-    last = place == len(EDGES) - 2
-    inside = [case for case in cases if low <= case.confidence and (case.confidence < high or last)]
-    if not inside:
-        return None
-    stated = sum(case.confidence for case in inside) / len(inside)
-    return Bin(low=low, high=high, answers=len(inside), right=sum(case.is_right for case in inside), stated=stated)
+def _place(confidence: float) -> int:
+    # In whole hundredths, so that no rounding of a float moves an answer over an edge.
+    return min(BINS - 1, round(100 * confidence) * BINS // 100)
+
+
+def _bin(place: int, answers: Sequence[Answered]) -> Bin:
+    return Bin(
+        low=place / BINS,
+        high=(place + 1) / BINS,
+        answers=len(answers),
+        right=sum(answer.is_right for answer in answers),
+        stated=sum(answer.confidence for answer in answers) / len(answers),
+    )

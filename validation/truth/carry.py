@@ -21,6 +21,7 @@ from trustbed.run.directory import RunDirectory
 from trustbed.run.execute import RunError
 from trustbed.run.session import Session
 from trustbed.scenario import Scenario, ScenarioError, load
+from validation.truth.calm import Calm
 from validation.truth.measured import measured
 from validation.truth.networks import Network
 from validation.truth.plan import Planned
@@ -33,15 +34,16 @@ _SPOILING = frozenset({"run_emulator_late", "run_emulator_dropped", "run_generat
 Kept = dict[str, Any]
 
 
-def carry_out(planned: Planned, *, keep: Path | None = None) -> Kept:
-    """Makes a transfer; ``keep`` is a folder for its captures."""
+def carry_out(planned: Planned, *, keep: Path | None = None, calm: Calm | None = None) -> Kept:
+    """Makes a transfer; ``keep`` is a folder for its captures, ``calm`` waits for the machine before each attempt."""
     about = description(planned)
     with tempfile.TemporaryDirectory(prefix="trustbed-truth-") as folder:
         file = Path(folder) / "transfer.toml"
         file.write_text(planned.scenario(middle=captures_in_the_middle()), encoding="utf-8")
         found: Kept = {}
         for attempt in range(ATTEMPTS):
-            found = {**about, "attempt": attempt, **_attempt(file, Path(folder) / f"run-{attempt}", keep)}
+            before = dict(calm.wait()) if calm else {}
+            found = {**about, "attempt": attempt, "before": before, **_attempt(file, Path(folder) / f"run-{attempt}", keep)}
             if found["outcome"] != SPOILT:
                 break
         return found

@@ -1,9 +1,11 @@
 """`python -m validation truth`: makes transfers whose cause is known, has them judged, and says how often the verdict is right.
 
 python -m validation truth                     the whole of it, at most three hours; interrupted, it goes on where it was
-python -m validation truth --minutes 10        a random part
+python -m validation truth --minutes 10        a part that holds all kinds in proportion
+python -m validation truth --retry             what was spoilt, once more
 python -m validation truth --only loss         kinds whose name contains this
 python -m validation truth --score-only        no new transfers: the rules as they are now, asked about those that were made
+python -m validation truth --fit               no new transfers: what a score is worth, fitted to odd seeds and written into the package
 """
 
 from __future__ import annotations
@@ -11,18 +13,22 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from pathlib import Path
 
 from validation import captures, sections
-from validation.truth import page, pictures, text
-from validation.truth.carry import FAILED, NOT_MADE, Kept, carry_out
+from validation.truth import fit, page, pictures, text
+from validation.truth.calm import ALLOWANCE_SECONDS, Calm, Senses
+from validation.truth.carry import FAILED, MADE, NOT_MADE, Kept, carry_out
 from validation.truth.kinds import KINDS
 from validation.truth.measured import again
-from validation.truth.plan import Plan, Planned
+from validation.truth.plan import ROUNDS, Plan, Planned
+from validation.truth.progress import Progress
 from validation.truth.result import Result
 from validation.truth.store import Store, StoreError
 
@@ -39,7 +45,7 @@ def main(words: Sequence[str]) -> int:
         sections.write(_document(), SECTION, COMMAND, page.table_only())
         return 0
     try:
-        failed = 0 if options.score_only or options.again else _make(_chosen(options), store, options)
+        failed = 0 if options.score_only or options.again or options.fit else _make(Plan(options.seed), store, options)
         if options.again:
             _measure_again(store)
         result = Result.of(store)
@@ -51,14 +57,22 @@ def main(words: Sequence[str]) -> int:
         print("error: nothing to score", file=sys.stderr)
         print("hint: make transfers first: python -m validation truth", file=sys.stderr)
         return 2
+    if options.fit:
+        return _fit(result, options.seen or ())
     _show(result, options)
     return 1 if failed else 0
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m validation truth", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--folder", type=Path, default=captures.project() / "truth-data", help="where transfers are kept")
-    parser.add_argument("--seed", type=int, default=1, help="decides every transfer (default: 1)")
+    words_of_module, examples = (__doc__ or "").split("\n\n", 1)
+    parser = argparse.ArgumentParser(
+        prog="python -m validation truth",
+        description=words_of_module,
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--folder", type=Path, default=captures.project() / "truth-data", help="where the transfers of one plan are kept")
+    parser.add_argument("--seed", type=int, default=1, help="decides every transfer; a folder holds those of one (default: 1)")
     parser.add_argument("--seeds", choices=("odd", "even", "all"), default="all", help="which transfers are made")
     parser.add_argument("--only", action="append", metavar="KIND", help="kinds whose name contains this (repeatable)")
     parser.add_argument("--minutes", type=float, help="stop when so many have passed")
@@ -66,10 +80,21 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--jobs", type=int, default=1, help="so many transfers over slow links side by side: quicker, and noisier (default: 1)"
     )
+    parser.add_argument(
+        "--wait",
+        type=float,
+        default=ALLOWANCE_SECONDS,
+        metavar="SECONDS",
+        help="while others take the machine, wait before the next transfer; at most so long in a run, 0: never (default: %(default)g)",
+    )
     parser.add_argument("--keep", action="store_true", help="keep the captures too, for changes of what is measured")
     parser.add_argument("--retry", action="store_true", help="try again what could not be made, failed or was spoilt")
     parser.add_argument("--score-only", action="store_true", help="make nothing: judge again what was made")
     parser.add_argument("--again", action="store_true", help="measure the captures that were kept anew, then judge")
+    parser.add_argument("--fit", action="store_true", help="make nothing: fit what a score is worth to odd seeds, and write it down")
+    parser.add_argument(
+        "--seen", action="append", type=Path, metavar="FOLDER", help="leave out of the fit what rules were developed on (repeatable)"
+    )
     parser.add_argument("--report", choices=("odd", "even", "all"), default="even", help="which transfers are scored (default: even)")
     parser.add_argument("--document", action="store_true", help="write the result into docs/validation.md")
     parser.add_argument("--table", action="store_true", help="write only the table of what is accepted into docs/validation.md")
@@ -82,8 +107,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _chosen(options: argparse.Namespace) -> Iterator[Planned]:
-    plan = Plan(options.seed)
+def _chosen(plan: Plan, options: argparse.Namespace) -> Iterator[Planned]:
     chosen = [
         one
         for one in plan.transfers
@@ -94,15 +118,15 @@ def _chosen(options: argparse.Namespace) -> Iterator[Planned]:
 
 
 class _Making:
-    """Transfers while they are made: how far it is, and whether there is time for more."""
+    """Transfers while they are made: how far it is, whether there is time for more, and whether the machine is ours."""
 
-    def __init__(self, store: Store, total: int, options: argparse.Namespace) -> None:
+    def __init__(self, store: Store, progress: Progress, options: argparse.Namespace) -> None:
         self._store = store
-        self._total = total
+        self._progress = progress
         self._minutes: float | None = options.minutes
         self._keep: bool = options.keep
         self._begun = time.monotonic()
-        self._done = 0
+        self.calm = Calm(options.wait, Senses(say=progress.on_waiting, is_over=lambda: self.is_over))
         self.failed = 0
 
     @property
@@ -117,28 +141,54 @@ class _Making:
     def on_made(self, kept: Kept) -> None:
         """A transfer more."""
         self._store.write(kept)
-        self._done += 1
         self.failed += kept["outcome"] == FAILED
-        text.progress(self._done, self._total, kept, passed=time.monotonic() - self._begun, minutes=self._minutes)
+        self._progress.on_made(kept, passed=time.monotonic() - self._begun)
 
 
-def _make(planned: Iterator[Planned], store: Store, options: argparse.Namespace) -> int:
+def _make(plan: Plan, store: Store, options: argparse.Namespace) -> int:
     """Makes what is missing; how many failed."""
-    missing = [one for one in planned if not _is_settled(store, one, retry=options.retry)][: options.limit]
-    making = _Making(store, len(missing), options)
-    light = [one for one in missing if options.jobs > 1 and one.is_light]
-    _side_by_side(light, making, options.jobs)
-    for one in missing:
-        if making.is_over:
-            break
-        if one not in light:
-            making.on_made(carry_out(one, keep=making.place(one)))
-    text.progress_ends()
+    store.belong_to(plan.identity)
+    planned = list(_chosen(plan, options))
+    settled = {one.name: outcome for one in planned if (outcome := _settled(store, one, retry=options.retry)) is not None}
+    missing = [one for one in planned if one.name not in settled][: options.limit]
+    progress = Progress(missing, minutes=options.minutes)
+    for one in planned:
+        if one.name in settled:
+            progress.on_settled(is_odd=one.is_odd, outcome=settled[one.name])
+    making = _Making(store, progress, options)
+    with _ending_in_order():
+        for number in range(ROUNDS):
+            turn = [one for one in missing if one.round == number]
+            light = [one for one in turn if options.jobs > 1 and one.is_light]
+            _side_by_side(light, making, options.jobs)
+            _alone([one for one in turn if one not in light], making)
+    progress.ends()
     return making.failed
 
 
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """Who is asked to end (SIGTERM) ends what is running first: a pool's processes would live on."""
+
+    def end(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _alone(planned: Sequence[Planned], making: _Making) -> None:
+    for one in planned:
+        if making.is_over:
+            break
+        making.on_made(carry_out(one, keep=making.place(one), calm=making.calm))
+
+
 def _side_by_side(light: Sequence[Planned], making: _Making, jobs: int) -> None:
-    """Several at once, as long as there is time. Each takes its turn as soon as another has ended."""
+    """Several at once, as long as there is time. The next begins as soon as one has ended and the hypervisor leaves the machine to us."""
     if not light:
         return
     waiting = iter(light)
@@ -146,6 +196,7 @@ def _side_by_side(light: Sequence[Planned], making: _Making, jobs: int) -> None:
         running: set[Future[Kept]] = set()
         while True:
             for one in itertools.islice(waiting, 0 if making.is_over else jobs - len(running)):
+                making.calm.wait(beside=True)
                 running.add(pool.submit(carry_out, one, keep=making.place(one)))
             if not running:
                 return
@@ -154,11 +205,12 @@ def _side_by_side(light: Sequence[Planned], making: _Making, jobs: int) -> None:
                 making.on_made(each.result())
 
 
-def _is_settled(store: Store, planned: Planned, *, retry: bool) -> bool:
-    """Whether nothing is left to do about a transfer. What could not be made may be possible by now."""
+def _settled(store: Store, planned: Planned, *, retry: bool) -> str | None:
+    """What came of a transfer; ``None`` if something is left to do about it. What could not be made may be possible by now."""
     if not store.holds(planned.name):
-        return False
-    return not retry or store.read(planned.name)["outcome"] == "made"
+        return None
+    outcome = str(store.read(planned.name)["outcome"])
+    return None if retry and outcome != MADE else outcome
 
 
 def _measure_again(store: Store) -> None:
@@ -166,6 +218,19 @@ def _measure_again(store: Store) -> None:
         folder = store.captures(kept["name"])
         if kept["outcome"] == "made" and folder.is_dir():
             store.write({**kept, "captures": again(folder)})
+
+
+def _fit(result: Result, seen: Sequence[Path]) -> int:
+    given, words = fit.unseen(fit.samples(result), {kept["name"] for folder in seen for kept in Store(folder)})
+    sys.stdout.write(f"{words}\n")
+    if not given:
+        print("error: nothing to fit to: no answer about an unseen transfer with an odd seed counts", file=sys.stderr)
+        print("hint: make some first: python -m validation truth --seeds odd", file=sys.stderr)
+        return 2
+    sys.stdout.write(fit.report(given))
+    fit.write(given)
+    print(f"written: {fit.TABLE}; what is judged from now on states its confidence by it", file=sys.stderr)
+    return 0
 
 
 def _show(result: Result, options: argparse.Namespace) -> None:

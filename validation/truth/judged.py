@@ -11,28 +11,28 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from trustbed.diagnose.calibration import Place
 from trustbed.diagnose.diagnosis import Diagnosis, Shares, diagnose
 from trustbed.diagnose.evidence import Evidence
-from trustbed.diagnose.kernel import KernelTimes, with_kernel_times
+from trustbed.diagnose.host import HostEvidence, kernel_times, processor_of, with_host
 from trustbed.diagnose.quality import CaptureQuality, Quality
-
-STOPPED = "T"
-"""The state of a stopped process, as proc_pid_stat(5) has it."""
 
 Kept = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What was said, and of which numbers."""
+    """What was said, and of which numbers. ``place`` is the one whose validated transfers stand behind the confidence."""
 
     cause: str
     verdict: str
+    score: float
     confidence: float
     rule: str
     flags: tuple[str, ...]
     evidence: Mapping[str, Any]
     alternatives: tuple[str, ...]
+    place: Place | None
 
 
 def judge(kept: Kept, place: str, *, known: bool = False) -> Answer | None:
@@ -55,46 +55,27 @@ def _workload(kept: Kept) -> Any:  # noqa: ANN401 - a literal
 
 
 def _with_host(evidence: Evidence, kept: Kept) -> tuple[Evidence, tuple[str, ...]]:
-    kernel = kept.get("kernel") or {}
-    flags: tuple[str, ...] = ()
-    if kernel.get("busy_ns") is not None:
-        times = KernelTimes(
-            busy_seconds=kernel["busy_ns"] / 1e9,
-            rwnd_limited_seconds=_seconds(kernel.get("receive_window_limited_ns")),
-            sndbuf_limited_seconds=_seconds(kernel.get("send_buffer_limited_ns")),
-            send_buffer_bytes=kernel.get("send_buffer_bytes"),
-        )
-        evidence, flags = with_kernel_times(evidence, times)
-    share = processor_share(kept)
-    return (evidence if share is None else replace(evidence, cpu_share=share)), flags
+    """As `trustbed run` does it."""
+    kernel, samples = kept.get("kernel") or {}, kept.get("samples") or {}
+    host: HostEvidence = processor_of(_rows(samples, "processes"), _rows(samples, "cgroups"))
+    fixed = kept["kind"] == "send-buffer" or kept["network"].get("send_buffer_bytes") is not None
+    times = kernel_times(kernel, send_buffer_bytes=kernel.get("send_buffer_bytes"), declared=fixed)
+    return with_host(evidence, replace(host, kernel=times))
 
 
-def processor_share(kept: Kept) -> float | None:
-    """Of the time in which the sender's processes wanted a processor, the share in which they had one; ``None`` where nobody looked.
-
-    A process that was found stopped wanted one for as long as it is found so; one that is stopped and continued in step with the looks is
-    found always or never.
-    """
-    rows = [row for name, rows in (kept.get("samples") or {}).items() if name.endswith("processes") for row in rows]
-    ran: int = sum(row.get("ran_ns") or 0 for row in rows)
-    waited: int = sum(row.get("waited_ns") or 0 for row in rows)
-    if ran + waited == 0:
-        return None
-    stopped: float = sum(row.get("state") == STOPPED for row in rows) / len(rows)
-    return ran / (ran + waited) * (1 - stopped)
-
-
-def _seconds(nanoseconds: int | None) -> float | None:
-    return None if nanoseconds is None else nanoseconds / 1e9
+def _rows(samples: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
+    return [row for name, rows in samples.items() if name.split(".")[-1] == kind for row in rows]
 
 
 def _answer(diagnosis: Diagnosis, evidence: Evidence) -> Answer:
     return Answer(
         cause=diagnosis.cause,
         verdict=diagnosis.verdict,
+        score=diagnosis.score,
         confidence=diagnosis.confidence,
         rule=diagnosis.rule,
         flags=diagnosis.flags,
         evidence=asdict(evidence),
         alternatives=tuple(other.cause for other in diagnosis.alternatives),
+        place=diagnosis.place,
     )

@@ -170,7 +170,7 @@ _KINDS: tuple[Kind, ...] = (
     ),
     _kind(
         "nic-stall",
-        "the link of one host with several transfers is dead for 13 s while they retransmit",
+        "the link of one host with several transfers is dead for 13 s or twice that, while they retransmit",
         ("driver_stall",),
         (DISCARD,),
         "the pattern of a hung transmit queue and its watchdog: the testbed was measured",

@@ -10,7 +10,7 @@ Bias: twins vary by some percent, guests by more, so that near the two borders a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, Literal, TypeAlias
 
@@ -23,8 +23,9 @@ Standing: TypeAlias = Literal["healthy", "slight", "disturbed", "unclear"]
 Knowledge: TypeAlias = Literal["capture", "known", "away"]
 
 SLIGHT, CLEAR = 0.05, 0.15
-BUILT_SHARE = 0.7
-"""An undisturbed transfer that stays below this share of what its network was built to give is limited by something else."""
+BUILT_SHARE, BUILT_SHARE_OF_GUEST = 0.7, 0.85
+"""An undisturbed transfer that stays below this share of what its network was built to give is limited by something else; the processor
+of a guest is emulated and soon is."""
 
 Kept = Mapping[str, Any]
 
@@ -44,27 +45,59 @@ class Twins:
 
     def __init__(self, transfers: Iterable[Kept]) -> None:
         found: dict[Network, list[float]] = {}
+        windows: dict[Network, list[float]] = {}
         for kept in transfers:
             rate = throughput(kept)
             if kept["outcome"] == MADE and KINDS[kept["kind"]].costs == "nothing" and rate is not None:
                 found.setdefault(network_of(kept), []).append(rate)
+                if (offered := window(kept)) is not None:
+                    windows.setdefault(network_of(kept), []).append(offered)
         self._rates = {network: median(rates) for network, rates in found.items()}
+        self._windows = {network: median(sizes) for network, sizes in windows.items()}
 
     def rate(self, network: Network) -> float | None:
         """Bits of payload per second; ``None`` where none was made or the network is not what it was built to be."""
         rate = self._rates.get(network)
-        return rate if rate is not None and _is_as_built(network, rate) else None
+        return rate if rate is not None and _is_as_built(network, rate, self._windows.get(network)) else None
+
+    def window(self, network: Network) -> float | None:
+        """The largest window that was offered, in bytes."""
+        return self._windows.get(network)
 
     @property
     def unlike(self) -> dict[str, float]:
         """Networks that did not give what they were built to give, with the share that they gave."""
         return {
-            network.name: rate / 1e6 / payload_megabits(network) for network, rate in self._rates.items() if not _is_as_built(network, rate)
+            network.name: rate / 1e6 / payload_megabits(network)
+            for network, rate in self._rates.items()
+            if not _is_as_built(network, rate, self._windows.get(network))
         }
 
 
-def _is_as_built(network: Network, rate: float) -> bool:
-    return network.limit == "short" or rate >= BUILT_SHARE * payload_megabits(network) * 1e6
+def _is_as_built(network: Network, rate: float, offered: float | None) -> bool:
+    """A receiver may offer another window than it was asked to: then that one is what the network gives."""
+    if network.limit == "window" and offered is not None:
+        network = replace(network, window_bytes=int(offered))
+    share = BUILT_SHARE_OF_GUEST if network.guest else BUILT_SHARE
+    return network.limit == "short" or rate >= share * payload_megabits(network) * 1e6
+
+
+def _window_share(kept: Kept, twins: Twins) -> float:
+    """The receiver's window was smaller than its twin's by chance: the kernel does not always let it grow to where it is held.
+
+    That part is not what the disturbance cost, unless it is what a disturbance of the receiver does.
+    """
+    own, theirs = window(kept), twins.window(network_of(kept))
+    if own is None or theirs is None or network_of(kept).limit != "window" or "receiver_limited" in KINDS[kept["kind"]].capture.causes:
+        return 1.0
+    return min(1.0, own / theirs)
+
+
+def window(kept: Kept) -> float | None:
+    """The largest window that the receiver offered, in bytes."""
+    row = ((kept.get("captures") or {}).get("sender") or {}).get("row") or {}
+    size = row.get("window_max_bytes")
+    return None if size is None else float(size)
 
 
 def throughput(kept: Kept) -> float | None:
@@ -86,12 +119,12 @@ def label(kept: Kept, twins: Twins) -> Label:
     if kind.costs == "most":
         return Label(standing="disturbed", made=kind.cause, cost=None, wanted=own)
     if kind.costs == "nothing":
-        clear = rate is not None and _is_as_built(network, rate)
+        clear = rate is not None and _is_as_built(network, rate, window(kept))
         return Label(standing="healthy" if clear else "unclear", made=kind.cause, cost=None, wanted=own)
     twin = twins.rate(network)
     if twin is None or rate is None:
         return Label(standing="unclear", made=kind.cause, cost=None, wanted=own)
-    cost = 1 - rate / twin
+    cost = 1 - rate / (twin * _window_share(kept, twins))
     if cost >= CLEAR:
         return Label(standing="disturbed", made=kind.cause, cost=cost, wanted=own)
     base = KINDS[UNDISTURBED[network.limit]]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Sequence
 
 from validation.truth import pictures
 from validation.truth import text as text_of
+from validation.truth.calibration import LEAST, WANTED_ERROR, Calibration
 from validation.truth.kinds import KINDS, table
+from validation.truth.reasons import CLASSES, OPEN, Mistake, class_of, mistakes
 from validation.truth.result import VIEWS, Result, View
-from validation.truth.score import Score, Share, counted
+from validation.truth.score import Score, Share
 
 REPORTED = "even"
+LETTERS = {"sender-known": "K", "sender": "S", "receiver": "R", "middle": "M"}
 FOLDER = "validation"
 """Of the pictures, beside the page."""
 
@@ -22,8 +27,11 @@ beside the sender, beside the receiver and at the router between them; each capt
 run knows besides.
 
 A transfer is labelled by what was done *and* by what that cost against undisturbed transfers on the same network (its twins, of which
-each network has four): less than 5 % of the throughput counts as healthy, 5 to 15 % is scored apart. Every transfer has a seed; rules are
-developed on odd seeds only, and what is stated here is of even seeds.
+each network has four): less than 5 % of the throughput counts as healthy, 5 to 15 % is scored apart. What a network gives is reckoned
+with the window that the receiver really offered, and a twin counts in proportion to it: a window that stayed small by chance is no cost
+of what was done. Undisturbed transfers that stay below 70 % of that (guests below 85 %, for their processor is emulated), and whatever
+has no twin, are unclear and count for nothing. Every transfer has a seed; rules are developed and the confidence that they state is
+fitted on odd seeds only, and what is stated here is of even seeds.
 
 ## What is accepted
 
@@ -33,16 +41,25 @@ is the network's own, its name is right too.
 
 """
 
+_FIRST_RUN = """\
+This is the first run, of an earlier plan than the one that is made today, and its even seeds are scored for the second time. The
+first time macro-F1 was 0.941, 0.937, 0.904 and 0.907, false alarms 0.0, 0.0, 2.1 and 1.1 %, missed discards 8.6 and 17.6 %. Then
+rules were changed on odd seeds, one of them (a full link has to show a queue) because a class of mistakes had been read here. Odd
+seeds gained by that, even ones hardly: the rules know those odd transfers by now. The confidence is therefore fitted on odd
+transfers of today's plan, on which no rule was made.
+
+"""
+
 
 def table_only() -> str:
     """The section before anything was scored."""
     return _HEAD + table()
 
 
-def render(result: Result, about: Mapping[str, str] | None = None) -> str:
-    """The section with the result. ``about`` explains wrong answers, by class of mistake."""
+def render(result: Result) -> str:
+    """The section with the result."""
     parts = [table_only(), _result(result), _figures(result), *(_view(result, view) for view in VIEWS), _kernel(result)]
-    return "\n".join([*parts, _made(result), _wrong(result, about or {})])
+    return "\n".join([*parts, _made(result), _wrong(result)])
 
 
 def _table(rows: Sequence[Sequence[object]]) -> str:
@@ -56,7 +73,8 @@ def _result(result: Result) -> str:
     even, odd = (len(result.chosen(seeds)) for seeds in (REPORTED, "odd"))
     text = (
         f"\n## What came out\n\n{len(result.made)} transfers, {guests} of them from guests; {even} with even seeds, which are scored here, "
-        f"and {odd} with odd ones. Intervals: 95 %.\n\n"
+        f"and {odd} with odd ones. {_waited(result)}Intervals: 95 %.\n\n"
+        f"{_FIRST_RUN if result.is_first_run else ''}"
     )
     rows: list[tuple[str, ...]] = [
         ("", "cases", "macro F1", "wanted", "cause right", "verdict right", "false alarms", "missed discards", "calibration error")
@@ -96,14 +114,24 @@ def _view(result: Result, view: View) -> str:
         value = "–" if each.f1 is None else f"{each.f1:.2f}{interval}"
         rows.append((f"`{each.cause}`", each.recall.of, _share(each.precision), _share(each.recall), value))
     bins: list[tuple[object, ...]] = [("stated confidence", "answers", "mean", "right", "stated lies inside")]
-    for one in result.calibration(view, REPORTED).bins:
+    calibrated = result.calibration(view, REPORTED)
+    for one in calibrated.bins:
         low, high = one.interval
         holds = {True: "yes", False: "**no**", None: "too few"}[one.holds]
         bins.append(
             (f"{one.low:.2f}–{one.high:.2f}", one.answers, f"{one.stated:.2f}", f"{one.observed:.2f} ({low:.2f}–{high:.2f})", holds)
         )
     slight = f"Slight disturbances, scored apart: {_share(found.slight)} named acceptably.\n"
-    return f"\n### {view.words.capitalize()}\n\n{_table(rows)}\n{_table(bins)}\n{slight}"
+    return f"\n### {view.words.capitalize()}\n\n{_table(rows)}\n{_table(bins)}\n{_pooled(calibrated)}\n{slight}"
+
+
+def _pooled(found: Calibration) -> str:
+    """What the reliability table comes to."""
+    held = [each.holds for each in found.bins if each.holds is not None]
+    return (
+        f"Pooled calibration error (bins weighted by their answers): {text_of.error_words(found)}, wanted at most {WANTED_ERROR:.2f}. "
+        f"Of the bins with {LEAST} answers and more {sum(held)} of {len(held)} hold.\n"
+    )
 
 
 def _kernel(result: Result) -> str:
@@ -124,7 +152,10 @@ def _made(result: Result) -> str:
     text = f"\n### What was made\n\nTransfers of even seeds by what their disturbance cost.\n\n{_table(rows)}"
     if result.not_made:
         lost: list[tuple[object, ...]] = [("kind", "outcome", "transfers", "why")]
-        lost += [(f"`{kind}`", how, n, why) for (kind, how, why), n in sorted(result.not_made.items())]
+        alike: Counter[tuple[str, str, str]] = Counter()
+        for (kind, how, why), n in result.not_made.items():
+            alike[kind, how, _without_figures(why)] += n
+        lost += [(f"`{kind}`", how, n, why) for (kind, how, why), n in sorted(alike.items())]
         text += f"\nNot made, and counted for nothing:\n\n{_table(lost)}"
     if result.twins.unlike:
         text += "\nNetworks that did not give what they were built to give, left out:\n\n"
@@ -132,19 +163,50 @@ def _made(result: Result) -> str:
     return text
 
 
-def _wrong(result: Result, about: Mapping[str, str]) -> str:
-    """Wrong answers of the first view by class: what was made, what was said, which verdict."""
-    view = VIEWS[0]
-    classes: dict[tuple[str, str, str, str], list[str]] = {}
-    for case in counted(result.cases(view, REPORTED)):
-        if not (case.is_right and case.verdict_is_right):
-            key = (case.kind, case.standing, case.cause, case.verdict)
-            classes.setdefault(key, []).append(case.name)
-    if not classes:
+def _waited(result: Result) -> str:
+    """How often a run looked whether the machine was its own, where it did."""
+    before = [kept["before"] for kept in result.transfers if kept.get("before")]
+    if not before:
+        return ""
+    waits = [one["waited_seconds"] for one in before if one["waited_seconds"]]
+    return f"Before {len(waits)} of {len(before)} the run waited for others to leave the machine, {sum(waits) / 60:.0f} min in all. "
+
+
+def _without_figures(why: str) -> str:
+    """What reasons of a kind have in common: each transfer was late by figures of its own."""
+    return re.sub(r"^[\d.]+ % of ", "", why).split(", at most ")[0].split(" by ")[0]
+
+
+def _wrong(result: Result) -> str:
+    """Every wrong answer, by the class of mistake that it is."""
+    by_class: dict[str, list[Mistake]] = {}
+    for mistake in mistakes(result.chosen(REPORTED)):
+        by_class.setdefault(class_of(mistake).name, []).append(mistake)
+    if not by_class:
         return "\n### Wrong verdicts\n\nNone.\n"
-    rows: list[tuple[object, ...]] = [("what was done", "which was", "said", "verdict", "transfers", "why")]
-    for key, names in sorted(classes.items()):
-        kind, standing, cause, verdict = key
-        why = about.get(f"{kind} {standing} {cause} {verdict}", "")
-        rows.append((f"`{kind}`", standing, f"`{cause}`", verdict, f"{len(names)}: {', '.join(names)}", why))
-    return f"\n### Wrong verdicts, {view.words}\n\n{_table(rows)}"
+    text = (
+        "\n### Wrong verdicts\n\nEvery wrong cause and verdict of healthy and clearly disturbed transfers, by class; the condition of each "
+        "class is in `validation/truth/reasons.py`. Views: K with what the run knows, S beside the sender, R beside the receiver, M in the "
+        "middle.\n"
+    )
+    for each in (*CLASSES, OPEN):
+        if each.name in by_class:
+            text += f"\n**{each.name.capitalize()}.** {each.words}\n\n{_mistakes(by_class[each.name])}"
+    return text
+
+
+def _mistakes(found: Sequence[Mistake]) -> str:
+    """One line per transfer and answer."""
+    lines: dict[tuple[str, str, str, str], str] = {}
+    for mistake in found:
+        cost, answer = mistake.label.cost, mistake.answer
+        key = (
+            mistake.one.kept["name"],
+            mistake.label.standing if cost is None else f"{cost:.0%}",
+            answer.cause,
+            f"{answer.verdict}, {answer.rule}",
+        )
+        lines[key] = lines.get(key, "") + LETTERS[mistake.view.name]
+    rows: list[tuple[object, ...]] = [("transfer", "cost", "said", "verdict and rule", "views")]
+    rows += [(f"`{name}`", cost, f"`{cause}`", verdict, views) for (name, cost, cause, verdict), views in lines.items()]
+    return _table(rows)

@@ -79,17 +79,18 @@ class Judged:
 
 
 class Result:
-    """Of a store. Judges when it is made."""
+    """Of a store. Judges when it is made. ``is_first_run``: it is of the first run, whose even seeds have been scored before."""
 
-    def __init__(self, transfers: Sequence[Kept]) -> None:
+    def __init__(self, transfers: Sequence[Kept], *, is_first_run: bool = False) -> None:
         self.transfers = transfers
+        self.is_first_run = is_first_run
         self.twins = Twins(transfers)
         self.made = [self._judged(kept) for kept in transfers if kept["outcome"] == MADE]
 
     @classmethod
     def of(cls, store: Store) -> Result:
         """Everything in a store."""
-        return cls(list(store))
+        return cls(list(store), is_first_run=store.is_first_run)
 
     def _judged(self, kept: Kept) -> Judged:
         answers = {view.name: answer for view in VIEWS if (answer := judge(kept, view.place, known=view.known)) is not None}

@@ -1,4 +1,8 @@
-"""The transfers that were made: one file each, complete or not there, so that a run can be interrupted at any moment."""
+"""The transfers that were made: one file each, complete or not there, so that a run can be interrupted at any moment.
+
+A folder belongs to one plan. Names of transfers are the same in every plan, so that those of another would be taken for what was not made;
+they can be read and judged, but nothing is added to them.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +25,35 @@ class StoreError(Exception):
 
 
 class Store:
-    """A folder of transfers, and beside it the captures that were kept."""
+    """A folder of transfers, beside them the captures that were kept, and which plan they are of."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    def belong_to(self, plan: Mapping[str, Any]) -> None:
+        """Says that the folder is for the transfers of this plan; an error if it holds those of another."""
+        file = self._plan_file
+        theirs = _plan(file) if file.is_file() else None
+        if theirs is None and not self._holds_any:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{json.dumps(dict(plan))}\n", encoding="utf-8")
+        elif theirs != plan:
+            words = "an earlier plan" if theirs is None else f"another plan ({_words(theirs)}; this one is {_words(plan)})"
+            hint = "give --folder another name, or remove the folder; --score-only judges what is there as it is"
+            raise StoreError(f"{self.folder} holds transfers of {words}", hint)
+
+    @property
+    def _plan_file(self) -> Path:
+        return self.folder / "plan.json"
+
+    @property
+    def _holds_any(self) -> bool:
+        return next((self.folder / "transfers").glob(f"*{_ENDING}"), None) is not None
+
+    @property
+    def is_first_run(self) -> bool:
+        """Whether its transfers are older than plans that say who they are."""
+        return self._holds_any and not self._plan_file.is_file()
 
     def file(self, name: str) -> Path:
         """Where a transfer is, or will be."""
@@ -59,6 +88,18 @@ class Store:
         """Every transfer, in the order of their names."""
         for file in sorted((self.folder / "transfers").glob(f"*{_ENDING}")):
             yield _read(file)
+
+
+def _plan(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StoreError(f"cannot be read, {file}: {error}", "give --folder another name, or remove the folder") from None
+    return found if isinstance(found, dict) else {"plan": found}
+
+
+def _words(plan: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in plan.items())
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -1,37 +1,17 @@
-"""The result in a terminal, its progress, and the list of wrong answers that rules are improved by."""
+"""The result in a terminal, and the list of wrong answers that rules are improved by."""
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from validation.truth.calibration import Calibration
+from validation.truth.reasons import mistakes
 from validation.truth.result import SELECTIONS, VIEWS, Judged, Result, View
 from validation.truth.score import Score, Share
 
 _SHORT = {"sender_application_limited": "sender_application", "acknowledgements_delayed": "acks_delayed"}
-
-
-def progress(done: int, of: int, kept: Mapping[str, Any], *, passed: float, minutes: float | None) -> None:
-    """One transfer more: a line that replaces the one before on a terminal, one in twenty elsewhere."""
-    left = passed / done * (of - done)
-    if minutes is not None:
-        left = min(left, max(0.0, minutes * 60 - passed))
-    rate = f"{kept['payload_bits_per_second'] / 1e6:.2f} Mbit/s" if kept["outcome"] == "made" else f"{kept['outcome']}: {kept['reason']}"
-    line = f"{done}/{of}  {kept['name']}  {rate}  {passed / done:.1f} s each, about {left / 60:.0f} min left"
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r{line[:150]}\x1b[K")
-    elif done % 20 == 0 or done == of or kept["outcome"] == "failed":
-        sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
-
-
-def progress_ends() -> None:
-    """Leaves the line of a terminal."""
-    if sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[K")
 
 
 def render(result: Result, seeds: str) -> str:
@@ -153,12 +133,7 @@ def _missing(result: Result) -> Iterator[str]:
 
 def wrong_answers(result: Result, seeds: str) -> str:
     """Every wrong cause or verdict, with all the numbers that it was made from."""
-    return "\n".join(_wrong(one, view) for one in result.chosen(seeds) for view in VIEWS if _is_wrong(one, view)) + "\n"
-
-
-def _is_wrong(one: Judged, view: View) -> bool:
-    case = one.case(view)
-    return case is not None and case.standing in ("healthy", "disturbed") and not (case.is_right and case.verdict_is_right)
+    return "\n".join(_wrong(each.one, each.view) for each in mistakes(result.chosen(seeds))) + "\n"
 
 
 def _wrong(one: Judged, view: View) -> str:

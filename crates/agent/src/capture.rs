@@ -25,7 +25,7 @@ const WAIT: Span = Span::from_millis(50);
 /// How often the file is brought up to date.
 const FLUSH: Duration = Duration::from_secs(1);
 /// The end takes no longer than this, whatever still passes.
-const FAREWELL: Duration = Duration::from_secs(2);
+const FAREWELL: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -220,13 +220,16 @@ impl Worker {
         Ok(taken)
     }
 
-    /// The frames that passed until now; those that wait in a block of the ring come within two of its timeouts.
+    /// The frames that passed until now; those that wait in a block of the ring come within two of its timeouts, or when a processor that
+    /// is withheld comes back to its timer.
     fn farewell(&mut self) -> Ns {
         let (end, begun) = (clock::realtime(), Instant::now());
         let patience = Span(2 * self.live.facts().block_timeout.0) + Span::from_millis(10);
         while begun.elapsed() < FAREWELL {
             match self.take(patience, end) {
-                Ok(Taken { shown: 0, .. }) if begun.elapsed() < Duration::from_nanos(patience.0.unsigned_abs()) => {}
+                Ok(Taken { shown: 0, .. })
+                    if begun.elapsed() < Duration::from_nanos(patience.0.unsigned_abs())
+                        || self.live.waiting().is_ok_and(|frames| frames > 0) => {}
                 Ok(Taken { shown: 0, .. } | Taken { late: true, .. }) | Err(_) => break,
                 Ok(_) => {}
             }

@@ -131,6 +131,20 @@ fn schedule(policy: c_int, priority: c_int) -> io::Result<()> {
     checked(unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) }).map(|_| ())
 }
 
+/// The class in which the calling thread is scheduled, as sched(7) names it; none where the kernel has one that it does not.
+pub(crate) fn scheduling_class() -> Option<&'static str> {
+    // SAFETY: no pointers are passed; 0 is the calling thread.
+    match unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK {
+        libc::SCHED_OTHER => Some("other"),
+        libc::SCHED_FIFO => Some("fifo"),
+        libc::SCHED_RR => Some("rr"),
+        libc::SCHED_BATCH => Some("batch"),
+        libc::SCHED_IDLE => Some("idle"),
+        libc::SCHED_DEADLINE => Some("deadline"),
+        _ => None,
+    }
+}
+
 static STOP_ASKED: AtomicBool = AtomicBool::new(false);
 /// An eventfd that is readable once the end was asked for; opened once and never closed.
 static STOP_BELL: OnceLock<OwnedFd> = OnceLock::new();
@@ -183,6 +197,21 @@ pub(crate) fn stop_on_signals() -> io::Result<()> {
     Ok(())
 }
 
-fn checked(result: c_int) -> io::Result<c_int> {
+/// An interface's name as the kernel takes it in an `ifreq`: zeros behind it.
+///
+/// # Errors
+/// `ENODEV`, as the kernel says of a name that nobody has, of one that nobody can have.
+pub(crate) fn interface_name(name: &str) -> io::Result<[u8; libc::IFNAMSIZ]> {
+    let mut found = [0; libc::IFNAMSIZ];
+    // The last byte stays zero: it ends the name.
+    if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains('\0') {
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
+    }
+    found[..name.len()].copy_from_slice(name.as_bytes());
+    Ok(found)
+}
+
+/// What a call answered, or why it failed.
+pub(crate) fn checked(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

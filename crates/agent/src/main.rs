@@ -9,17 +9,24 @@
 mod bulk;
 mod capture;
 mod clock;
+mod control;
 mod disturb;
 mod emulate;
+mod ethtool;
 mod exec;
+mod facts;
 mod filter;
 mod guest;
 mod http;
+mod json_lines;
 mod kernel;
 mod net;
+mod records;
 mod sample;
 mod send;
 mod sink;
+mod spin;
+mod stamp;
 mod talk;
 
 use std::ffi::OsString;
@@ -40,14 +47,19 @@ const VERBS: &[(&str, Way)] = &[
     ("emulate", Way::Talks(emulate::run)),
     ("bulk", Way::Talks(bulk::run)),
     ("disturb", Way::Talks(disturb::run)),
+    ("control", Way::Runs(control::run)),
     ("exec", Way::Runs(exec::run)),
     ("capture", Way::Talks(capture::run)),
+    ("facts", Way::Talks(facts::run)),
     ("fetch", Way::Talks(http::fetch)),
     ("guest", Way::Runs(guest::run)),
+    ("probe", Way::Talks(stamp::probe)),
+    ("reflect", Way::Talks(stamp::reflect)),
     ("sample", Way::Talks(sample::run)),
     ("serve", Way::Talks(http::serve)),
     ("send", Way::Talks(send::run)),
     ("sink", Way::Talks(sink::run)),
+    ("spin", Way::Talks(spin::run)),
 ];
 
 fn main() -> ExitCode {

@@ -8,6 +8,7 @@
 //! Writing waits for the reader: whatever must not wait (a loop that moves packets) runs in a thread of its own and leaves talking to the main
 //! one.
 
+use std::fmt::{self, Display, Formatter};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -20,6 +21,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trustbed_units::Ns;
 
+use crate::clock;
 use crate::kernel::{self, Poll};
 
 /// A line longer than this is not a configuration: some thousand hosts with their pipes need a few MiB.
@@ -54,6 +56,12 @@ impl Failure {
     /// The same, and where it was.
     pub(crate) fn within(self, place: &str) -> Self {
         Self { message: format!("{place}: {}", self.message), ..self }
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
     }
 }
 
@@ -102,10 +110,47 @@ impl Stop {
         self.bell
     }
 
+    /// Sleeps until a moment of the monotonic clock; false when the end was asked for before.
+    pub(crate) fn wait_until(self, due: Ns) -> bool {
+        while !self.is_asked() {
+            let left = due - clock::monotonic();
+            if left.0 <= 0 {
+                return true;
+            }
+            if Poll::new(&[self.bell]).wait(Some(left)).is_err() {
+                return false;
+            }
+        }
+        false
+    }
+
     /// Asks for the end: what a thread does that cannot go on.
     #[expect(clippy::unused_self, reason = "as above")]
     pub(crate) fn ask(self) {
         kernel::ask_to_stop();
+    }
+
+    /// Asks for the end when what is returned is dropped: for a thread without which nothing goes on, however it ends.
+    pub(crate) fn when_dropped(self) -> AskedWhenDropped {
+        AskedWhenDropped(self)
+    }
+}
+
+#[cfg(test)]
+impl Stop {
+    /// One that nobody asks for, as long as no test of this program does.
+    pub(crate) fn unasked() -> Self {
+        Self { bell: kernel::stop_bell().expect("an eventfd") }
+    }
+}
+
+/// See [`Stop::when_dropped`].
+#[derive(Debug)]
+pub(crate) struct AskedWhenDropped(Stop);
+
+impl Drop for AskedWhenDropped {
+    fn drop(&mut self) {
+        self.0.ask();
     }
 }
 

@@ -7,8 +7,9 @@ mod agent;
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use agent::{Agent, number};
+use agent::{Agent, PATIENCE, number};
 use serde_json::{Value, json};
 use trustbed_capture::{Input, Reader};
 use trustbed_wire::DecodeOptions;
@@ -97,7 +98,7 @@ fn samples_tell_of_the_host_the_processes_and_the_connections() {
     let not_told: Vec<String> =
         sampler.ready["not_told"].as_array().unwrap().iter().map(|one| one["what"].as_str().unwrap().to_owned()).collect();
     sampler.start();
-    std::thread::sleep(std::time::Duration::from_millis(400));
+    std::thread::sleep(Duration::from_millis(1500));
     let report = sampler.stop();
     let text = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -127,9 +128,47 @@ fn samples_tell_of_the_host_the_processes_and_the_connections() {
 }
 
 #[test]
+fn naps_tell_how_late_a_thread_wakes_up_and_what_that_costs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("samples");
+    let asked = json!({"path": path, "interval_ns": 200_000_000, "naps_every_ns": 2_000_000, "sockets": false});
+    let mut sampler = Agent::begin("sample", &asked);
+    sampler.start();
+    std::thread::sleep(Duration::from_millis(300));
+    sampler.signal("STOP");
+    std::thread::sleep(Duration::from_millis(400));
+    sampler.signal("CONT");
+    let begun = Instant::now();
+    let lines =
+        || -> Vec<Value> { std::fs::read_to_string(&path).unwrap().lines().filter_map(|line| serde_json::from_str(line).ok()).collect() };
+    let most = |lines: &[Value]| lines.iter().filter_map(|line| line["naps"]["late_most_ns"].as_i64()).max().unwrap_or(0);
+    // The signal may come a little after it was sent.
+    while most(&lines()) < 350_000_000 {
+        assert!(begun.elapsed() < PATIENCE, "nothing was late: {:?}", lines());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    sampler.stop();
+    let lines = lines().split_off(1);
+    let sum = |name: &str| lines.iter().map(|line| number(&line["naps"][name])).sum::<u64>();
+    let interval: u64 = lines.iter().map(|line| number(&line["interval_ns"])).sum();
+    assert!(sum("late") >= 1 && sum("late_ns") >= 350_000_000 && sum("late_ns") <= interval, "{lines:?}");
+    assert!(sum("missed") >= 170 && sum("count") >= 1 && sum("used_ns") > 0, "{lines:?}");
+    // No moment is both slept for and missed, and none is either twice.
+    assert!((sum("count") + sum("missed") - 1) * 2_000_000 <= interval, "{lines:?}");
+    for line in &lines {
+        let naps = &line["naps"];
+        let counted: u64 = naps["lateness"].as_object().unwrap().values().map(number).sum();
+        assert!(counted == number(&naps["count"]) && naps["late_most_ns"].is_null() == (counted == 0), "{naps}");
+        assert!(number(&naps["late"]) <= counted && naps["late_share"].as_f64().is_some(), "{naps}");
+    }
+}
+
+#[test]
 fn a_sampler_that_cannot_be_says_why() {
     let (event, code) = Agent::refused("sample", &json!({"path": "/nowhere/samples"}));
     assert!(event["message"].as_str().unwrap().contains("/nowhere/samples: cannot be written") && code == 1, "{event}");
     let (event, code) = Agent::refused("sample", &json!({"path": "x", "interval_ns": 1000}));
     assert!(event["message"].as_str().unwrap().contains("interval_ns: 1000 is too short") && code == 2, "{event}");
+    let (event, code) = Agent::refused("sample", &json!({"path": "x", "naps_every_ns": 999_999}));
+    assert!(event["message"].as_str().unwrap().contains("naps_every_ns: 999999 is too short") && code == 2, "{event}");
 }

@@ -29,7 +29,7 @@ struct Attended {
 impl Attended {
     fn start(words: &[&str]) -> Self {
         let (ours, its) = UnixStream::pair().unwrap();
-        ours.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        ours.set_read_timeout(Some(Duration::from_secs(100))).unwrap();
         let number = its.as_raw_fd();
         let mut command = Command::new(PROGRAM);
         command.args(["exec", "--control", &number.to_string(), "--"]).args(words).stdin(Stdio::null()).stdout(Stdio::piped());

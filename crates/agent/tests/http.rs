@@ -144,8 +144,11 @@ fn a_server_survives_what_is_no_request() {
     let two = say(b"GET /bytes/3 HTTP/1.1\r\nHost: a\r\n\r\nGET /bytes/2 HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(two.matches("HTTP/1.1 200 OK").count(), 2);
     assert!(two.ends_with("\r\n\r\n\u{0}\u{1}"));
+    // Whoever asks for a head only takes what follows it for the next answer.
+    let heads = say(b"HEAD /nothing HTTP/1.1\r\nHost: a\r\n\r\nHEAD /bytes/2 HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert!(heads.starts_with("HTTP/1.1 404 ") && heads.contains("\r\n\r\nHTTP/1.1 200 OK\r\n") && heads.ends_with("\r\n\r\n"), "{heads}");
     let report = server.stop();
-    assert_eq!((number(&report["refusals"]), number(&report["broken_connections"]), number(&report["answers"])), (2, 1, 2));
+    assert_eq!((number(&report["refusals"]), number(&report["broken_connections"]), number(&report["answers"])), (3, 1, 3));
 }
 
 #[test]

@@ -209,6 +209,24 @@ fn a_connection_that_breaks_is_told_and_the_others_go_on() {
 }
 
 #[test]
+fn a_source_without_times_is_over_when_its_connection_is() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = json!(listener.local_addr().unwrap().to_string());
+    let endless = json!({"name": "a", "transport": "tcp", "to": to, "model": cbr(8_000_000), "release": "unpaced"});
+    let mut sender = Agent::begin("send", &json!({"sources": [endless]}));
+    let (mut stream, _) = listener.accept().unwrap();
+    sender.start();
+    stream.read_exact(&mut [0; 10_000]).unwrap();
+    drop(stream);
+    // Nobody tells it to stop.
+    let sent = sender.report();
+    assert_eq!(sender.exit_code(), 0);
+    let source = &sent["sources"][0];
+    assert!(source["connection"]["broken"].is_string(), "{source}");
+    assert_eq!(number(&source["after_end_packets"]), 0, "{source}");
+}
+
+#[test]
 fn datagrams_to_nobody_are_sent_all_the_same() {
     let nobody = UdpSocket::bind("127.0.0.1:0").unwrap();
     let to = json!(nobody.local_addr().unwrap().to_string());

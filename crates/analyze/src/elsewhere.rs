@@ -19,6 +19,7 @@ use crate::{SenderView, Sent, Turn};
 pub struct SenderClock {
     first: Option<(u32, Ns)>,
     last: Option<(u32, Ns)>,
+    newest: Option<u32>,
 }
 
 /// Capture time needed before a tick can be told.
@@ -32,6 +33,9 @@ impl SenderClock {
     pub fn on_data(&mut self, tsval: u32, now: Ns) {
         self.first.get_or_insert((tsval, now));
         self.last = Some((tsval, now));
+        if !self.is_older(tsval) {
+            self.newest = Some(tsval);
+        }
     }
 
     /// Nanoseconds per tick, snapped to the ticks in use when it is near one.
@@ -44,6 +48,12 @@ impl SenderClock {
         }
         let tick = passed.as_f64() / ticks;
         Some(TICKS.into_iter().find(|t| (tick / t - 1.0).abs() < 0.2).unwrap_or(tick))
+    }
+
+    /// Whether data stamped so were sent before data that came by already. A retransmission never was: it follows what it repairs.
+    #[inline]
+    pub fn is_older(&self, tsval: u32) -> bool {
+        self.newest.is_some_and(|newest| newest.wrapping_sub(tsval).cast_signed() > 0)
     }
 
     /// `TSval` of the last data packet.

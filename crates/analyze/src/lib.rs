@@ -2,7 +2,9 @@
 //! capture was taken. Pure and streaming: time is the capture's, memory is bounded per transfer.
 
 mod achievable;
+mod answers;
 mod bins;
+mod bucket;
 mod connection_row;
 mod delivery;
 mod distribution;
@@ -12,6 +14,7 @@ mod loss;
 mod meter;
 mod over_time;
 mod place;
+mod profile;
 mod rto;
 mod samples;
 mod sender;
@@ -24,6 +27,8 @@ mod transfer_row;
 mod window;
 
 pub use achievable::{Path, window_bound};
+pub use answers::Answers;
+pub use bucket::Bucket;
 pub use connection_row::ConnectionRow;
 pub use delivery::{Delivery, Rates};
 pub use distribution::Distribution;
@@ -33,6 +38,7 @@ pub use loss::{Losses, Silence, Silences};
 pub use meter::{Ended, Meter, Options};
 pub use over_time::TimeWeighted;
 pub use place::{At, Location, Place, PlaceFrom};
+pub use profile::{Bend, Floor, FloorStep, Profile};
 pub use rto::{Rto, RtoValues};
 pub use samples::{RttKind, RttRow, Samples, SegmentRow, SpacingRow, TransferId};
 pub use sender::{Category, Pause, SenderView, Sent, Turn};

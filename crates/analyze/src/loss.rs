@@ -27,14 +27,17 @@ const SLICES: i64 = 10;
 
 impl Losses {
     /// A retransmission of the byte at `start` was sent, `since_start` after the first data.
-    pub fn on_retransmission(&mut self, start: i64, snd_max: i64, una: i64, since_start: Span, genuine: bool) {
-        if self.recovery_point.is_none_or(|point| start >= point || una >= point) && start >= una {
+    /// True when a recovery begins with it.
+    pub fn on_retransmission(&mut self, start: i64, snd_max: i64, una: i64, since_start: Span, genuine: bool) -> bool {
+        let begins = self.recovery_point.is_none_or(|point| start >= point || una >= point) && start >= una;
+        if begins {
             self.events += 1;
             self.recovery_point = Some(snd_max);
         }
         if genuine {
             self.tally(since_start, 1);
         }
+        begins
     }
 
     /// A retransmission sent `since_start` after the first data turned out to be unnecessary.

@@ -118,6 +118,8 @@ pub struct SenderView {
     pub blocked: i64,
     /// Time in loss recovery.
     pub recovering: i64,
+    /// Time with nothing outstanding and an open window.
+    pub empty: i64,
     /// The longest silences between data packets that exceed the round-trip time.
     pub pauses: Vec<Pause>,
 }
@@ -207,6 +209,9 @@ impl SenderView {
             Category::WindowWait
         } else {
             self.spacing.add(spacing.0);
+            if empty {
+                self.empty += spacing.0.max(0);
+            }
             if idle {
                 self.idle.add(spacing.0);
             }

@@ -6,7 +6,7 @@ use trustbed_units::Span;
 use crate::place::{At, Location};
 use crate::series::Series;
 use crate::transfer_row::{Charts, Times, Trail, TransferRow};
-use crate::{Options, Path, SenderView, Transfer};
+use crate::{Floor, Options, Path, SenderView, Transfer};
 
 /// A transfer of less than this many bytes is not judged.
 const LEAST_BYTES: u64 = 64_000;
@@ -38,6 +38,7 @@ impl TransferRow {
         let by_initiator = direction == connection.initiator_direction();
         let at = location.at(by_initiator);
         transfer.silences.on_end(connection.last, stream.outstanding() > 0);
+        transfer.answers.on_end(connection.last);
         let mut row = Self::counted(connection, direction, &transfer);
         (row.at, row.at_from) = (at, location.from);
         let duration = row.duration.filter(|d| *d > Span::ZERO);
@@ -55,6 +56,9 @@ impl TransferRow {
                 row.seen_by_sender(view, duration);
             }
             row.judgeable(duration);
+            if !row.too_short {
+                row.shaped(&mut transfer, duration, at);
+            }
         } else {
             row.too_short = true;
         }
@@ -95,7 +99,11 @@ impl TransferRow {
             refused: transfer.refused,
             delack_suspects: transfer.delack_suspects,
             loss_events: transfer.losses.events,
+            overtaken: transfer.overtaken,
             outage: Span(transfer.silences.outage),
+            unanswered: Span(transfer.answers.unanswered),
+            interrupted: Span(transfer.answers.interrupted),
+            reordered_answers: transfer.answers.late,
             flags: transfer_flags(connection, direction),
             rtt_source: "none",
             ..Self::default()
@@ -135,7 +143,7 @@ impl TransferRow {
         self.loss_rate_genuine = share(transfer.retransmitted_wire.saturating_sub(transfer.spurious_wire), sent);
         self.loss_bytes = share(counters.retransmitted_bytes, counters.payload);
         self.loss_event_rate = share(u64::from(self.loss_events), sent);
-        let upstream = u64::from(counters.lost_upstream);
+        let upstream = u64::from(counters.lost_upstream.saturating_sub(transfer.overtaken));
         let seen = u64::from(counters.data_packets);
         match at {
             At::Middle => {
@@ -220,6 +228,8 @@ impl TransferRow {
         let oversize = view.spacing.above(base);
         self.oversize = Some(oversize);
         self.oversize_fraction = Some(share(oversize.1));
+        // Away from the sender the last acknowledgement may still be under way.
+        self.empty_fraction = (!self.spacing_estimated).then(|| share(view.empty as f64));
         self.deficit_explained = self.deficit.filter(|d| *d > 0.05 * whole).map(|deficit| (oversize.1 / deficit).clamp(0.0, 1.0));
         let idle = view.idle.above(base).1;
         self.app_limited_fraction = Some(share(idle));
@@ -229,9 +239,34 @@ impl TransferRow {
         self.withheld_threshold = Some(threshold);
         self.withheld = Some(withheld);
         self.withheld_fraction = Some(share(withheld.1));
+        // Between two packets of a burst nothing is withheld either; the rate of bursts is the delivery rate's, not the mean.
+        let fast = self.rates.map_or(x, |rates| rates.p90.max(x));
+        let finer = (WITHHELD_PERIODS * period).max(WITHHELD_PERIODS * f64::from(self.mss) / fast * 1e9).max(WITHHELD_LEAST);
+        self.withheld_at_rate_fraction = Some(share(view.response.above(finer).1));
         let application = view.response_idle.above(base).1;
         let host = (withheld.1 - view.response_idle.above(base.max(threshold)).1).max(0.0);
         self.shares = Some(partition(&[application, view.blocked as f64, view.recovering as f64, host], whole));
+    }
+
+    /// What changed over the transfer's time, and what happened just before losses.
+    fn shaped(&mut self, transfer: &mut Transfer, duration: Span, at: At) {
+        let here = transfer.answers.before_loss.quantile(0.5);
+        let there = transfer.answers.before_loss_echo.quantile(0.5);
+        let (before_loss, high, floor) = match at {
+            At::Sender | At::Unknown => (here, self.rtt.p99, Floor::Here),
+            At::Receiver => (there, self.echo.p99, Floor::There),
+            At::Middle => {
+                let both = transfer.answers.before_loss_between(self.rtt.p50, self.echo.p50);
+                (both, plus(self.rtt.p99, self.echo.p99), Floor::Both)
+            }
+        };
+        self.rtt_before_loss = before_loss;
+        self.rtt_high = high;
+        self.loss_level_rank = transfer.bucket.rank(duration);
+        self.bend = transfer.profile.bend(duration, floor);
+        self.floor_step = transfer.profile.floor_step(duration, floor);
+        self.way_rise = transfer.clock.tick().and_then(|tick| transfer.profile.rise(tick));
+        self.window_shrunk = Some(transfer.window.shrunk(duration).clamp(0.0, 1.0));
     }
 
     fn judgeable(&mut self, duration: Span) {

@@ -8,7 +8,10 @@ use crate::loss::{Losses, Silences};
 use crate::samples::{RttKind, RttRow, Samples, SegmentRow, SpacingRow, TransferId};
 use crate::series::{Series, since};
 use crate::window::WindowTime;
-use crate::{At, Category, Delivery, Distribution, Drawn, Elsewhere, Options, Rto, SenderClock, SenderView, Sent, Step, Stroke, Turn};
+use crate::{
+    Answers, At, Bucket, Category, Delivery, Distribution, Drawn, Elsewhere, Options, Profile, Rto, SenderClock, SenderView, Sent, Step,
+    Stroke, Turn,
+};
 
 /// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows 500 ms; 40 ms is common).
 const DELAYED_ACK: Span = Span::from_millis(35);
@@ -49,8 +52,13 @@ pub struct Transfer {
     pub(crate) window: WindowTime,
     pub(crate) losses: Losses,
     pub(crate) silences: Silences,
+    pub(crate) answers: Answers,
+    pub(crate) bucket: Bucket,
+    pub(crate) profile: Profile,
     pub(crate) clock: SenderClock,
     pub(crate) far: Option<Box<Elsewhere>>,
+    /// Holes filled by what had been sent before the data behind them: overtaken, not lost.
+    pub(crate) overtaken: u32,
     pub(crate) echo: Distribution,
     pub(crate) rtt_timestamp: (u64, i64, i64),
     pub(crate) refused: Refused,
@@ -86,8 +94,12 @@ impl Transfer {
             window: WindowTime::begin(segment.now, peer.window),
             losses: Losses::default(),
             silences: Silences::default(),
+            answers: Answers::default(),
+            bucket: Bucket::default(),
+            profile: Profile::default(),
             clock: SenderClock::default(),
             far: None,
+            overtaken: 0,
             echo: Distribution::default(),
             rtt_timestamp: (0, 0, i64::MAX),
             refused: Refused::default(),
@@ -150,9 +162,11 @@ impl Transfer {
             self.window.settle(now, mss);
         }
         let repeats = segment.class == Class::Retransmission || segment.cause == Cause::LostUpstream;
+        let mut lost = false;
         if segment.class == Class::Retransmission {
             let genuine = segment.cause != Cause::Spurious;
-            self.losses.on_retransmission(segment.start, stream.snd_max, stream.una, since(self.start, now), genuine);
+            lost = self.losses.on_retransmission(segment.start, stream.snd_max, stream.una, since(self.start, now), genuine) && genuine;
+            self.note_loss(sight, segment);
             if segment.cause == Cause::Timeout {
                 self.rto.on_timeout();
             }
@@ -160,7 +174,10 @@ impl Transfer {
             let pending = outstanding_before || self.last_length >= mss;
             self.silences.on_new(now, pending, outstanding_before);
             self.last_new = now;
+            self.note_new(segment);
         }
+        self.answers.on_passing(now, segment.length >= mss, segment.class == Class::Retransmission, self.echo.min().map(Span));
+        self.answers.on_data(now, stream.snd_max, segment.class == Class::Retransmission, lost);
         let sent =
             Sent { now, end: segment.end(), length: segment.length, repeats, mss, rtt_base: self.rtt_base(), held_by_network: false };
         let in_recovery = self.losses.in_recovery(stream.una);
@@ -170,11 +187,39 @@ impl Transfer {
         }
         if let Some(tsval) = segment.tsval {
             self.clock.on_data(tsval, now);
+            self.profile.on_stamp(since(self.start, now), tsval);
         }
         self.last_data = now;
         self.last_length = segment.length;
         if rows.is_some() || self.series.is_some() {
             self.draw_data(sight, segment, turn, rows);
+        }
+    }
+
+    /// What came for the first time was new, or had been lost before it came here.
+    fn note_new(&mut self, segment: &Segment) {
+        let offset = segment.start - self.start_offset;
+        match (segment.class, segment.cause) {
+            (Class::Fill, Cause::LostUpstream) if segment.tsval.is_some_and(|tsval| self.clock.is_older(tsval)) => self.overtaken += 1,
+            (Class::Fill, Cause::LostUpstream) => {
+                let before = self.bucket.on_fill(offset, segment.length);
+                self.answers.on_loss_upstream(before);
+            }
+            (Class::Fill, _) => {}
+            _ => self.bucket.on_new(since(self.start, segment.now), offset, segment.length, self.answers.last_echo()),
+        }
+    }
+
+    /// A retransmission says when the packet that it replaces was sent, unless that was one itself.
+    fn note_loss(&mut self, sight: &Sight<'_>, segment: &Segment) {
+        if segment.cause == Cause::Spurious {
+            return;
+        }
+        if let Some(record) = sight.stream.records.holding(segment.start)
+            && record.sent == 2
+        {
+            let sent = since(self.start, record.first_sent);
+            self.bucket.on_loss(sent, segment.start - self.start_offset, segment.length);
         }
     }
 
@@ -206,6 +251,8 @@ impl Transfer {
 
     fn on_echo(&mut self, segment: &Segment, echoed: Span, rows: Rows<'_>) {
         self.echo.add(echoed.0);
+        self.answers.on_echo(echoed);
+        self.profile.on_echo(since(self.start, segment.now), echoed);
         if let Some(rows) = rows {
             rows.rtt.push(RttRow {
                 index: segment.index,
@@ -259,12 +306,14 @@ impl Transfer {
         }
         let in_recovery = self.losses.in_recovery(stream.una);
         let idle = ack.advanced == 0 && stream.una >= stream.snd_max;
+        self.answers.on_ack(ack.now, (stream.una, stream.snd_max), ack.advanced > 0, ack.duplicate);
         if ack.advanced > 0 {
             self.silences.on_progress(ack.now, true);
             if ack.una > self.start_offset {
                 self.last_ack = Some((ack.now, ack.una));
                 let mean = self.rtt_mean();
                 self.delivery.on_ack(ack.now, ack.una, since(self.start, ack.now), mean);
+                self.profile.on_ack(since(self.start, ack.now), ack.una - self.start_offset);
             }
         }
         self.near.on_receive(ack.now, ack.una, ack.window, mss, in_recovery);
@@ -297,6 +346,8 @@ impl Transfer {
                 self.delack_suspects += u32::from(suspect);
                 self.rtt.add(rtt.0);
                 self.rto.on_sample(rtt);
+                self.answers.on_rtt(rtt);
+                self.profile.on_rtt(since(self.start, ack.now), rtt);
                 suspect
             }
             RttOutcome::Ambiguous => bump(&mut self.refused.ambiguous),
@@ -396,6 +447,9 @@ impl Transfer {
         self.delivery.on_clock_step();
         self.window.on_clock_step();
         self.silences.on_clock_step();
+        self.answers.on_clock_step();
+        self.bucket.on_clock_step();
+        self.profile.on_clock_step();
     }
 }
 

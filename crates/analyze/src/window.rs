@@ -14,6 +14,7 @@ pub struct WindowTime {
     closed: i64,
     zero: i64,
     zero_events: u32,
+    shrunk: i64,
     /// Windows while nothing was outstanding, with their durations: they count once more data follow.
     idle: Vec<(u32, i64)>,
 }
@@ -78,6 +79,9 @@ impl WindowTime {
         if window == 0 {
             self.zero += time.max(0);
         }
+        if 10 * u64::from(window) < 9 * u64::from(self.largest) {
+            self.shrunk += time.max(0);
+        }
     }
 
     /// Share of `duration` with at least 0.9 of the largest window.
@@ -89,6 +93,12 @@ impl WindowTime {
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds")]
     pub fn closed(&self, duration: Span) -> f64 {
         self.closed as f64 / duration.as_f64()
+    }
+
+    /// Share of `duration` with less than 0.9 of the largest window until then: it had been larger before.
+    #[expect(clippy::cast_precision_loss, reason = "nanoseconds")]
+    pub fn shrunk(&self, duration: Span) -> f64 {
+        self.shrunk as f64 / duration.as_f64()
     }
 
     /// Time with a zero window, and how often it began.

@@ -153,7 +153,7 @@ impl OpenError {
             Self::Decompression { .. } => "the file is damaged or was not copied completely: `gzip -t FILE` or `zstd -t FILE` checks it".to_owned(),
             Self::Repeated { .. } => "give every file once".to_owned(),
             Self::SamePackets { .. } => {
-                "these look like both ends of one transfer: analyse each file on its own, with `--at sender` and `--at receiver`".to_owned()
+                "these look like both ends of one transfer: say which is which, `trustbed analyze --sender FILE --receiver FILE`".to_owned()
             }
         }
     }

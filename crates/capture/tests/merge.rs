@@ -114,7 +114,7 @@ fn both_ends_of_a_transfer_are_refused() {
     let OpenError::SamePackets { first, second, common, compared } = &error else { panic!("{error}") };
     assert_eq!((first, second), (&PathBuf::from("sender.pcap"), &PathBuf::from("receiver.pcapng")));
     assert_eq!(common, compared);
-    assert!(error.hint().contains("--at sender"));
+    assert!(error.hint().contains("--sender FILE --receiver FILE"));
 }
 
 #[test]

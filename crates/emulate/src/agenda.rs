@@ -11,6 +11,8 @@ use trustbed_units::{Ns, Span};
 
 /// More different delays than this are rounded down to some of them.
 const MOST_LANES: usize = 8;
+/// Entries of a lane that may mean nothing, besides one for each of its pipes.
+const MOST_VOID: usize = 64;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Agenda {
@@ -25,6 +27,8 @@ pub(crate) struct Agenda {
 struct Lane {
     ahead: Span,
     entries: BinaryHeap<Reverse<(Ns, u32)>>,
+    /// With more entries than this, those that mean nothing are thrown away: twice as many as pipes, and a few.
+    most: usize,
 }
 
 impl Agenda {
@@ -34,8 +38,12 @@ impl Agenda {
         delays.sort_unstable();
         delays.dedup();
         let stride = delays.len().div_ceil(MOST_LANES).max(1);
-        let lanes: Vec<Lane> = delays.iter().step_by(stride).map(|&ahead| Lane { ahead, entries: BinaryHeap::new() }).collect();
-        let lane_of = ahead.iter().map(|ahead| lanes.partition_point(|lane| lane.ahead <= *ahead) - 1).collect();
+        let lane = |&ahead| Lane { ahead, entries: BinaryHeap::new(), most: MOST_VOID };
+        let mut lanes: Vec<Lane> = delays.iter().step_by(stride).map(lane).collect();
+        let lane_of: Vec<usize> = ahead.iter().map(|ahead| lanes.partition_point(|lane| lane.ahead <= *ahead) - 1).collect();
+        for &lane in &lane_of {
+            lanes[lane].most += 2;
+        }
         Self { lanes, lane_of, scheduled: vec![None; ahead.len()] }
     }
 
@@ -45,14 +53,33 @@ impl Agenda {
         let scheduled = &mut self.scheduled[pipe as usize];
         if scheduled.is_none_or(|scheduled| moment < scheduled) {
             *scheduled = Some(moment);
-            self.lanes[self.lane_of[pipe as usize]].entries.push(Reverse((moment, pipe)));
+            let lane = &mut self.lanes[self.lane_of[pipe as usize]];
+            lane.entries.push(Reverse((moment, pipe)));
+            if lane.entries.len() > lane.most {
+                self.forget(pipe);
+            }
         }
     }
 
-    /// The next moment at which a pipe has something to give; can be too early, never too late.
+    /// Throws away what means nothing, in the lane of a pipe. A pipe that holds something for long leaves an entry behind for everything that
+    /// it lets through meanwhile.
+    #[cold]
+    fn forget(&mut self, pipe: u32) {
+        let lane = &mut self.lanes[self.lane_of[pipe as usize]];
+        let valid = |Reverse((moment, pipe)): &Reverse<(Ns, u32)>| self.scheduled[*pipe as usize] == Some(*moment);
+        let mut entries: Vec<_> = std::mem::take(&mut lane.entries).into_iter().filter(valid).collect();
+        // The same moment may stand there several times.
+        entries.sort_unstable();
+        entries.dedup();
+        lane.entries = entries.into();
+    }
+
+    /// Up to when this pipe, whose turn it is, may give before it is another one's turn; can be too early, never too late. At the same
+    /// moment pipes take turns in the order of their numbers, so that it does not matter how far they are asked to go at once.
     #[inline]
-    pub(crate) fn next(&self) -> Option<Ns> {
-        self.lanes.iter().filter_map(|lane| lane.entries.peek()).map(|Reverse((moment, _))| *moment).min()
+    pub(crate) fn turn_ends(&self, pipe: u32) -> Option<Ns> {
+        let next = self.lanes.iter().filter_map(|lane| lane.entries.peek()).map(|Reverse(entry)| *entry).min();
+        next.map(|(moment, other)| if other < pipe { moment - Span(1) } else { moment })
     }
 
     /// The pipe that has something to give next, up to `now`; it must be scheduled again.
@@ -94,6 +121,22 @@ mod tests {
     use proptest::prelude::*;
     use trustbed_units::{Ns, Span};
 
+    #[test]
+    fn what_means_nothing_any_more_is_forgotten() {
+        // A pipe that holds something for long, and lets others through meanwhile.
+        let mut agenda = Agenda::new(&[Span(0), Span(7)]);
+        for moment in 0..100_000 {
+            agenda.schedule(1, Ns(1_000_000));
+            agenda.schedule(1, Ns(moment));
+            assert_eq!(agenda.take(Ns(moment)), Some(1));
+        }
+        let kept: usize = agenda.lanes.iter().map(|lane| lane.entries.len()).sum();
+        assert!(kept < 200, "{kept} entries");
+        agenda.schedule(1, Ns(1_000_000));
+        assert_eq!(agenda.take(Ns(1_000_000)), Some(1));
+        assert_eq!(agenda.take(Ns(2_000_000)), None);
+    }
+
     proptest! {
         #[test]
         fn pipes_come_in_order_of_their_moments(
@@ -109,7 +152,8 @@ mod tests {
                     let expected = waiting.min().filter(|(first, _)| *first <= moment);
                     let due = plain.iter().zip(&ahead).filter_map(|(moment, ahead)| moment.map(|moment| moment + ahead)).min();
                     prop_assert!(agenda.next_due().zip(due).is_none_or(|(found, due)| found.0 <= due));
-                    prop_assert!(agenda.next_due().is_none_or(|found| found >= agenda.next().unwrap()));
+                    let last = u32::try_from(ahead.len()).unwrap();
+                    prop_assert!(agenda.next_due().is_none_or(|found| found > agenda.turn_ends(last).unwrap()));
                     prop_assert_eq!(agenda.take(Ns(moment)).map(|pipe| pipe as usize), expected.map(|(_, pipe)| pipe));
                     if let Some((_, pipe)) = expected {
                         plain[pipe] = None;

@@ -49,7 +49,7 @@ impl Codel {
                 packet.into_iter().for_each(&mut *dropped);
                 (packet, may_drop) = self.next(now, line);
                 if may_drop {
-                    self.count += 1;
+                    self.count = self.count.saturating_add(1);
                     self.drop_next = self.behind(self.drop_next);
                 } else {
                     self.dropping = false;
@@ -88,5 +88,25 @@ impl Codel {
     #[expect(clippy::cast_possible_truncation, reason = "at most the interval")]
     fn behind(&self, moment: Ns) -> Ns {
         moment + Span((self.interval.as_f64() / f64::from(self.count).sqrt()) as i64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Found;
+
+    #[test]
+    fn drops_are_counted_as_far_as_the_number_goes() {
+        let mut codel = Codel::new(1, 1_000, 0, "").unwrap();
+        (codel.dropping, codel.count, codel.first_above, codel.drop_next) = (true, u32::MAX, Some(Ns(0)), Ns(5_000));
+        let mut line = Line::new();
+        for content in 0..3 {
+            line.push(Waiting { content, arrived: Ns(0), length: 1000, found: Found::default() });
+        }
+        let mut dropped = vec![];
+        let taken = codel.take(Ns(5_000), &mut line, &mut |packet| dropped.push(packet.content));
+        assert_eq!((taken.map(|packet| packet.content), codel.count, codel.drop_next), (Some(2), u32::MAX, Ns(5_000)));
+        assert_eq!(dropped, [0, 1]);
     }
 }

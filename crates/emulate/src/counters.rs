@@ -71,6 +71,14 @@ impl Counters {
         self.fates[usize::from(Fate::Passed.code())] += 1;
     }
 
+    /// What was counted as passed did not.
+    pub(crate) fn on_crowded_out(&mut self, passage: &Passage) {
+        self.passed_packets -= 1;
+        self.passed_bytes -= u64::from(passage.length);
+        self.fates[usize::from(Fate::Passed.code())] -= 1;
+        self.on_dropped(Fate::EmulatorFull);
+    }
+
     /// Rounded up.
     pub(crate) fn deepest_bytes(&self) -> u64 {
         Found { packets: 0, units: self.deepest_units }.bytes(self.per_byte.max(1))

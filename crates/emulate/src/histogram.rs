@@ -12,7 +12,7 @@ const FINENESS: u32 = 6;
 /// How often which value was seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Histogram {
-    counts: Vec<u32>,
+    counts: Vec<u64>,
     count: u64,
     sum: u128,
     most: u64,
@@ -38,7 +38,7 @@ impl Histogram {
         if at >= self.counts.len() {
             self.counts.resize(at + 1, 0);
         }
-        self.counts[at] = self.counts[at].saturating_add(1);
+        self.counts[at] += 1;
         self.count += 1;
         self.sum += u128::from(value);
         self.most = self.most.max(value);
@@ -60,7 +60,7 @@ impl Histogram {
         }
         let mut seen = 0;
         let at = self.counts.iter().position(|&count| {
-            seen += u64::from(count);
+            seen += count;
             seen >= rank
         })?;
         let (low, width) = bins::extent::<FINENESS>(at);
@@ -96,6 +96,14 @@ mod tests {
             prop_assert_eq!(histogram.spread().max_ns, sorted.last().copied());
             prop_assert_eq!(histogram.spread().mean_ns, Some(values.iter().sum::<u64>() / values.len() as u64));
         }
+    }
+
+    #[test]
+    fn no_bin_is_ever_full() {
+        let most = u32::MAX.into();
+        let mut histogram = Histogram { counts: vec![most], count: most, ..Histogram::default() };
+        histogram.add(0);
+        assert_eq!(histogram.counts[0], histogram.count);
     }
 
     #[test]

@@ -193,7 +193,8 @@ impl<T: Clone> Link<T> {
 
     /// The next packet that is no longer inside at `now`: it came out, or was dropped on the way.
     pub fn poll(&mut self, now: Ns) -> Option<Outcome<T>> {
-        self.dequeue(now);
+        // Nothing is decided that lies behind what comes out next: that may come again, on a way that crosses this link twice.
+        while self.decide(self.flight.next_due().map_or(now, |due| now.min(due))) {}
         if let Some(outcome) = self.fallen.pop_front() {
             return Some(outcome);
         }
@@ -268,26 +269,41 @@ impl<T: Clone> Link<T> {
         &self.counters
     }
 
-    /// Only for queues that decide when the link becomes free: whatever is decided up to `now`.
+    /// How many were dropped, and counted as such, that are still to be told of.
+    pub(crate) fn untold(&self) -> usize {
+        self.fallen.len()
+    }
+
+    /// A copy that came out goes no further: whoever runs the link has no room for it.
+    pub(crate) fn on_crowded_out(&mut self, passage: &Passage) {
+        self.counters.on_crowded_out(passage);
+    }
+
+    /// Whatever is decided up to `now`.
     #[inline]
     fn dequeue(&mut self, now: Ns) {
-        let per_byte = self.sender.per_byte();
-        while let Discipline::Codel(codel, line) = &mut self.discipline {
-            let Some(first) = line.first() else { break };
-            let free = self.sender.start(first.arrived, first.length);
-            if free > now {
-                break;
-            }
-            let (fallen, counters) = (&mut self.fallen, &mut self.counters);
-            let taken = codel.take(free, line, &mut |packet| {
-                counters.on_dropped(Fate::CodelDrop);
-                fallen.push_back(outcome(packet, Fate::CodelDrop, per_byte));
-            });
-            if let Some(packet) = taken {
-                let lost = self.send(packet, free);
-                self.fallen.extend(lost);
-            }
+        while self.decide(now) {}
+    }
+
+    /// Only for queues that decide when the link becomes free: the next decision, if it is made up to `now`.
+    #[inline]
+    fn decide(&mut self, now: Ns) -> bool {
+        let Discipline::Codel(codel, line) = &mut self.discipline else { return false };
+        let Some(first) = line.first() else { return false };
+        let free = self.sender.start(first.arrived, first.length);
+        if free > now {
+            return false;
         }
+        let (fallen, counters, per_byte) = (&mut self.fallen, &mut self.counters, self.sender.per_byte());
+        let taken = codel.take(free, line, &mut |packet| {
+            counters.on_dropped(Fate::CodelDrop);
+            fallen.push_back(outcome(packet, Fate::CodelDrop, per_byte));
+        });
+        if let Some(packet) = taken {
+            let lost = self.send(packet, free);
+            self.fallen.extend(lost);
+        }
+        true
     }
 
     /// Gives a packet to the sender and behind it to the wire, when somebody has decided that it is sent.

@@ -5,7 +5,7 @@
 //! late is lateness.
 //!
 //! Memory is bounded: what is inside counts with its length and [`OVERHEAD`], and what does not fit is refused and counted. Copies that
-//! pipes make count when they come out of the pipe that made them.
+//! pipes make count when they come out of the pipe that made them, and are dropped there if they do not fit ([`Fate::EmulatorFull`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -55,6 +55,7 @@ pub struct Network<P, L> {
     topology: Topology,
     pipes: Vec<Link<Traveller<P>>>,
     agenda: Agenda,
+    /// Behind their last pipe, in the order in which they are due.
     ready: VecDeque<Departure<P>>,
     ledger: L,
     taps: Taps<P>,
@@ -112,7 +113,7 @@ pub enum Refusal {
     /// Nobody has the destination.
     #[error("no host has the destination")]
     UnknownDestination,
-    /// It goes to where it comes from, and no pipe lies between.
+    /// It goes to where it comes from, and no pipe lies between; or the host that leads outside sent it, and its destination is there too.
     #[error("the destination is the sender")]
     SameHost,
     /// As much as may be is inside.
@@ -217,9 +218,8 @@ impl<P: Clone, L: Ledger> Network<P, L> {
     /// Why it did not get in; that is counted too.
     pub fn offer(&mut self, at: Ns, packet: Offered<P>) -> Result<u64, Refusal> {
         self.advance(at);
-        let room = self.inside.bytes + self.inside.packets * OVERHEAD + u64::from(packet.length) + OVERHEAD <= self.topology.limit_inside();
         let route = self.topology.route(packet.host, packet.source, packet.destination);
-        let route = route.and_then(|route| if room { Ok(route) } else { Err(Refusal::EmulatorFull) });
+        let route = route.and_then(|route| if self.has_room(packet.length) { Ok(route) } else { Err(Refusal::EmulatorFull) });
         let route = route.inspect_err(|refusal| *self.counts.refused.entry(*refusal).or_default() += 1)?;
         let number = self.counts.offered_packets;
         self.counts.offered_packets += 1;
@@ -249,10 +249,10 @@ impl<P: Clone, L: Ledger> Network<P, L> {
 
     /// The next packet that is to be sent at `now` or was to be sent earlier.
     pub fn take_due(&mut self, now: Ns) -> Option<Departure<P>> {
-        if self.ready.is_empty() {
+        if self.ready.front().is_none_or(|first| first.due > now) {
             self.advance(now);
         }
-        // What a late offer brought through ahead of its time stays until its time.
+        // What a later offer brought through ahead of its time stays until its time.
         if self.ready.front()?.due > now {
             return None;
         }
@@ -302,7 +302,7 @@ impl<P: Clone, L: Ledger> Network<P, L> {
     pub fn summary(&self) -> Summary {
         let counts = &self.counts;
         let pipes = self.topology.pipes().iter().zip(&self.pipes);
-        let inside: usize = self.pipes.iter().map(Link::len).sum::<usize>() + self.ready.len();
+        let inside: usize = self.pipes.iter().map(|link| link.len() - link.untold()).sum::<usize>() + self.ready.len();
         Summary {
             offered_packets: counts.offered_packets,
             offered_bytes: counts.offered_bytes,
@@ -326,12 +326,17 @@ impl<P: Clone, L: Ledger> Network<P, L> {
         self.ledger
     }
 
+    /// Whether one more of this length may be inside.
+    fn has_room(&self, length: u32) -> bool {
+        self.inside.bytes + self.inside.packets * OVERHEAD + u64::from(length) + OVERHEAD <= self.topology.limit_inside()
+    }
+
     /// Lets everything inside happen that happens up to `now`, in order of time.
     fn advance(&mut self, now: Ns) {
         while let Some(pipe) = self.agenda.take(now) {
             loop {
                 // Nothing of this pipe may overtake what another one has to give before.
-                let until = self.agenda.next().map_or(now, |other| now.min(other));
+                let until = self.agenda.turn_ends(pipe).map_or(now, |end| now.min(end));
                 let Some(outcome) = self.pipes[pipe as usize].poll(until) else { break };
                 self.leave(pipe, outcome);
             }
@@ -358,20 +363,27 @@ impl<P: Clone, L: Ledger> Network<P, L> {
         let Some(due) = outcome.passage.due else { return self.fell(pipe, &outcome) };
         let length = outcome.passage.length;
         let record = record(pipe, &outcome);
+        let goes_on = outcome.content.steps > 0 || outcome.content.down.is_some();
         if outcome.passage.copy {
+            if goes_on && !self.has_room(length) {
+                self.pipes[pipe as usize].on_crowded_out(&outcome.passage);
+                return self.ledger.on_record(&Record { fate: Fate::EmulatorFull, due: None, ..record });
+            }
             self.inside.enter(length);
         }
         let mut traveller = outcome.content;
         traveller.copy = record.copy;
         traveller.packet_time = traveller.packet_time.max(self.pipes[pipe as usize].frame_time());
-        if traveller.steps > 0 || traveller.down.is_some() {
+        if goes_on {
             self.ledger.on_record(&record);
             self.taps.on_passing(pipe, Passing { at: due, length, payload: &traveller.payload });
             return self.enter(due, None, length, traveller);
         }
         self.inside.leave(length);
         let ticket = Ticket { record, packet_time: traveller.packet_time };
-        self.ready.push_back(Departure { host: traveller.host as usize, due, payload: traveller.payload, ticket });
+        // Nearly always the last: only an offer that came late is due before what others brought through ahead of their time.
+        let place = self.ready.iter().rposition(|ready| ready.due <= due).map_or(0, |before| before + 1);
+        self.ready.insert(place, Departure { host: traveller.host as usize, due, payload: traveller.payload, ticket });
     }
 
     /// A packet never comes out of a pipe.

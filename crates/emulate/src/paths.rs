@@ -118,13 +118,15 @@ pub(crate) fn reached(points: usize, routers: usize, edges: &[Edge], from: usize
     (0..points).filter(|&point| point != from && tree[point].is_some()).collect()
 }
 
-/// What a pipe's delay is worth when paths are compared: the described one, or the mean of the recorded ones.
+/// What a pipe's delay is worth when paths are compared: the described one, the first of one that changes, or the mean of the recorded ones.
 pub(crate) fn delay(link: &Arc<LinkDescription>) -> u64 {
     let mean = |delays: &[u64]| {
         let sum: u128 = delays.iter().map(|&delay| u128::from(delay)).sum();
         sum.checked_div(delays.len() as u128).and_then(|mean| u64::try_from(mean).ok())
     };
-    link.delay_recorded.as_ref().and_then(|recorded| mean(&recorded.delays_ns)).or(link.delay_ns).unwrap_or(0)
+    let recorded = || link.delay_recorded.as_ref().and_then(|recorded| mean(&recorded.delays_ns));
+    let first = || link.delay_steps.as_ref().and_then(|described| described.steps.first()).map(|step| step.delay_ns);
+    link.delay_ns.or_else(recorded).or_else(first).unwrap_or(0)
 }
 
 /// Numbers of pipes and steps stay far below 2³²: a million pairs of ends with a thousand pipes each would.

@@ -1,4 +1,7 @@
 //! What is between the queue and the wire: a shaper, the rate behind it, and outages in which both stand still or send for nothing.
+//!
+//! Both run by the sender's own clock, which outages stop: a shaper gathers no bytes meanwhile, and holds back afterwards what it would have held
+//! back without them.
 
 use trustbed_units::Ns;
 
@@ -41,18 +44,22 @@ impl Sender {
 
     /// When the transmission of a packet that is there since `ready` could begin, rounded up.
     pub(crate) fn start(&self, ready: Ns, length: u32) -> Ns {
-        let ready = self.shaper.as_ref().map_or(ready, |shaper| shaper.when(ready, length));
-        self.free(ready)
+        let ready = self.own(ready);
+        let passed = self.shaper.as_ref().map_or(ready, |shaper| shaper.when(ready, length));
+        let start = self.transmitter.start(passed);
+        self.outages.as_ref().map_or(start, |outages| outages.begins(start))
     }
 
     /// Sends a packet that came at `arrived` behind all before it, and not before `decided` (what somebody decides at a later moment than it comes).
     #[inline]
     pub(crate) fn send(&mut self, arrived: Ns, decided: Ns, length: u32) -> Sent {
+        let (arrived, decided) = (self.own(arrived), self.own(decided));
         let passed = self.shaper.as_mut().map(|shaper| shaper.pass(decided, length));
         // Where the wire becomes free within the nanosecond in which a packet may pass, it is sent when the wire is free.
-        let ready = passed.filter(|passed| *passed > self.free(arrived)).unwrap_or(arrived);
-        let Some(outages) = &self.outages else { return self.transmitter.send(ready, length) };
-        let Sent { start, end, time } = self.transmitter.send(outages.own(ready), length);
+        let ready = passed.filter(|passed| *passed > self.transmitter.start(arrived)).unwrap_or(arrived);
+        let sent = self.transmitter.send(ready, length);
+        let Some(outages) = &self.outages else { return sent };
+        let Sent { start, end, time } = sent;
         let real_end = if end > start { outages.ends(end) } else { outages.begins(end) };
         Sent { start: outages.begins(start), end: real_end, time }
     }
@@ -73,12 +80,11 @@ impl Sender {
     /// nothing is said here.
     #[inline]
     pub(crate) fn unsent(&self, now: Ns) -> Option<u128> {
-        let own = self.outages.as_ref().map_or(now, |outages| outages.own(now));
         match (&self.shaper, &self.transmitter) {
             (Some(_), _) => None,
             // Without a rate, packets wait only for the end of an outage.
             (None, Transmitter::Unlimited) if self.outages.is_some() => None,
-            (None, transmitter) => transmitter.unsent(own),
+            (None, transmitter) => transmitter.unsent(self.own(now)),
         }
     }
 
@@ -87,11 +93,9 @@ impl Sender {
         self.transmitter.mean_time(bytes).max(self.shaper.as_ref().map_or(0.0, |shaper| shaper.mean_time(bytes)))
     }
 
-    /// When the transmitter could begin with what it is given at `ready`, rounded up.
-    fn free(&self, ready: Ns) -> Ns {
-        match &self.outages {
-            None => self.transmitter.start(ready),
-            Some(outages) => outages.begins(self.transmitter.start(outages.own(ready))),
-        }
+    /// What the sender's own clock shows.
+    #[inline]
+    fn own(&self, moment: Ns) -> Ns {
+        self.outages.as_ref().map_or(moment, |outages| outages.own(moment))
     }
 }

@@ -184,14 +184,16 @@ impl Topology {
     pub(crate) fn route(&self, host: usize, source: IpAddr, destination: IpAddr) -> Result<Route, Refusal> {
         let Some(sender) = self.hosts.get(host) else { return Err(Refusal::UnknownSource) };
         let owner = |address| self.addresses.get(&key(address)).or(self.outside.as_ref());
-        let to = owner(destination).ok_or(Refusal::UnknownDestination)?;
+        let known = self.addresses.get(&key(destination));
+        let to = known.or(self.outside.as_ref()).ok_or(Refusal::UnknownDestination)?;
         let up = if sender.access {
             let from = owner(source).filter(|owner| owner.host == host).ok_or(Refusal::UnknownSource)?;
             from.access.map(|[up, _]| up)
         } else {
             None
         };
-        if to.host == host && to.access.is_none() {
+        // From the outside to the outside: given back, its host would send it here again.
+        if to.host == host && (to.access.is_none() || known.is_none()) {
             return Err(Refusal::SameHost);
         }
         let stretch = if self.overrides.is_empty() { None } else { self.overrides.get(&(host, to.host)).copied() };

@@ -3,35 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![allow(clippy::needless_pass_by_value, reason = "values of JSON, written where they are used")]
 
+mod common;
+
 use std::cell::RefCell;
-use std::net::IpAddr;
 use std::rc::Rc;
 
-use proptest::prelude::*;
+use common::course::{conserved, dumbbell, network, packet};
 use serde_json::{Value, json};
-use trustbed_emulate::{Description, Fate, Network, Offered, Record, Refusal, Summary, Topology};
+use trustbed_emulate::{Fate, Refusal};
 use trustbed_units::Ns;
-
-fn network<P: Clone>(description: Value, seed: u64) -> Network<P, Vec<Record>> {
-    let description: Description = serde_json::from_value(description).unwrap();
-    Network::new(&Topology::new(&description).unwrap(), seed, Vec::new()).unwrap()
-}
-
-fn address(host: usize, number: usize) -> IpAddr {
-    format!("10.0.{host}.{number}").parse().unwrap()
-}
-
-fn packet<P>(host: usize, from: usize, to: (usize, usize), length: u32, payload: P) -> Offered<P> {
-    Offered { host, source: address(host, from), destination: address(to.0, to.1), length, payload }
-}
-
-/// Two addresses on each side, with access pipes on the left only.
-fn dumbbell(up: Value, down: Value, access: Value) -> Value {
-    let host = |name: &str, number| json!({"name": name, "addresses": [address(number, 0), address(number, 1)]});
-    let mut left = host("left host", 0);
-    left["access"] = access;
-    json!({"dumbbell": {"left": [left], "right": [host("right host", 1)], "up": up, "down": down}})
-}
 
 #[test]
 fn each_pipe_begins_where_the_last_one_ended() {
@@ -201,139 +181,30 @@ fn pipes_do_not_share_their_chances() {
     assert_ne!(first, lost(chain(json!([lossy()])), "up"), "the name does");
 }
 
-/// Where, when and what: the moment, whether left to right, both numbers of addresses, the length.
-type Traffic = Vec<(i64, bool, usize, usize, u32)>;
-
-fn traffic() -> impl Strategy<Value = Traffic> {
-    let gap = prop_oneof![Just(0), 0..2_000_000_i64, 0..50_000_000_i64];
-    prop::collection::vec((gap, any::<bool>(), 0..2_usize, 0..2_usize, 40..1500_u32), 1..150).prop_map(|steps| {
-        let mut time = 0;
-        steps
-            .into_iter()
-            .map(|(gap, up, from, to, length)| {
-                time += gap;
-                (time, up, from, to, length)
-            })
-            .collect()
-    })
-}
-
-fn links() -> impl Strategy<Value = Value> {
-    prop::sample::select(vec![
-        json!({}),
-        json!({"rate_bits_per_second": 8_000_000, "delay_ns": 1_000_000, "queue": {"kind": "drop_tail", "limit_packets": 5}}),
-        json!({"rate_bits_per_second": 3_000_000, "queue": {"kind": "codel", "target_ns": 500_000, "interval_ns": 5_000_000}}),
-        json!({"rate_trace": {"opportunities_ms": [1, 2, 5]}, "queue": {"kind": "red", "minimum_packets": 2, "maximum_packets": 5, "weight": 0.3}}),
-        json!({"delay_ns": 5_000_000, "jitter": {"kind": "uniform", "spread_ns": 3_000_000, "keep_order": false}, "duplicate": {"probability": 0.2}}),
-        json!({"rate_bits_per_second": 9_000_000, "shaper": {"rate_bits_per_second": 4_000_000, "burst_bytes": 4000},
-               "outages": [{"at_ns": 20_000_000, "lasts_ns": 30_000_000, "keeps": true}, {"at_ns": 90_000_000, "lasts_ns": 20_000_000}]}),
-        json!({"policer": {"rate_bits_per_second": 2_000_000, "burst_bytes": 5000},
-               "delay_steps": {"steps": [{"at_ns": 0, "delay_ns": 9_000_000}, {"at_ns": 50_000_000, "delay_ns": 2_000_000}], "keep_order": false}}),
-        json!({"loss": {"kind": "periodic", "every": 5}, "reorder": {"probability": 0.2, "held_ns": 3_000_000}, "duplicate": {"probability": 0.2}}),
-    ])
-}
-
-fn conserved(summary: &Summary) -> bool {
-    let (mut copies, mut dropped) = (0, 0);
-    for pipe in &summary.pipes {
-        copies += pipe.copies;
-        dropped += pipe.dropped.iter().filter(|(cause, _)| **cause != "inside").map(|(_, count)| count).sum::<u64>();
-    }
-    summary.offered_packets + copies == summary.delivered_packets + dropped + summary.unsent_packets + summary.inside_packets
-}
-
-/// Sends traffic, asking at these moments too; every packet is done when it was due, every seventh cannot be sent. The last moment ends it.
-fn run(description: &Value, traffic: &Traffic, asked: &[i64], end: i64) -> (Vec<Record>, Summary) {
-    let mut network = network(description.clone(), 5);
-    let take = |network: &mut Network<usize, Vec<Record>>, now: i64| {
-        let mut last = Ns::MIN;
-        while let Some(departure) = network.take_due(Ns(now)) {
-            assert!(departure.due.0 <= now && departure.due >= last);
-            last = departure.due;
-            if departure.payload % 7 == 6 { network.unsent(departure.ticket) } else { network.done(departure.ticket, departure.due) }
-        }
-        assert!(network.next_due().is_none_or(|due| due.0 > now));
-        assert!(conserved(&network.summary()));
-    };
-    let mut asked = asked.iter().copied().peekable();
-    for (payload, &(time, up, from, to, length)) in traffic.iter().enumerate() {
-        while let Some(now) = asked.next_if(|now| *now < time) {
-            take(&mut network, now);
-        }
-        let (host, other) = if up { (0, 1) } else { (1, 0) };
-        network.offer(Ns(time), packet(host, from, (other, to), length, payload)).unwrap();
-    }
-    take(&mut network, end);
-    let empty = network.next_due().is_none();
-    assert_eq!(empty, network.inside().packets == 0 && network.inside().bytes == 0);
-    network.close();
-    let summary = network.summary();
-    assert!(network.next_due().is_none() && network.inside().packets == 0);
-    let mut records = network.into_ledger();
-    records.sort_by_key(|record| (record.number, record.pipe, record.arrived, record.copy, record.due, record.fate));
-    (records, summary)
-}
-
-proptest! {
-    #[test]
-    fn when_it_is_asked_does_not_matter_and_nothing_disappears(
-        traffic in traffic(), up in links(), down in links(), access in links(), mut asked in prop::collection::vec(0..2_000_000_000_i64, 0..50),
-        end in prop_oneof![Just(i64::MAX), 0..3_000_000_000_i64],
-    ) {
-        let description = dumbbell(up, down, json!({"up": access, "down": access}));
-        let end = end.max(traffic.last().unwrap().0);
-        asked.sort_unstable();
-        let (records, summary) = run(&description, &traffic, &asked, end);
-        prop_assert!(conserved(&summary));
-        prop_assert_eq!(summary.offered_packets, traffic.len() as u64);
-        let (plain, unasked) = run(&description, &traffic, &[], end);
-        prop_assert_eq!(&records, &plain);
-        prop_assert_eq!(&summary, &unasked);
-        // Every packet has a story from its first pipe on, and every story ends once for each copy.
-        for number in 0..summary.offered_packets {
-            let story: Vec<_> = records.iter().filter(|record| record.number == number).collect();
-            prop_assert!(!story.is_empty());
-            for record in story {
-                prop_assert!(record.departed.is_none_or(|departed| departed >= record.arrived));
-                prop_assert!(record.due.is_none_or(|due| due >= record.departed.unwrap()));
-                prop_assert!(record.done.is_none_or(|done| Some(done) == record.due));
+#[test]
+fn copies_for_which_there_is_no_room_go_no_further() {
+    let twice = || json!({"duplicate": {"probability": 1}, "delay_ns": 10});
+    let mut description = json!({"chain": {"ends": [{"name": "a", "addresses": ["10.0.0.0"]}, {"name": "b", "addresses": ["10.0.1.0"]}],
+        "up": [twice(), twice(), twice()]}});
+    let mut all = network(description.clone(), 1);
+    description["limit_bytes_inside"] = json!(2 * (1000 + 128));
+    let mut few = network(description, 1);
+    for (network, delivered) in [(&mut all, 8), (&mut few, 4)] {
+        network.offer(Ns(0), packet(0, 0, (1, 0), 1000, ())).unwrap();
+        for now in 0..100 {
+            while let Some(departure) = network.take_due(Ns(now)) {
+                network.done(departure.ticket, departure.due);
             }
+            assert!(conserved(&network.summary()));
         }
-        for (place, pipe) in summary.pipes.iter().enumerate() {
-            prop_assert_eq!(pipe.packets + pipe.copies, records.iter().filter(|record| record.pipe as usize == place).count() as u64);
-        }
+        assert_eq!(network.summary().delivered_packets, delivered);
+        assert_eq!((network.inside().packets, network.inside().bytes), (0, 0));
     }
-}
-
-#[test]
-fn packets_of_one_pipe_come_to_the_next_in_order_of_time() {
-    let access = json!({"up": {"rate_bits_per_second": 5_000_000, "delay_ns": 2_000_000}});
-    let mut network = network(dumbbell(json!({"rate_bits_per_second": 8_000_000}), json!({}), access), 1);
-    for number in 0..500 {
-        let from = usize::from(number % 3 == 0);
-        network.offer(Ns(number * 700_000), packet(0, from, (1, 0), 1000, ())).unwrap();
-    }
-    while network.take_due(Ns(10_000_000_000)).is_some() {}
-    let summary = network.summary();
-    assert!(summary.pipes.iter().all(|pipe| pipe.moved_forward == 0));
-    let arrivals: Vec<_> = network.into_ledger().iter().filter(|record| record.pipe == 0).map(|record| record.arrived).collect();
-    assert!(arrivals.is_sorted() && arrivals.len() == 500);
-}
-
-#[test]
-fn a_packet_that_is_offered_late_waits_for_nobody_but_its_own_pipes() {
-    let mut network = network(dumbbell(json!({"delay_ns": 1000}), json!({}), json!({"up": {"delay_ns": 100}})), 1);
-    network.offer(Ns(5_000), packet(0, 0, (1, 0), 1000, "first")).unwrap();
-    assert!(network.take_due(Ns(5_200)).is_none());
-    // Read from another socket behind the first one, though it came before; the first is on the bottleneck by now.
-    network.offer(Ns(4_950), packet(0, 1, (1, 0), 1000, "late")).unwrap();
-    // One whose clock is ahead of what is asked for: what it lets through is not given away early.
-    network.offer(Ns(7_000), packet(1, 0, (0, 0), 1000, "back")).unwrap();
-    assert!(network.take_due(Ns(6_099)).is_none());
-    let taken: Vec<_> = std::iter::from_fn(|| network.take_due(Ns(6_100))).map(|departure| (departure.payload, departure.due.0)).collect();
-    assert_eq!(taken, [("first", 6_100), ("late", 6_100)], "at the bottleneck it is moved behind the first");
-    assert_eq!(network.summary().pipes.iter().map(|pipe| pipe.moved_forward).sum::<u64>(), 1);
-    assert_eq!(network.take_due(Ns(7_000)).map(|departure| departure.payload), Some("back"));
+    let summary = few.summary();
+    assert_eq!(summary.pipes[1].dropped.iter().collect::<Vec<_>>(), [(&"emulator_full", &2)]);
+    assert_eq!((summary.pipes[1].carried_packets, summary.pipes[1].copies), (2, 2));
+    let records = few.into_ledger().into_iter().filter(|record| record.fate == Fate::EmulatorFull);
+    assert_eq!(records.map(|record| (record.pipe, record.copy, record.due)).collect::<Vec<_>>(), [(1, true, None), (1, true, None)]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod common;
 use common::fraction::Fraction;
 use common::{Packet, after_gaps, by_number, link, pass};
 use proptest::prelude::*;
-use trustbed_emulate::{Fate, Link, LinkDescription, OutageDescription, Passage};
+use trustbed_emulate::{BucketDescription, Fate, Link, LinkDescription, OutageDescription, Passage};
 use trustbed_units::Ns;
 
 /// Begin, end, and whether packets are kept.
@@ -108,12 +108,17 @@ proptest! {
     }
 
     #[test]
-    fn the_backlog_stands_still_too(packets in traffic(), outages in outages(), rate in 1_000_000..100_000_000_u64) {
+    fn the_backlog_stands_still_too(
+        packets in traffic(), outages in outages(), rate in 1_000_000..100_000_000_u64,
+        shaper in prop::option::of((500_000..20_000_000_u64, 1514..5_000_u64)),
+    ) {
         // The plain link, for packets that come when the sender's own clock says.
         let kept: Vec<Outage> = outages.into_iter().map(|(begin, end, _)| (begin, end, true)).collect();
         let own = |now: i64| now - kept.iter().map(|(begin, end, _)| (now.min(*end) - begin).max(0)).sum::<i64>();
         let moved: Vec<Packet> = packets.iter().map(|&(time, length)| (own(time), length)).collect();
-        let limited = |outages| LinkDescription { queue: link(r#"{"queue": {"kind": "drop_tail", "limit_bytes": 6000}}"#).queue, ..described(Some(rate), outages) };
+        let queue = link(r#"{"queue": {"kind": "drop_tail", "limit_bytes": 6000}}"#).queue;
+        let shaper = shaper.map(|(rate_bits_per_second, burst_bytes)| BucketDescription { rate_bits_per_second, burst_bytes });
+        let limited = |outages| LinkDescription { queue, shaper, ..described(Some(rate), outages) };
         let (found, expected) = (through(&limited(&kept), &packets), pass(&limited(&[]), 1, &moved));
         for (found, expected) in found.iter().zip(by_number(&expected)) {
             prop_assert_eq!((found.fate, found.found_bytes), (expected.fate, expected.found_bytes));
@@ -134,6 +139,17 @@ fn what_is_lost_has_used_the_rate_and_what_is_kept_comes_later() {
     assert_eq!(of_lost, [false, false, true, true, false, false]);
     assert_eq!(kept.iter().map(|(left, _)| left / millisecond).collect::<Vec<_>>(), [1, 2, 5, 6, 7, 8]);
     assert!(kept.iter().all(|(_, fate)| *fate == Fate::Passed));
+}
+
+#[test]
+fn what_a_shaper_held_back_before_an_outage_it_holds_back_behind_it() {
+    // 8 Mbit/s in the long run, 2000 bytes at once, at 80 Mbit/s; five packets of 1000 bytes, and nothing passes from 0.2 to 10 ms.
+    let shaped = link(
+        r#"{"rate_bits_per_second": 80000000, "shaper": {"rate_bits_per_second": 8000000, "burst_bytes": 2000},
+            "outages": [{"at_ns": 200000, "lasts_ns": 9800000, "keeps": true}]}"#,
+    );
+    let left: Vec<_> = through(&shaped, &[(0, 1000); 5]).iter().map(|passage| passage.departed.unwrap().0 / 1000).collect();
+    assert_eq!(left, [100, 200, 10_900, 11_900, 12_900]);
 }
 
 #[test]

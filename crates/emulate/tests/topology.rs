@@ -78,6 +78,12 @@ fn fewest_pipes_then_least_delay_then_order() {
         way(&[pipe("one", "client", "server", 3), pipe("two", "client", "server", 3), pipe("three", "client", "server", 2)]),
         ["three"]
     );
+    // Of a delay that changes, what it begins with counts.
+    let mut changing = pipe("changing", "client", "server", 0);
+    changing["delay_ns"] = Value::Null;
+    changing["delay_steps"] = json!({"steps": [{"at_ns": 0, "delay_ns": 5}, {"at_ns": 1, "delay_ns": 0}]});
+    assert_eq!(way(&[changing.clone(), pipe("four", "client", "server", 4)]), ["four"]);
+    assert_eq!(way(&[changing, pipe("six", "client", "server", 6)]), ["changing"]);
 }
 
 #[test]
@@ -383,6 +389,11 @@ fn outside_packets_share_the_access_pipes_of_the_first_address() {
     let [client, first, elsewhere] = ["10.0.0.1", "10.0.0.2", "192.0.2.7"].map(|text| text.parse().unwrap());
     assert_eq!(made.path(0, client, elsewhere), made.path(0, client, first));
     assert_eq!(made.path(1, elsewhere, client), made.path(1, first, client));
+    // What the outside sends to the outside is no business of this network: handed back, it would come again.
+    let nobody = "192.0.2.8".parse().unwrap();
+    assert_eq!(made.path(1, elsewhere, nobody), Err(Refusal::SameHost));
+    assert_eq!(made.path(1, first, nobody), Err(Refusal::SameHost));
+    assert!(made.path(1, first, "10.0.0.3".parse().unwrap()).is_ok(), "its own addresses have pipes between them");
 }
 
 #[test]

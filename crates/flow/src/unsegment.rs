@@ -129,17 +129,21 @@ impl Unsegment {
         }
     }
 
+    /// The payload, in bytes, of every frame but the last of a super-packet; none where the packet is no super-packet.
+    #[inline]
+    pub fn segment(&mut self, packet: &Packet) -> Option<u32> {
+        self.segment_size(packet).filter(|mss| packet.payload > *mss)
+    }
+
     /// Calls `emit` with time, frame length and IP length (in bytes) of every frame that the packet was on the wire, and says how many there
     /// were. A packet that is no super-packet is emitted once, with its own time and lengths.
     #[inline]
     pub fn expand(&mut self, packet: &Packet, way: Way, mut emit: impl FnMut(Ns, u32, u32)) -> u32 {
-        match self.segment_size(packet) {
-            Some(mss) if packet.payload > mss => self.cut(packet, mss, way, emit),
-            _ => {
-                emit(packet.ts, packet.original_length, ip_length(packet, packet.payload));
-                1
-            }
+        if let Some(mss) = self.segment(packet) {
+            return self.cut(packet, mss, way, emit);
         }
+        emit(packet.ts, packet.original_length, ip_length(packet, packet.payload));
+        1
     }
 
     fn cut(&mut self, packet: &Packet, mss: u32, way: Way, mut emit: impl FnMut(Ns, u32, u32)) -> u32 {

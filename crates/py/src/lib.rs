@@ -2,6 +2,7 @@
 
 mod burst;
 mod charts;
+mod ends;
 mod facts;
 mod outcome;
 mod run;
@@ -20,6 +21,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<tables::Table>()?;
     module.add_class::<tables::Analysis>()?;
     module.add_class::<watch::Watch>()?;
+    module.add_class::<ends::Ends>()?;
+    module.add_function(wrap_pyfunction!(ends::join, module)?)?;
     module.add_function(wrap_pyfunction!(tables::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(tables::parse_rate, module)?)?;
     module.add_function(wrap_pyfunction!(tables::schemas, module)?)?;

@@ -75,7 +75,7 @@ fn alone<E>(reader: &mut Reader, options: Options, collector: &mut Collector, pr
 }
 
 /// Batches in order, from the reader through the reorder buffer.
-struct Source {
+pub(crate) struct Source {
     order: Order,
     spare: Vec<Batch>,
     ended: bool,
@@ -83,11 +83,11 @@ struct Source {
 }
 
 impl Source {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { order: Order::default(), spare: Vec::new(), ended: false, reported: Instant::now() }
     }
 
-    fn next<E>(&mut self, reader: &mut Reader, progress: &mut Progress<'_, E>) -> Result<Option<Reordered>, E> {
+    pub(crate) fn next<E>(&mut self, reader: &mut Reader, progress: &mut Progress<'_, E>) -> Result<Option<Reordered>, E> {
         loop {
             if let Some(ordered) = self.order.pop() {
                 return Ok(Some(ordered));
@@ -111,7 +111,7 @@ impl Source {
     }
 
     /// Takes back the memory of a batch.
-    fn recycle(&mut self, mut batch: Batch) {
+    pub(crate) fn recycle(&mut self, mut batch: Batch) {
         batch.clear();
         if self.spare.len() < WAITING {
             self.spare.push(batch);

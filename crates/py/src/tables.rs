@@ -27,7 +27,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    fn new(readers: impl IntoIterator<Item = Reader>) -> Self {
+    pub(crate) fn new(readers: impl IntoIterator<Item = Reader>) -> Self {
         Self { parts: readers.into_iter().map(Arc::new).collect() }
     }
 }
@@ -192,7 +192,7 @@ pub(crate) fn capture_error(py: Python<'_>, message: String, hint: String) -> Py
     raised
 }
 
-fn io_error(error: &RecordError) -> PyErr {
+pub(crate) fn io_error(error: &RecordError) -> PyErr {
     PyOSError::new_err(error.to_string())
 }
 
@@ -202,20 +202,12 @@ pub(crate) fn parse_rate(text: &str) -> PyResult<u64> {
     text.parse::<Rate>().map(|rate| rate.0).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Every table's columns: name → list of (column, Arrow type, unit, meaning).
+/// Every table that the engine fills, by name, without rows.
 #[pyfunction]
 pub(crate) fn schemas(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     for (name, schema) in trustbed_record::schemas() {
-        let columns: Vec<_> = schema
-            .fields()
-            .iter()
-            .map(|f| {
-                let about = |key: &str| f.metadata().get(key).cloned().unwrap_or_default();
-                (f.name().clone(), f.data_type().to_string(), about("unit"), about("meaning"))
-            })
-            .collect();
-        dict.set_item(name, columns)?;
+        dict.set_item(name, Py::new(py, Table::new([Reader::empty(schema)]))?)?;
     }
     Ok(dict)
 }

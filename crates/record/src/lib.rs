@@ -5,6 +5,7 @@
 
 mod column;
 mod connections;
+mod crossings;
 mod samples;
 mod spool;
 mod text;
@@ -12,6 +13,7 @@ mod transfers;
 
 pub use column::{Column, Table, Values};
 pub use connections::connections;
+pub use crossings::crossings;
 pub use samples::{rtt, segments, spacing};
 pub use spool::{Reader, RecordError, Spool};
 pub use text::address;
@@ -22,6 +24,7 @@ pub fn schemas() -> Vec<(&'static str, arrow::datatypes::SchemaRef)> {
     vec![
         ("connections", connections().schema()),
         ("transfers", transfers().schema()),
+        ("crossings", crossings().schema()),
         ("rtt", rtt().schema()),
         ("spacing", spacing().schema()),
         ("segments", segments().schema()),

@@ -127,6 +127,11 @@ pub struct Reader {
 }
 
 impl Reader {
+    /// A table without rows.
+    pub fn empty(schema: SchemaRef) -> Self {
+        Self { schema, batches: Vec::new(), file: None, total: 0 }
+    }
+
     /// How many rows there are.
     pub fn len(&self) -> u64 {
         self.total

@@ -9,7 +9,7 @@ use trustbed_record::{Column, Table, Values, schemas};
 #[test]
 fn every_column_has_a_unit_or_is_words_and_a_meaning() {
     let tables = schemas();
-    assert_eq!(tables.iter().map(|t| t.0).collect::<Vec<_>>(), ["connections", "transfers", "rtt", "spacing", "segments"]);
+    assert_eq!(tables.iter().map(|t| t.0).collect::<Vec<_>>(), ["connections", "transfers", "crossings", "rtt", "spacing", "segments"]);
     for (table, schema) in tables {
         let mut names = BTreeSet::new();
         for field in schema.fields() {

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from trustbed.cli.talk import nobody_has_to_listen
 
-COMMANDS = ("analyze", "explain", "burst", "watch", "shell", "run", "report", "testbed")
+COMMANDS = ("analyze", "explain", "burst", "watch", "shell", "run", "report", "testbed", "doctor")
 
 FINE, ERROR, USAGE, REVIEW, DISCARD, INTERRUPTED, READER_GONE = 0, 1, 2, 3, 4, 130, 141
 
@@ -84,6 +84,8 @@ def _verb(verb: str, rest: list[str]) -> int:
             from trustbed.cli.report import run
         elif verb == "testbed":
             from trustbed.cli.testbed import run
+        elif verb == "doctor":
+            from trustbed.cli.doctor import run
         else:
             raise arguments.unknown_command(verb, COMMANDS)
         code = run(rest)

@@ -19,6 +19,7 @@ from trustbed.cli import DISCARD, ERROR, FINE, INTERRUPTED, REVIEW, arguments, i
 
 if TYPE_CHECKING:
     from trustbed.capture import Capture
+    from trustbed.ends import Ends
 
 
 def run(words: Sequence[str]) -> int:
@@ -28,11 +29,12 @@ def run(words: Sequence[str]) -> int:
     _check_places(options)
     about = describe(words, "analyze")
     capture = read(options, options.captures, samples=options.samples, series=options.report is not None)
-    _write_files(capture, options, about)
+    ends = _join(options) if options.receiver else None
+    _write_files(capture, ends, options, about)
     if options.json:
-        write_json(capture, about, burst=options.burst)
+        write_json(capture, about, burst=options.burst, ends=ends)
     elif not options.quiet:
-        _print_summary(capture, options)
+        _print_summary(capture, ends, options)
     return _end(capture, options)
 
 
@@ -66,6 +68,17 @@ def read(options: argparse.Namespace, captures: Sequence[str], *, samples: bool 
             return analyze(captures, **asked, progress=bar)
 
 
+def _join(options: argparse.Namespace) -> Ends:
+    from trustbed.ends import join
+
+    asked: dict[str, Any] = {"same_clock": options.same_clock, "inner": options.inner}
+    with interrupt.ends_waiting(give_up):
+        if not progress.wanted(quiet=options.quiet):
+            return join(options.sender, options.receiver, **asked)
+        with progress.Progress(options.receiver[0]) as bar:
+            return join(options.sender, options.receiver, **asked, progress=bar)
+
+
 def give_up() -> NoReturn:
     """Ends the program at once: the main thread waits for input that does not come."""
     tell_interrupted()
@@ -82,9 +95,10 @@ def _check_places(options: argparse.Namespace) -> None:
         placing.check_folder(options.out, force=options.force)
 
 
-def _write_files(capture: Capture, options: argparse.Namespace, about: dict[str, Any]) -> None:
+def _write_files(capture: Capture, ends: Ends | None, options: argparse.Namespace, about: dict[str, Any]) -> None:
     if options.out is not None:
-        capture.write(options.out, csv=options.csv, force=options.force, burst=options.burst, about=about)
+        more = None if ends is None else {"crossings": ends.stream()}
+        capture.write(options.out, csv=options.csv, force=options.force, burst=options.burst, more=more, about=about)
     if options.junit is not None:
         _write_junit(capture, options, about)
     if options.report is not None:
@@ -106,17 +120,21 @@ def _write_junit(capture: Capture, options: argparse.Namespace, about: dict[str,
         )
 
 
-def write_json(capture: Capture, about: dict[str, Any], *, burst: bool = False) -> None:
+def write_json(capture: Capture, about: dict[str, Any], *, burst: bool = False, ends: Ends | None = None) -> None:
     """The JSON document on standard output."""
-    capture.write_json(sys.stdout, burst=burst, about=about)
+    capture.write_json(sys.stdout, burst=burst, both_ends=None if ends is None else ends.model, about=about)
 
 
-def _print_summary(capture: Capture, options: argparse.Namespace) -> None:
+def _print_summary(capture: Capture, ends: Ends | None, options: argparse.Namespace) -> None:
     from trustbed.report import paint, terminal
 
     columns = shutil.get_terminal_size((terminal.WIDEST, 24)).columns if sys.stdout.isatty() else terminal.WIDEST
     painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
     sys.stdout.write(terminal.render(capture.overview, columns=columns, paint=painter))
+    if ends is not None:
+        from trustbed.report import ends_text
+
+        sys.stdout.write("\n" + ends_text.section(ends.model, columns=columns, paint=painter))
     if options.burst:
         from trustbed.report import burst_text
 

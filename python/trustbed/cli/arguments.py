@@ -103,6 +103,9 @@ def analyze_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="trustbed analyze", add_help=False, allow_abbrev=False)
     _shared_options(parser)
     parser.add_argument("captures", nargs="*", metavar="CAPTURE")
+    parser.add_argument("--sender", action="append")
+    parser.add_argument("--receiver", action="append")
+    parser.add_argument("--same-clock", action="store_true")
     parser.add_argument("--burst", action="store_true")
     parser.add_argument("--report", type=Path)
     parser.add_argument("-o", "--out", type=Path)
@@ -135,6 +138,7 @@ def parse(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse
 def check_analyze(options: argparse.Namespace) -> None:
     """What the options must satisfy together."""
     hint = "see trustbed analyze --help"
+    _check_ends(options)
     if not options.captures:
         raise UsageError("no capture given", "for example: trustbed analyze server.pcap")
     if options.csv and options.out is None:
@@ -149,6 +153,25 @@ def check_analyze(options: argparse.Namespace) -> None:
             "--burst reads the capture a second time, which standard input and pipes do not allow",
             "save it to a file, or ask only for its burstiness: trustbed burst -",
         )
+
+
+def _check_ends(options: argparse.Namespace) -> None:
+    """Either captures, or both ends; the sender's is judged then."""
+    example = "for example: trustbed analyze --sender client.pcap --receiver server.pcap"
+    if not options.sender and not options.receiver:
+        if options.same_clock:
+            raise UsageError("--same-clock says something about two captures", example)
+        return
+    if not options.sender or not options.receiver:
+        missing = "--receiver" if options.sender else "--sender"
+        raise UsageError(f"one end alone cannot be joined, {missing} is missing", example)
+    if options.captures:
+        raise UsageError(f"a capture is the sender's or the receiver's, {options.captures[0]} is neither", example)
+    if options.at is not None:
+        raise UsageError("--at is said by --sender and --receiver already", example)
+    if "-" in (*options.sender, *options.receiver):
+        raise UsageError("both ends are read twice, which standard input (-) does not allow", "save it to a file")
+    options.captures, options.at = options.sender, "sender"
 
 
 def check_explain(options: argparse.Namespace) -> None:

@@ -16,18 +16,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from trustbed.testbed import Testbed
-from trustbed.testbed.qemu import ENVIRONMENT, GuestProcess
+from trustbed.testbed.control import ControlledProcess
 
 SHELL = "sh"
 """What runs in a guest where no command is given."""
 
 
 @contextmanager
-def started(bed: Testbed, host: str, command: Sequence[str], environment: Mapping[str, str]) -> Iterator[GuestProcess]:
+def started(bed: Testbed, host: str, command: Sequence[str], environment: Mapping[str, str]) -> Iterator[ControlledProcess]:
     """A command in a guest, with the streams or the terminal that we have. ``environment`` is what it has beside the guest's own."""
     size = _terminal()
     more = {"TERM": os.environ["TERM"]} if size is not None and "TERM" in os.environ else {}
-    around = {**ENVIRONMENT, **more, **environment}
+    around = {**more, **environment}
     with bed.guest(host).start_command(command, stdin=None, environment=around, terminal=size) as process, _handed_through(process, size):
         yield process
 
@@ -41,7 +41,7 @@ def _terminal() -> tuple[int, int] | None:
 
 
 @contextmanager
-def _handed_through(process: GuestProcess, size: tuple[int, int] | None) -> Iterator[None]:
+def _handed_through(process: ControlledProcess, size: tuple[int, int] | None) -> Iterator[None]:
     if size is None:
         yield
         return

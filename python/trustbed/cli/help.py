@@ -30,6 +30,8 @@ Commands:
   report RUN                  What a run came to: results with confidence
                               intervals, slowdown, which repetitions to discard
   testbed list|clean          What runs have left on this host
+  doctor [HOST…]              Whether this host, or others, are fit to measure
+                              on, and what mends it where they are not
 
 Options:
   -h, --help                  This page, or the page of a command
@@ -46,6 +48,7 @@ Says which transfers a capture holds, what limited each, and whether the
 network or the testbed was measured.
 
 Usage: trustbed analyze [OPTIONS] CAPTURE…
+       trustbed analyze [OPTIONS] --sender CAPTURE --receiver CAPTURE
 
   CAPTURE     pcap or pcapng, plain, .gz or .zst; - reads standard input.
               Several files are one rotated capture.
@@ -56,6 +59,14 @@ What you know (nobody can see it in the packets):
   --workload KIND         bulk: the sender always had data to send;
                           interactive: it waited for requests
   --capacity RATE         Rate of the narrowest link, for example 20Mbit/s
+
+Both ends (two captures of the same packets):
+  --sender CAPTURE        Taken beside the sender: its transfers are judged
+  --receiver CAPTURE      Taken beside the receiver: joined with the other,
+                          it tells what was lost on the way, how long the
+                          way took, and what the receiver's machine took.
+                          Say either again for each file of a rotated one
+  --same-clock            One clock stamped both
 
 How to read:
   --inner                 Judge the packets inside VXLAN, GRE, Geneve and IP
@@ -359,4 +370,37 @@ Options:
   -h, --help              This page
 
 Exit codes: 0 fine, 1 error, 2 wrong usage
+"""
+
+DOCTOR = """\
+Says whether a host is fit to measure on: clock, timers, processors, load,
+limits, interfaces, sockets, permissions. Every finding has the measured value,
+why it matters, and the command that mends it. No setting is changed.
+
+Usage: trustbed doctor [OPTIONS] [HOST…]
+
+  HOST        hosts and groups of an inventory, one after the other; all of it
+              if none is named. Without an inventory it is this host
+
+It tries for some three seconds how late sleeping threads wake up, what of a
+core a spinning one has, and whether packets on loopback are all captured, with
+true times. Start it while nothing else runs.
+
+Options:
+  --inventory FILE        How hosts are reached (docs/inventory.md); the agent
+                          is copied to each
+  --quick                 Only look, do not try: nothing is asked of the host
+  --json                  Findings, and the facts behind them, as JSON on
+                          standard output
+  -q, --quiet             No summary
+  --no-color              No colour (so does the variable NO_COLOR)
+
+How to end:
+  --fail-on LEVEL         review: exit 3 when a host is to be looked at
+                          (warnings) or 4 when one is not fit (errors); discard:
+                          only the 4
+  -h, --help              This page
+
+Exit codes: 0 fine, 1 error, a host could not be asked, 2 wrong usage, 3 review,
+4 not fit
 """

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
 import json
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -26,13 +28,15 @@ from trustbed.cli import arguments, guest_shell, link_options, link_summary
 from trustbed.cli.interrupt import kills_are_interrupts
 from trustbed.run.demand import Load, is_modest
 from trustbed.scenario.guests import NIC_MODELS, Guest
-from trustbed.testbed import Host, Plan, Process, Testbed, TestbedError, outside, plan, prepare
-from trustbed.testbed.qemu import GuestProcess
+from trustbed.testbed import Host, Plan, Process, Testbed, TestbedError, outside, plan, prepare, registry
+from trustbed.testbed.control import ControlledProcess
 
 NEAR, FAR = "near", "far"
 ADDRESSES: Mapping[str, str] = {NEAR: "10.77.0.1", FAR: "10.77.0.2"}
-_LISTEN_SECONDS = 20.0
-_END_SECONDS = 2.0
+_PEER = "TRUSTBED_PEER"
+_RAW = ".trustbed-"
+_LISTEN_SECONDS = 60.0
+_END_SECONDS = 10.0
 _TURN_SECONDS = 0.25
 _TAIL_BYTES = 2000
 
@@ -139,7 +143,7 @@ def _refuse_what_cannot_be_emulated(topology: Mapping[str, Any]) -> None:
     if is_modest([most]):
         return
     from trustbed.run import ceiling
-    from trustbed.run.execute import RunError
+    from trustbed.run.error import RunError
 
     try:
         ceiling.refuse_link(most)
@@ -155,12 +159,21 @@ def _rate(pipe: Mapping[str, Any]) -> int:
 
 @contextmanager
 def _raw_ledger(wanted: Path | None) -> Iterator[Path | None]:
-    """Where the emulator writes records while it runs; gone afterwards."""
+    """Where the emulator writes records while it runs; gone afterwards, or, of one that was killed, when there is a next one."""
     if wanted is None:
         yield None
         return
-    with tempfile.TemporaryDirectory(prefix=".trustbed-", dir=wanted.parent) as folder:
-        yield Path(folder) / "ledger"
+    for left in wanted.parent.glob(f"{_RAW}*"):
+        if not registry.is_held(left):
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=_RAW, dir=wanted.parent) as folder:
+        hold = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with contextlib.suppress(OSError):  # of a file system without locks
+                fcntl.flock(hold, fcntl.LOCK_EX)
+            yield Path(folder) / "ledger"
+        finally:
+            os.close(hold)
 
 
 class Shell:
@@ -194,11 +207,11 @@ class Shell:
             self.report = {**emulator.stop(), "ready": emulator.ready}
         return code
 
-    def _started(self, bed: Testbed) -> AbstractContextManager[Process | GuestProcess]:
+    def _started(self, bed: Testbed) -> AbstractContextManager[Process | ControlledProcess]:
         """The command, where it belongs."""
         if self._options.guest is not None:
-            return guest_shell.started(bed, NEAR, self._command, {"TRUSTBED_PEER": ADDRESSES[FAR]})
-        return bed.start(NEAR, self._command, stdin=None, environment=_environment(FAR), foreground=True)
+            return guest_shell.started(bed, NEAR, self._command, {_PEER: ADDRESSES[FAR]})
+        return bed.start(NEAR, self._command, stdin=None, environment={_PEER: ADDRESSES[FAR]}, foreground=True)
 
     def _greet(self) -> None:
         """Where a person finds themselves who gets a prompt and nothing else."""
@@ -209,11 +222,7 @@ class Shell:
         print(f"{where}behind {link_summary.described(self._topology['pipes'])}; {peer}; exit ends it", file=sys.stderr, flush=True)
 
 
-def _environment(peer: str) -> dict[str, str]:
-    return {**os.environ, "TRUSTBED_PEER": ADDRESSES[peer]}
-
-
-def _attend(process: Process | GuestProcess, emulator: Agent) -> int:
+def _attend(process: Process | ControlledProcess, emulator: Agent) -> int:
     """Waits for the command, and sees that the emulator lives meanwhile."""
     while (code := process.wait(_TURN_SECONDS)) is None:
         while emulator.poll() is not None:
@@ -225,7 +234,7 @@ class _Signals:
     """Signals that are sent to us are meant for the command: we end when it has. Ctrl-C reaches it without us, if it has the terminal."""
 
     def __init__(self) -> None:
-        self._process: Process | GuestProcess | None = None
+        self._process: Process | ControlledProcess | None = None
         self._waiting: list[int] = []
         self._before: dict[int, Any] = {}
 
@@ -244,7 +253,7 @@ class _Signals:
         else:
             self._process.signal(number)
 
-    def pass_on_to(self, process: Process | GuestProcess) -> None:
+    def pass_on_to(self, process: Process | ControlledProcess) -> None:
         """The command runs; it gets what came meanwhile."""
         self._process = process
         for number in self._waiting:
@@ -258,8 +267,8 @@ class _Server:
         self._bed = bed
         self._line = line
         self._output = output
-        environment = _environment(NEAR)
-        self._process = bed.start(FAR, ["/bin/sh", "-c", line], stdout=output, stderr=output, environment=environment)
+        words = ["/bin/sh", "-c", line]
+        self._process = bed.start(FAR, words, stdout=output, stderr=output, environment={_PEER: ADDRESSES[NEAR]})
         deadline = time.monotonic() + _LISTEN_SECONDS
         while not bed.listening(FAR):
             code = self._process.wait(0.02)

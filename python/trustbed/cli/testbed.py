@@ -38,14 +38,14 @@ def run(words: Sequence[str]) -> int:
 def _list(options: argparse.Namespace) -> None:
     records = registry.records()
     if options.json:
-        print(json.dumps([{**asdict(record), "owner_lives": record.owner.lives(), "processes": record.processes()} for record in records]))
+        print(json.dumps([{**asdict(record), "owner_lives": record.is_owned(), "processes": record.processes()} for record in records]))
         return
     if not records:
         print("no testbeds")
         return
     rows = [("ID", "MADE", "OWNER", "HOSTS", "PROCESSES", "WHAT FOR")]
     for record in records:
-        owner = str(record.owner.pid) if record.owner.lives() else "dead"
+        owner = str(record.owner.pid) if record.is_owned() else "dead"
         hosts = str(len(record.hosts)) if len(record.hosts) > 3 else ", ".join(record.hosts)
         rows.append((record.id, record.created, owner, hosts, str(len(record.processes())), record.purpose))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]

@@ -8,10 +8,14 @@ Bias: rather names an alternative too many than hides one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case, at_least, below
+from trustbed.diagnose.sender_conditions import BUFFER_LIMITED
+from trustbed.diagnose.shapes import queue_at_loss
 from trustbed.diagnose.units import percent_words
 
 
@@ -32,12 +36,46 @@ _SETTLES_QUEUE = "the load of the link by others during the transfer, or a repet
 _SETTLES_DECLARATION = "what the sender really ran: a generator that paces or waits is no bulk workload"
 
 
+_SHAPES: Mapping[Cause, Alternative] = MappingProxyType(
+    {
+        "policed": Alternative(
+            "network_loss",
+            "loss that happens to fall when most was sent leaves the same packets",
+            "a repetition with a sender that paces just below the rate between the losses: behind a policer it loses nothing",
+        ),
+        "shaped": Alternative(
+            "network_congestion",
+            "another sender of constant rate that begins midway leaves the same packets",
+            "a repetition: a token bucket lets the same burst pass again, other traffic comes and goes as it likes",
+        ),
+        "route_change": Alternative(
+            "network_congestion",
+            "a queue that is held at one length from one moment on leaves the same packets",
+            "a traceroute before and after, or other transfers of the same path at that moment",
+        ),
+        "outage": Alternative(
+            "host_stall",
+            "a receiver that stood still answers nothing either",
+            "other connections of both hosts during the silence: if they went on, it was the path",
+        ),
+        "send_buffer_limited": Alternative(
+            "sender_application_limited",
+            "an application that never lets more than so much be outstanding leaves the same packets",
+            "the kernel's tcpi_sndbuf_limited at the end of the transfer",
+        ),
+    }
+)
+"""Causes that show in a transfer's shape over time: one other reading each."""
+
+
 def alternatives_of(cause: Cause, case: Case, flags: tuple[str, ...]) -> tuple[Alternative, ...]:
     """The other readings of this case, given the flags raised and the limits applied; empty where the packets leave none."""
     if cause == "host_scheduling":
         return _if_the_application_paused(case)
     if cause == "sender_application_limited":
         return _if_the_machine_stopped(case)
+    if cause in _SHAPES and not (cause == "send_buffer_limited" and BUFFER_LIMITED.holds(case)):
+        return (_SHAPES[cause],)
     if cause == "bandwidth_limited" and "self_queueing" in flags:
         hint = "the queue is the transfer's own if it was alone on the link"
         return (Alternative("network_congestion", hint, _SETTLES_QUEUE),)
@@ -51,6 +89,8 @@ def alternatives_of(cause: Cause, case: Case, flags: tuple[str, ...]) -> tuple[A
 
 def _if_loss_came_first(case: Case) -> tuple[Alternative, ...]:
     evidence, numbers, thresholds = case.evidence, case.numbers, case.thresholds
+    if queue_at_loss(evidence) is not None:
+        return ()  # the RTT just before the losses has decided
     if at_least(numbers.rtt_inflation, thresholds.inflation_thin) or not at_least(evidence.loss, thresholds.loss_decisive):
         return ()
     hint = f"the inflation is thin, and {percent_words(evidence.loss)} of the packets were lost"

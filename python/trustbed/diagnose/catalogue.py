@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from trustbed.diagnose.burst_catalogue import BURST_ENTRIES
+from trustbed.diagnose.doctor_catalogue import DOCTOR_ENTRIES
+from trustbed.diagnose.ends_catalogue import ENDS_ENTRIES
 from trustbed.diagnose.entry import Entry as Entry
 from trustbed.diagnose.entry import Severity as Severity
 from trustbed.diagnose.run_catalogue import RUN_ENTRIES
@@ -289,5 +291,7 @@ _ENTRIES = (
     ),
 )
 
-CATALOGUE: Mapping[str, Entry] = MappingProxyType({entry.code: entry for entry in (*_ENTRIES, *BURST_ENTRIES, *RUN_ENTRIES)})
+_EVERY = (*_ENTRIES, *ENDS_ENTRIES, *BURST_ENTRIES, *RUN_ENTRIES, *DOCTOR_ENTRIES)
+
+CATALOGUE: Mapping[str, Entry] = MappingProxyType({entry.code: entry for entry in _EVERY})
 """Every finding there can be, in the order of the documentation."""

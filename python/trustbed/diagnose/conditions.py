@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from trustbed.diagnose.evidence import DELIVERY_RATE, Evidence
-from trustbed.diagnose.numbers import Numbers, derive
+from trustbed.diagnose.numbers import Numbers, derive, withheld_share
+from trustbed.diagnose.shapes import queue_inflation, queued_packets
 from trustbed.diagnose.thresholds import Thresholds, filled
 from trustbed.diagnose.units import number_words, percent_words, seconds_words
 
@@ -82,7 +83,8 @@ def _pauses(case: Case) -> str:
     if evidence.oversize_fraction is None and evidence.withheld_fraction is None:
         mean, period = seconds_words(evidence.spacing_mean_seconds), seconds_words(numbers.packet_period_seconds)
         return f"mean pause {mean} against T_pkt {period}"
-    return f"f = {percent_words(evidence.oversize_fraction)}, h = {percent_words(evidence.withheld_fraction)}"
+    empty = "" if evidence.empty_fraction is None else f", empty = {percent_words(evidence.empty_fraction)}"
+    return f"f = {percent_words(evidence.oversize_fraction)}, h = {percent_words(withheld_share(evidence))}{empty}"
 
 
 def _stalls(case: Case) -> str:
@@ -121,6 +123,12 @@ def _said(name: str, value: Callable[[Case], object]) -> Callable[[Case], str]:
         return f"{name} = {'unknown' if answer is None else str(answer).lower()}"
 
     return shown
+
+
+def _capacity(case: Case) -> str:
+    source = case.evidence.capacity_source
+    inflation, packets = queue_inflation(case.evidence), queued_packets(case.evidence)
+    return f"capacity_source = {source or 'unknown'}, {number_words(inflation)} times base and own, {number_words(packets)} packets"
 
 
 def _is_loss(case: Case) -> bool:
@@ -190,18 +198,20 @@ CLEARLY_INFLATED = Condition(
     "i ≥ {inflation_clear:g}", lambda c: at_least(c.numbers.rtt_inflation, c.thresholds.inflation_clear), _inflation
 )
 CAPACITY_MEASURED = Condition(
-    "the capacity was measured in the transfer itself (a steady delivery rate with a full pipe)",
-    lambda c: c.evidence.capacity_source == DELIVERY_RATE,
-    _said("capacity_source", lambda c: c.evidence.capacity_source),
+    "the capacity was measured in the transfer itself (a steady delivery rate with a full pipe), and a queue stood before it: "
+    "RTT ≥ {link_queue_inflation:g} times base and own packets, and above its base by {link_queue_packets:g} packets (or unknown)",
+    lambda c: c.evidence.capacity_source == DELIVERY_RATE and not c.numbers.capacity_refuted,
+    _capacity,
 )
 CAPACITY_SMALLER = Condition("X₃ < X₁", _capacity_is_smaller, _bounds)
 OVERSIZE = Condition(
-    "oversize pauses: f ≥ {oversize_fraction:.0%} or h ≥ {withheld_fraction:.0%} (else mean pause > T_pkt, else as reported)",
+    "oversize pauses: f ≥ {oversize_fraction:.0%}, h ≥ {withheld_fraction:.0%} or empty ≥ {empty_fraction:.0%} "
+    "(else mean pause > T_pkt, else as reported)",
     lambda c: c.numbers.oversize is True,
     _pauses,
 )
 CLEARLY_WITHHELD = Condition(
-    "h ≥ {withheld_clear:.0%}", lambda c: at_least(c.evidence.withheld_fraction, c.thresholds.withheld_clear), _pauses
+    "h ≥ {withheld_clear:.0%}", lambda c: at_least(withheld_share(c.evidence), c.thresholds.withheld_clear), _pauses
 )
 NO_OVERSIZE = Condition("pauses known and not oversize", lambda c: c.numbers.oversize is False, _pauses)
 APPLICATION_IDLE = Condition(

@@ -1,8 +1,9 @@
-"""How sure a diagnosis is: a base per cause and additions for what supports or contradicts it.
+"""The score of a diagnosis: a base per cause and additions for what supports or contradicts it.
 
 Counted in integer hundredths, so that the verdict's comparison never depends on rounding, and clamped to 5…99.
 
-Bias: the figures order the cases of the published measurements; they are no probabilities.
+Bias: the figures order the cases of the published measurements; they are no probabilities. What is stated as one is made of them in
+:mod:`trustbed.diagnose.calibration`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from trustbed.diagnose import conditions as on
+from trustbed.diagnose import sender_conditions as sender
+from trustbed.diagnose import shape_conditions as shape
 from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case, Condition
 
@@ -41,7 +44,7 @@ CONFIDENCE: Mapping[Cause, Confidence] = MappingProxyType(
         "network_congestion": Confidence(60, ((10, on.CLEARLY_INFLATED), (10, on.LOSS_PRESENT), (10, on.EXPLAINED), (10, on.NO_OVERSIZE))),
         "bandwidth_limited": Confidence(80, ((10, on.NO_OVERSIZE),)),
         "window_limited": Confidence(60, ((20, on.CONFIRMED), (10, on.NO_OVERSIZE), (10, on.WINDOW_SATURATED))),
-        "receiver_limited": Confidence(60, ((20, on.WINDOW_MOSTLY_CLOSED),)),
+        "receiver_limited": Confidence(60, ((20, on.WINDOW_MOSTLY_CLOSED), (30, shape.WINDOW_SHRUNK))),
         "host_scheduling": Confidence(
             60,
             (
@@ -50,10 +53,19 @@ CONFIDENCE: Mapping[Cause, Confidence] = MappingProxyType(
                 (10, on.WINDOW_SATURATED),
                 (10, on.CLEARLY_WITHHELD),
                 (10, on.CLEAN_PATH),
+                (10, sender.ANSWERS_LATE),
+                (-10, sender.ELIMINATED),
             ),
         ),
-        "sender_application_limited": Confidence(60, ((20, on.APPLICATION_SEEN),)),
+        "sender_application_limited": Confidence(60, ((20, on.APPLICATION_SEEN), (20, sender.WRITES_SEEN))),
         "slow_start": Confidence(70, ((10, on.NO_OVERSIZE),)),
+        "policed": Confidence(60, ((20, shape.LOSSES_AWAY_FROM_QUEUE), (10, on.LOSS_HEAVY))),
+        "shaped": Confidence(80, ((10, on.NO_OVERSIZE),)),
+        "reordering": Confidence(60, ((20, shape.CLEARLY_LATE), (10, on.NO_OVERSIZE))),
+        "route_change": Confidence(90),
+        "outage": Confidence(80),
+        "send_buffer_limited": Confidence(60, ((20, sender.BUFFER_LIMITED),)),
+        "acknowledgements_delayed": Confidence(60),
         "unexplained": Confidence(30),
         "no_anomaly": Confidence(40),
     }

@@ -1,7 +1,7 @@
 """One transfer's diagnosis: evidence in, cause, confidence, verdict, flags and words out.
 
-Joins the parts in their order: numbers, rule, confidence, verdict, flags, limits of the capture's quality, words. Pure: no file, no
-clock; the same evidence always gives the same diagnosis.
+Joins the parts in their order: numbers, rule, score, limits of the capture's quality, confidence, verdict, flags, words. Pure: no file,
+no clock; the same evidence always gives the same diagnosis.
 
 Bias: none of its own; see the rules and the limits.
 """
@@ -11,10 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trustbed.diagnose.ambiguity import Alternative, alternatives_of
+from trustbed.diagnose.calibration import Calibration, Place, Stated, kind_of, place_of, stated
+from trustbed.diagnose.calibration_table import CALIBRATION
 from trustbed.diagnose.causes import Cause, Verdict
 from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.confidence import CONFIDENCE
-from trustbed.diagnose.evidence import Evidence, Row
+from trustbed.diagnose.evidence import DELIVERY_RATE, Evidence, Row
 from trustbed.diagnose.limits import AppliedLimit, capped, held, limits_of
 from trustbed.diagnose.numbers import Numbers
 from trustbed.diagnose.quality import UNTOUCHED, Quality
@@ -27,6 +29,7 @@ FLAGS: dict[str, str] = {
     "failed": "the transfer did not complete",
     "too_short": "shorter than 10 round trips, or less than 64 kB delivered",
     "loss_model_refuted": "the loss model was left out: too few losses, or the transfer was faster than it allows",
+    "capacity_refuted": "a steady rate was not taken for a full link's: no queue stood before it",
     "isolated_oversize_spacing": "one pause exceeded the base RTT, but pauses as a whole are not oversize",
     "exceeds_window_bound": "faster than window and RTT allow: one of them is wrong, so trust becomes review",
     "exceeds_capacity": "faster than the capacity given allows: it is wrong, so trust becomes review",
@@ -63,11 +66,14 @@ class Shares:
 class Diagnosis:
     """Why a transfer ran at its speed and what may be done with the number.
 
-    ``confidence`` is 0.05…0.99. ``numbers`` is ``None`` for a transfer that cannot be judged. ``limits`` are the weaknesses of the capture
-    that concern this cause; their codes are also among ``flags``.
+    ``score`` is what was counted for the cause, 0.05…0.99; the verdict follows from it. ``confidence`` is the same as a probability, where
+    enough is known: ``stated`` then holds what it rests on, and ``place`` is where the capture was taken. ``numbers`` is ``None`` for a
+    transfer that cannot be judged. ``limits`` are the weaknesses of the capture that concern this cause; their codes are also among
+    ``flags``.
     """
 
     cause: Cause
+    score: float
     confidence: float
     verdict: Verdict
     flags: tuple[str, ...]
@@ -79,6 +85,8 @@ class Diagnosis:
     alternatives: tuple[Alternative, ...] = ()
     limits: tuple[AppliedLimit, ...] = ()
     shares: Shares | None = None
+    place: Place | None = None
+    stated: Stated | None = None
 
 
 def diagnose(
@@ -88,6 +96,7 @@ def diagnose(
     flags: tuple[str, ...] = (),
     shares: Shares | None = None,
     thresholds: Thresholds = THRESHOLDS,
+    calibration: Calibration = CALIBRATION,
 ) -> Diagnosis:
     """Judge one transfer. ``flags`` are those that came with the evidence (see :mod:`trustbed.diagnose.kernel`). Never raises."""
     case = Case.of(evidence, thresholds)
@@ -95,16 +104,19 @@ def diagnose(
     if rule.cause == "insufficient":
         return _insufficient(rule, case, shares)
     limits = limits_of(rule.cause, quality, evidence, thresholds)
-    hundredths = capped(CONFIDENCE[rule.cause].hundredths(case), limits)
+    score = capped(CONFIDENCE[rule.cause].hundredths(case), limits)
+    place = place_of(quality.at, evidence)
+    known = stated(calibration, place, kind_of(rule.name, (applied.limit.code for applied in limits)), score)
     raised = (*flags, *_flags(case, rule))
-    verdict = held(verdict_of(rule.cause, case, hundredths), limits)
+    verdict = held(verdict_of(rule.cause, case, score), limits)
     all_flags = (*raised, *(applied.limit.code for applied in limits))
     doubted = verdict == "trust" and not DOUBTFUL.isdisjoint(raised)
     if doubted:
         verdict = "review"
     return Diagnosis(
         cause=rule.cause,
-        confidence=hundredths / 100,
+        score=score / 100,
+        confidence=(score if known is None else known.hundredths) / 100,
         verdict=verdict,
         flags=all_flags,
         rule=rule.name,
@@ -115,6 +127,8 @@ def diagnose(
         alternatives=alternatives_of(rule.cause, case, all_flags),
         limits=limits,
         shares=shares,
+        place=place,
+        stated=known,
     )
 
 
@@ -123,6 +137,7 @@ def _insufficient(rule: Rule, case: Case, shares: Shares | None) -> Diagnosis:
     verdict = verdict_of("insufficient", case, hundredths)
     return Diagnosis(
         cause="insufficient",
+        score=hundredths / 100,
         confidence=hundredths / 100,
         verdict=verdict,
         flags=(rule.name,),
@@ -140,11 +155,15 @@ def _flags(case: Case, rule: Rule) -> tuple[str, ...]:
     raised = []
     if numbers.loss_model_refuted:
         raised.append("loss_model_refuted")
+    if numbers.capacity_refuted:
+        raised.append("capacity_refuted")
     if numbers.oversize is False and evidence.rtt_base_seconds and (evidence.spacing_max_seconds or 0.0) > evidence.rtt_base_seconds:
         raised.append("isolated_oversize_spacing")
     if numbers.x1_bytes_per_second and throughput > thresholds.window_exceeded * numbers.x1_bytes_per_second:
         raised.append("exceeds_window_bound")
-    if numbers.x3_bytes_per_second and throughput > thresholds.capacity_exceeded * numbers.x3_bytes_per_second:
+    # A capacity measured in the transfer is what it ended with: a burst before it exceeds nothing.
+    given = evidence.capacity_source != DELIVERY_RATE
+    if given and numbers.x3_bytes_per_second and throughput > thresholds.capacity_exceeded * numbers.x3_bytes_per_second:
         raised.append("exceeds_capacity")
     if rule.flag is not None and (rule.flag_when is None or rule.flag_when.holds(case)):
         raised.append(rule.flag)

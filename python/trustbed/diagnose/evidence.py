@@ -9,10 +9,11 @@ could not be larger, borrow the classic 65535 bytes.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
+
+from trustbed.diagnose.sources import SOURCES
 
 Workload: TypeAlias = Literal["bulk", "interactive", "unknown"]
 Row: TypeAlias = Mapping[str, Any]
@@ -57,6 +58,42 @@ class Evidence:
     duration_seconds: float | None = None
     failed: bool | None = None
     too_short: bool | None = None
+    data_segments: float | None = None
+    rate_low_bytes_per_second: float | None = None
+    rate_middle_bytes_per_second: float | None = None
+    rate_high_bytes_per_second: float | None = None
+    rtt_high_seconds: float | None = None
+    rtt_before_loss_seconds: float | None = None
+    loss_level_rank: float | None = None
+    floor_before_seconds: float | None = None
+    floor_after_seconds: float | None = None
+    floor_left: float | None = None
+    floor_flight_ratio: float | None = None
+    burst_rate_bytes_per_second: float | None = None
+    burst_left_rate_bytes_per_second: float | None = None
+    burst_left_floor_seconds: float | None = None
+    window_shrunk: float | None = None
+    window_least_bytes: float | None = None
+    withheld_at_rate_fraction: float | None = None
+    empty_fraction: float | None = None
+    outage_seconds: float | None = None
+    unanswered_seconds: float | None = None
+    interrupted_seconds: float | None = None
+    spurious_retransmissions: float | None = None
+    late_segments: float | None = None
+    delayed_answers: float | None = None
+    outstanding_mean_bytes: float | None = None
+    outstanding_max_bytes: float | None = None
+    pipe_full: float | None = None
+    send_buffer_limited: float | None = None
+    send_buffer_bytes: float | None = None
+    send_buffer_declared: bool | None = None
+    processor_missed: float | None = None
+    pauses_estimated: bool | None = None
+    answer_seconds: float | None = None
+    answer_least_seconds: float | None = None
+    way_rise_seconds: float | None = None
+    unfilled_per_train: float | None = None
 
     @classmethod
     def from_transfer(cls, row: Row, *, workload: Workload = "unknown", capacity_bits_per_second: float | None = None) -> Self:
@@ -71,6 +108,11 @@ class Evidence:
             if value is not None:
                 values[field] = read(value)
         values["loss"] = _loss(row, values.get("loss"))
+        values["loss_events"] = _loss_events(row, values.get("loss_events"))
+        values["pauses_estimated"] = row.get("spacing_source") == "estimated" if row.get("spacing_source") else None
+        values["delayed_answers"] = _share(row.get("delack_suspects"), row.get("rtt_samples"))
+        values["late_segments"] = _late(row)
+        values["unfilled_per_train"] = _unfilled(row)
         capacity, source = _capacity(values.get("capacity_bytes_per_second"), values.get("capacity_source"), capacity_bits_per_second)
         values["capacity_bytes_per_second"], values["capacity_source"] = capacity, source
         values.setdefault("payload_bytes", CLASSIC_PAYLOAD_BYTES)
@@ -98,9 +140,42 @@ def _loss(row: Row, retransmitted: float | None) -> float | None:
     if at == "receiver":
         return row.get("loss_receiver")
     if at == "middle":
-        halves = [share for share in (row.get("loss_upstream"), row.get("loss_downstream")) if share is not None]
+        # What was repeated in vain was not lost behind the capture, though it counts as repeated there.
+        halves = [share for share in (row.get("loss_upstream"), row.get("loss_rate_genuine")) if share is not None]
         return sum(halves) if halves else None
     return retransmitted
+
+
+def _loss_events(row: Row, recoveries: float | None) -> float | None:
+    """Beyond the place of a loss no recovery is seen: there the packets count that came late because they had been lost."""
+    fills = (row.get("filled_lost_upstream") or 0) - (row.get("filled_overtaken") or 0)
+    return float(fills) if row.get("at") in ("receiver", "middle") and fills > (recoveries or 0) else recoveries
+
+
+def _share(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None
+
+
+def _unfilled(row: Row) -> float | None:
+    """How many packets' worth is missing to full packets, per train: a program's last write leaves one, a full queue of data none."""
+    packets, payload, full, trains = (row.get(name) for name in ("data_packets", "payload_bytes", "payload_bytes_per_packet", "trains"))
+    if packets is None or payload is None or not full or not trains:
+        return None
+    return float(max(0.0, packets - payload / full) / trains)
+
+
+def _late(row: Row) -> float | None:
+    """Away from the sender duplicate acknowledgements also end when a packet comes that had been lost before the capture."""
+    answers, lost, overtaken = (row.get(name) for name in ("reordered_answers", "filled_lost_upstream", "filled_overtaken"))
+    if answers is not None and row.get("at") in ("receiver", "middle"):
+        answers = max(0, answers - (lost or 0))
+    return _sum(row.get("filled_reordered"), overtaken, answers)
+
+
+def _sum(*parts: float | None) -> float | None:
+    """Of what is known; unknown when nothing is."""
+    known = [part for part in parts if part is not None]
+    return float(sum(known)) if known else None
 
 
 def _capacity(measured: float | None, source: str | None, given_bits: float | None) -> tuple[float | None, str | None]:
@@ -111,71 +186,5 @@ def _capacity(measured: float | None, source: str | None, given_bits: float | No
         return measured, source
     return given, GIVEN
 
-
-def _number(value: float) -> float | None:
-    """A finite number, or unknown: a table may carry NaN where a division had nothing to divide."""
-    number = float(value)
-    return number if math.isfinite(number) else None
-
-
-def _seconds(value: float) -> float | None:
-    number = _number(value)
-    return None if number is None else number / 1e9
-
-
-def _gaps(values: list[int | None]) -> tuple[float, ...]:
-    return tuple(value / 1e9 for value in values if value is not None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Source:
-    """One field of the evidence: its meaning, its name in published cases, and the column of the transfers table that gives it."""
-
-    field: str
-    meaning: str
-    published: str
-    column: str | None
-    read: Callable[[Any], Any] = _number
-    without: str = ""
-
-
-_HOST = "null until something measures the host"
-_ELSEWHERE = "`loss_receiver` at the receiver, `loss_upstream` + `loss_downstream` in the middle"
-SOURCES: tuple[Source, ...] = (
-    Source("throughput_bytes_per_second", "X: unique payload per second of the transfer", "throughput_Bps", "throughput_bytes_per_second"),
-    Source("window_bytes", "W: largest window that the receiver advertised", "window_B", "window_max_bytes"),
-    Source("payload_bytes", "p: payload of a full packet", "payload_B", "payload_bytes_per_packet", without="1448 where unknown"),
-    Source("packet_bytes", "P: IP length of a full packet", "packet_B", "packet_bytes", without="1500 where unknown"),
-    Source("rtt_base_seconds", "R₀: round-trip time without queues: given, else the minimum", "rtt_base_s", "rtt_base_ns", _seconds),
-    Source("rtt_seconds", "R: mean round-trip time between sender and receiver", "rtt_s", "rtt_path_ns", _seconds),
-    Source("loss", "lost / sent data segments, without spurious retransmissions", "loss", "loss_rate_genuine", without=_ELSEWHERE),
-    Source(
-        "capacity_bytes_per_second", "C: bottleneck capacity at IP level", "capacity_Bps", "capacity_bytes_per_second", without="--capacity"
-    ),
-    Source("capacity_source", "who says so: given, or delivery_rate (measured in the transfer)", "capacity_source", "capacity_source", str),
-    Source("spacing_mean_seconds", "mean pause between receiving and sending the next data", "spacing_mean_s", "spacing_mean_ns", _seconds),
-    Source("spacing_max_seconds", "longest such pause", "spacing_max_s", "spacing_max_ns", _seconds),
-    Source("oversize_fraction", "f: share of the transfer spent in pauses longer than R₀", "oversize_fraction", "oversize_fraction"),
-    Source("withheld_fraction", "h: share during which data was withheld under an open window", "withheld_fraction", "withheld_fraction"),
-    Source("oversize_reported", "somebody saw long pauses, but left no number", "oversize_reported", None, bool, "published cases only"),
-    Source("window_saturated", "share of time with the advertised window near its maximum", "window_saturated", "window_saturated"),
-    Source("window_closed", "share of time with the advertised window below two segments", "window_closed", "window_closed"),
-    Source("rwnd_limited", "share of time with the window full", "rwnd_limited", "rwnd_limited"),
-    Source("cpu_share", "share of one core that an always-ready thread obtained", "cpu_share", None, without=_HOST),
-    Source("cpu_utilisation", "share of the CPU in use; decides nothing by itself", "cpu_util", None, without=_HOST),
-    Source("steal", "share of time that the hypervisor gave to others", "steal", None, without=_HOST),
-    Source("stall_gaps_seconds", "lengths of the stalls of the whole sending host", "stall_gaps_s", "stall_gaps_ns", _gaps),
-    Source("kernel_reset", "the kernel log shows a transmit-queue reset during the transfer", "kernel_reset", None, bool, _HOST),
-    Source("workload", "bulk, interactive or unknown", "workload", None, str, "--workload, else unknown"),
-    Source(
-        "app_limited_fraction", "share of time idle after a short, acknowledged segment", "app_limited_fraction", "app_limited_fraction"
-    ),
-    Source("loss_events", "number of losses", "loss_events", "loss_events"),
-    Source("slow_start", "ended without loss before slow start could reach its bound", "slow_start", "slow_start", bool),
-    Source("duration_seconds", "D: first data sent until last byte acknowledged", "duration_s", "duration_ns", _seconds),
-    Source("failed", "the transfer did not complete", "failed", None, bool, "null for a lone capture"),
-    Source("too_short", "shorter than 10 round trips, or less than 64 kB delivered", "too_short", "too_short", bool),
-)
-"""Every field of :class:`Evidence`, in order."""
 
 _COLUMNS = tuple((source.field, source.column, source.read) for source in SOURCES if source.column is not None)

@@ -1,7 +1,8 @@
 """Explains one diagnosis: the rule that fired, the rules before it that did not and why, its confidence, and what would change it.
 
 Asks the same rules, conditions and tables as the diagnosis, so it cannot tell another story. What would change the verdict is not worded
-but tried: the evidence is changed in one respect and judged again.
+but tried: the evidence is changed in one respect and judged again. In the same way an unknown number is told only where knowing it could
+have changed the rule or the score.
 
 Bias: changes are tried one at a time; two together may do what neither does alone.
 """
@@ -10,15 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
+from trustbed.diagnose.calibration import PLACES, kind_of
 from trustbed.diagnose.causes import CAUSES, VERDICTS
 from trustbed.diagnose.conditions import Case, Condition
 from trustbed.diagnose.confidence import CONFIDENCE
 from trustbed.diagnose.diagnosis import FLAGS, Diagnosis, diagnose
-from trustbed.diagnose.evidence import SOURCES, Evidence, Row, Workload
+from trustbed.diagnose.evidence import Evidence, Row, Workload
 from trustbed.diagnose.facts import CaptureFacts
+from trustbed.diagnose.host import HostEvidence, with_host
 from trustbed.diagnose.quality import UNTOUCHED, CaptureQuality, Quality
 from trustbed.diagnose.rules import STAGES, Rule, Stage
+from trustbed.diagnose.sources import SOURCES
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
 from trustbed.diagnose.units import number_words, percent_words, rate_words, seconds_words
 
@@ -29,17 +34,23 @@ def explain_row(
     *,
     workload: Workload = "unknown",
     capacity: float | None = None,
+    host: HostEvidence | None = None,
     thresholds: Thresholds = THRESHOLDS,
 ) -> list[str]:
-    """Explain the diagnosis of one row of the transfers table; ``capacity`` in bit/s as for :func:`trustbed.diagnose.judge`."""
+    """Explain the diagnosis of one row of the transfers table; arguments as for :func:`trustbed.diagnose.judge.judge_row`."""
+    flags: tuple[str, ...] = ()
     evidence = Evidence.from_transfer(row, workload=workload, capacity_bits_per_second=capacity)
-    return explain(evidence, quality=Quality.of(row, CaptureQuality.of(capture)), thresholds=thresholds)
+    if host is not None:
+        evidence, flags = with_host(evidence, host, thresholds=thresholds)
+    return explain(evidence, quality=Quality.of(row, CaptureQuality.of(capture)), flags=flags, thresholds=thresholds)
 
 
-def explain(evidence: Evidence, *, quality: Quality = UNTOUCHED, thresholds: Thresholds = THRESHOLDS) -> list[str]:
-    """Explain the diagnosis of this evidence, as lines of text without markup."""
+def explain(
+    evidence: Evidence, *, quality: Quality = UNTOUCHED, flags: tuple[str, ...] = (), thresholds: Thresholds = THRESHOLDS
+) -> list[str]:
+    """Explain the diagnosis of this evidence, as lines of text without markup; ``flags`` are those that came with it."""
     case = Case.of(evidence, thresholds)
-    diagnosis = diagnose(evidence, quality=quality, thresholds=thresholds)
+    diagnosis = diagnose(evidence, quality=quality, flags=flags, thresholds=thresholds)
     lines = [
         f"{diagnosis.headline}",
         f"cause {diagnosis.cause} ({CAUSES[diagnosis.cause]}), confidence {diagnosis.confidence:.2f}, "
@@ -47,7 +58,7 @@ def explain(evidence: Evidence, *, quality: Quality = UNTOUCHED, thresholds: Thr
         *(f"  {reason}" for reason in diagnosis.reasons),
     ]
     for title, part in (
-        ("Evidence", _evidence(case)),
+        ("Evidence", (*_evidence(case), *_missing(evidence, diagnosis, thresholds, quality))),
         ("Rules, in the order asked", _rules(case)),
         ("Confidence", _confidence(case, diagnosis)),
         ("Flags", _flags(diagnosis)),
@@ -77,12 +88,39 @@ def _evidence(case: Case) -> Iterator[str]:
     yield f"RTT {seconds_words(evidence.rtt_seconds)}, base {seconds_words(evidence.rtt_base_seconds)}, loss {percent_words(evidence.loss)}"
     oversize = {None: "unknown", True: "oversize", False: "not oversize"}[numbers.oversize]
     yield (
-        f"pauses longer than the RTT f = {percent_words(evidence.oversize_fraction)}, "
-        f"data withheld h = {percent_words(evidence.withheld_fraction)}: {oversize}"
+        f"pauses longer than the RTT f = {percent_words(evidence.oversize_fraction)}, data withheld h = "
+        f"{percent_words(evidence.withheld_fraction)}{_other_pauses(evidence)}: {oversize}"
     )
+
+
+def _other_pauses(evidence: Evidence) -> str:
+    at_rate, empty = evidence.withheld_at_rate_fraction, evidence.empty_fraction
+    withheld = "" if at_rate is None else f" (h′ = {percent_words(at_rate)})"
+    return withheld if empty is None else f"{withheld}, nothing outstanding {percent_words(empty)}"
+
+
+TRIED_FOR_UNKNOWN = (0.0, 1.0, 1e9)
+"""Nothing, all of a share (or yes), and more than can be: where none of these matters, no number does."""
+
+OF_LOSSES = frozenset({"rtt_before_loss_seconds", "loss_level_rank"})
+"""Not unknown where nothing was lost: then there is nothing to measure."""
+
+
+def _missing(evidence: Evidence, diagnosis: Diagnosis, thresholds: Thresholds, quality: Quality) -> Iterator[str]:
+    """Names the unknown numbers that another rule or another score could have come of."""
+
+    def matters(field: str) -> bool:
+        for value in TRIED_FOR_UNKNOWN:
+            changes: dict[str, Any] = {field: value}
+            other = diagnose(replace(evidence, **changes), quality=quality, thresholds=thresholds)
+            if other.cause != "insufficient" and (other.rule, other.score) != (diagnosis.rule, diagnosis.score):
+                return True
+        return False
+
     unknown = [source.field for source in SOURCES if getattr(evidence, source.field) is None]
-    if unknown:
-        yield "not known: " + ", ".join(unknown)
+    asked = [field for field in unknown if (evidence.loss_events or field not in OF_LOSSES) and matters(field)]
+    if asked:
+        yield "not known, though it could change the answer or its score: " + ", ".join(asked)
 
 
 def _rules(case: Case) -> Iterator[str]:
@@ -129,7 +167,20 @@ def _confidence(case: Case, diagnosis: Diagnosis) -> Iterator[str]:
         yield f"{mark:5} {_stated(condition, case)}"
     for applied in diagnosis.limits:
         yield f"at most {applied.limit.cap / 100:.2f}: {applied.limit.wording(case.thresholds)}"
-    yield f"= {diagnosis.confidence:.2f}"
+    yield f"= {diagnosis.score:.2f}"
+    yield from _as_probability(diagnosis)
+
+
+def _as_probability(diagnosis: Diagnosis) -> Iterator[str]:
+    if diagnosis.place is None:
+        return
+    kind = kind_of(diagnosis.rule, (applied.limit.code for applied in diagnosis.limits))
+    validated = f"validated answers of {kind}, {PLACES[diagnosis.place]}"
+    if diagnosis.stated is None:
+        yield f"stated as it is: there are no {validated}"
+        return
+    counted = diagnosis.stated.counted
+    yield f"stated as {diagnosis.confidence:.2f}: of {counted.of} {validated}, {counted.right} were right"
 
 
 def _flags(diagnosis: Diagnosis) -> Iterator[str]:
@@ -156,7 +207,7 @@ def _changes(evidence: Evidence, diagnosis: Diagnosis, case: Case, quality: Qual
         if (other.cause, other.verdict) != (diagnosis.cause, diagnosis.verdict):
             yield f"{words}: {other.cause}, confidence {other.confidence:.2f}, {other.verdict}"
     if diagnosis.limits:
-        other = diagnose(evidence, thresholds=case.thresholds)
+        other = diagnose(evidence, quality=replace(UNTOUCHED, at=quality.at), thresholds=case.thresholds)
         if other.verdict != diagnosis.verdict:
             yield f"a capture without these weaknesses: confidence {other.confidence:.2f}, {other.verdict}"
 
@@ -182,19 +233,32 @@ def _at_base(case: Case) -> Evidence | None:
     return replace(case.evidence, rtt_seconds=base) if base else None
 
 
+def _without_pauses(case: Case) -> Evidence:
+    none = dict.fromkeys(("oversize_fraction", "withheld_fraction", "withheld_at_rate_fraction", "empty_fraction"), 0.0)
+    return replace(case.evidence, **none)  # type: ignore[arg-type]
+
+
+def _without_loss(case: Case) -> Evidence:
+    return replace(case.evidence, loss=0.0, loss_events=0, loss_level_rank=None, rtt_before_loss_seconds=None)
+
+
 WHAT_IFS: tuple[WhatIf, ...] = (
     ("with --workload bulk", lambda case: replace(case.evidence, workload="bulk")),
     ("with --workload interactive", lambda case: replace(case.evidence, workload="interactive")),
     ("with a CPU share of 0.5 measured on the sender", lambda case: replace(case.evidence, cpu_share=0.5)),
     ("with a CPU share of 1.0 measured on the sender", lambda case: replace(case.evidence, cpu_share=1.0)),
-    ("without pauses", lambda case: replace(case.evidence, oversize_fraction=0.0, withheld_fraction=0.0)),
+    ("without pauses", _without_pauses),
     ("with data withheld for half of the time", lambda case: replace(case.evidence, withheld_fraction=0.5)),
     ("with the throughput that is expected", _at_rate(lambda _thresholds: 1.0)),
     ("with half of the throughput that is expected", _at_rate(lambda thresholds: 0.5 * min(1.0, thresholds.explained_ratio / 0.8))),
     ("with the RTT at its base", _at_base),
     ("with the RTT inflated beyond the threshold", _inflated),
-    ("without loss", lambda case: replace(case.evidence, loss=0.0, loss_events=0)),
+    ("without loss", _without_loss),
     ("with a loss of 1 % in many events", lambda case: replace(case.evidence, loss=0.01, loss_events=1000)),
+    ("with losses that do not depend on what was sent", lambda case: replace(case.evidence, loss_level_rank=0.5)),
+    ("with losses at the base RTT", lambda case: replace(case.evidence, rtt_before_loss_seconds=case.evidence.rtt_base_seconds)),
+    ("with a window that never shrank", lambda case: replace(case.evidence, window_shrunk=0.0)),
+    ("with samples that show a sender that never missed its processor", lambda case: replace(case.evidence, processor_missed=0.0)),
     ("with a reset in the sender's kernel log", lambda case: replace(case.evidence, kernel_reset=True)),
 )
 """Changes in one respect that are tried."""

@@ -9,7 +9,7 @@ Bias: findings of one kind about single transfers are listed up to a number and 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from trustbed.diagnose.causes import CAUSES, VERDICTS
@@ -17,10 +17,14 @@ from trustbed.diagnose.diagnosis import TOO_SHORT, Diagnosis, Shares, diagnose
 from trustbed.diagnose.evidence import Evidence, Row, Workload
 from trustbed.diagnose.facts import CaptureFacts
 from trustbed.diagnose.findings import Finding, capture_findings, finding
+from trustbed.diagnose.host import HostEvidence, with_host
 from trustbed.diagnose.quality import CaptureQuality, Quality
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
 from trustbed.diagnose.transfer_findings import host_findings, transfer_findings
 from trustbed.diagnose.units import count_words
+
+HostOf = Callable[[Row], HostEvidence | None]
+"""What a run knows of the host that sent a transfer; ``None`` for transfers that are not the run's own."""
 
 FINDINGS_SHOWN = 100
 """Findings of one code about single transfers that are listed before the rest is folded."""
@@ -49,12 +53,18 @@ def judge_row(
     *,
     workload: Workload = "unknown",
     capacity: float | None = None,
+    host: HostEvidence | None = None,
     thresholds: Thresholds = THRESHOLDS,
 ) -> Diagnosis:
-    """The diagnosis of one row of the transfers table."""
+    """The diagnosis of one row of the transfers table, with what is known of the host that sent it."""
+    flags: tuple[str, ...] = ()
+    evidence = Evidence.from_transfer(row, workload=workload, capacity_bits_per_second=capacity)
+    if host is not None:
+        evidence, flags = with_host(evidence, host, thresholds=thresholds)
     return diagnose(
-        Evidence.from_transfer(row, workload=workload, capacity_bits_per_second=capacity),
+        evidence,
         quality=Quality.of(row, capture),
+        flags=flags,
         shares=Shares.from_transfer(row),
         thresholds=thresholds,
     )
@@ -74,6 +84,7 @@ def examine(
     *,
     workload: Workload = "unknown",
     capacity: float | None = None,
+    host_of: HostOf | None = None,
     thresholds: Thresholds = THRESHOLDS,
 ) -> Examination:
     """Judge every row and gather every finding, in one pass over the rows."""
@@ -86,7 +97,8 @@ def examine(
         if row.get("too_short"):
             diagnoses.append(TOO_SHORT)
             continue
-        diagnosis = judge_row(row, quality, workload=workload, capacity=capacity, thresholds=thresholds)
+        host = None if host_of is None else host_of(row)
+        diagnosis = judge_row(row, quality, workload=workload, capacity=capacity, host=host, thresholds=thresholds)
         diagnoses.append(diagnosis)
         about_transfers.extend(transfer_findings(row, diagnosis, thresholds=thresholds))
         placeless += row.get("at") == "unknown"

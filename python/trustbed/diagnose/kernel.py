@@ -23,6 +23,7 @@ class KernelTimes:
     rwnd_limited_seconds: float | None = None
     sndbuf_limited_seconds: float | None = None
     send_buffer_bytes: float | None = None
+    send_buffer_declared: bool = False
 
 
 def with_kernel_times(evidence: Evidence, times: KernelTimes, *, thresholds: Thresholds = THRESHOLDS) -> tuple[Evidence, tuple[str, ...]]:
@@ -39,6 +40,9 @@ def with_kernel_times(evidence: Evidence, times: KernelTimes, *, thresholds: Thr
     if window_share >= thresholds.kernel_time_share:
         flags.append("kernel_rwnd_limited")
         evidence = replace(evidence, rwnd_limited=min(1.0, window_share))
+    evidence = replace(evidence, send_buffer_limited=min(1.0, buffer_share), send_buffer_bytes=times.send_buffer_bytes)
+    if times.send_buffer_declared:
+        evidence = replace(evidence, send_buffer_declared=True)
     if buffer_share >= thresholds.kernel_time_share:
         flags.append("sndbuf_limited")
         if times.send_buffer_bytes:

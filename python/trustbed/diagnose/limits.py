@@ -1,6 +1,6 @@
 """What the capture's quality leaves of a diagnosis: a table "finding → what may still be concluded", applied after the rule.
 
-A limit can cap the confidence and hold the verdict at *review*; it never changes the cause and never makes a verdict surer. The rule
+A limit can cap the score and hold the verdict at *review*; it never changes the cause and never makes a verdict surer. The rule
 speaks about the packets seen, the limit about what was not, or not rightly, seen.
 
 Bias: a limit may send a right verdict to a human, and lets a wrong one pass only where the fault left no trace in the capture.
@@ -15,12 +15,15 @@ from trustbed.diagnose.causes import CAUSES, Cause, Verdict
 from trustbed.diagnose.conditions import at_least
 from trustbed.diagnose.evidence import Evidence
 from trustbed.diagnose.quality import UNTOUCHED, Quality
+from trustbed.diagnose.shapes import queue_at_loss
 from trustbed.diagnose.thresholds import Thresholds, filled
 
 JUDGED: frozenset[Cause] = frozenset(CAUSES) - {"insufficient"}
 PAUSES: frozenset[Cause] = frozenset({"host_scheduling", "sender_application_limited", "host_stall", "driver_stall"})
-LOSSES: frozenset[Cause] = frozenset({"network_loss", "network_congestion"})
+LOSSES: frozenset[Cause] = frozenset({"network_loss", "network_congestion", "policed", "reordering"})
 WINDOW: frozenset[Cause] = frozenset({"window_limited"})
+COMPARED: frozenset[Cause] = frozenset({"window_limited", "bandwidth_limited", "route_change", "shaped"})
+"""Causes that rest on rate, window and RTT alone, not on pauses: all of these are seen from afar as well."""
 QUEUES: frozenset[Cause] = frozenset({"network_congestion"})
 
 
@@ -75,6 +78,16 @@ def _bunches(quality: Quality, evidence: Evidence, thresholds: Thresholds) -> fl
     if evidence.oversize_fraction is None or evidence.oversize_fraction >= thresholds.oversize_fraction:
         return 0.0
     return quality.capture.equal_timestamp_share
+
+
+def _echoed(quality: Quality, evidence: Evidence, thresholds: Thresholds) -> float:
+    """A machine that answers late loses nothing by it: losses while the RTT was high are a queue's.
+
+    Its own clock clears nobody: a machine that stops between stamping a packet and sending it delays it on its way, as a queue does.
+    """
+    if not quality.rtt_echoed or at_least(evidence.loss, thresholds.loss_decisive):
+        return 0.0
+    return float(not at_least(queue_at_loss(evidence), thresholds.queue_at_loss))
 
 
 LIMITS: tuple[Limit, ...] = (
@@ -168,10 +181,11 @@ LIMITS: tuple[Limit, ...] = (
     ),
     Limit(
         "echoed_rtt",
-        "the RTT was measured through the sender's answers, and less than {loss_decisive:.1%} of the packets were lost",
+        "the RTT was measured through the sender's answers, and less than {loss_decisive:.1%} of the packets were lost, "
+        "none of them while it was high",
         "throughput and losses; a sender that answers late inflates this RTT just as a queue does",
         QUEUES,
-        lambda quality, evidence, thresholds: float(quality.rtt_echoed and not at_least(evidence.loss, thresholds.loss_decisive)),
+        _echoed,
     ),
     Limit(
         "place_unknown",
@@ -183,8 +197,8 @@ LIMITS: tuple[Limit, ...] = (
     Limit(
         "estimated_spacing",
         "pauses were estimated from a capture that was not taken at the sender",
-        "every cause, but not beyond confidence 0.7",
-        JUDGED,
+        "every cause; those that rest on pauses or losses not beyond a score of 0.7",
+        JUDGED - COMPARED,
         lambda quality, _e, _t: float(quality.spacing_estimated),
         review=False,
     ),
@@ -210,7 +224,7 @@ def limits_of(cause: Cause, quality: Quality, evidence: Evidence, thresholds: Th
 
 
 def capped(hundredths: int, limits: tuple[AppliedLimit, ...]) -> int:
-    """The confidence that the limits leave."""
+    """The score that the limits leave."""
     return min([hundredths, *(applied.limit.cap for applied in limits)])
 
 

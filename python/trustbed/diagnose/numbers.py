@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from trustbed.diagnose.evidence import Evidence
+from trustbed.diagnose.shapes import is_capacity_refuted
 from trustbed.diagnose.thresholds import Thresholds
 
 Bound: TypeAlias = Literal["window", "loss", "capacity"]
@@ -30,6 +31,7 @@ class Numbers:
     x1_bytes_per_second: float | None
     x2_bytes_per_second: float | None
     x3_bytes_per_second: float | None
+    loss_allows_bytes_per_second: float | None
     expected_bytes_per_second: float | None
     bound: Bound | None
     ratio: float | None
@@ -39,9 +41,14 @@ class Numbers:
     oversize: bool | None
     loss_bound: bool
     loss_model_refuted: bool
+    capacity_refuted: bool
     stalled_seconds: float
     stalls_near_reset_period: bool
     application_share: float
+
+
+REPEATED = 0.9
+"""A stall during which the host went on repeating packets: so much of it went by without an answer to them."""
 
 
 def derive(evidence: Evidence, thresholds: Thresholds) -> Numbers:
@@ -51,8 +58,9 @@ def derive(evidence: Evidence, thresholds: Thresholds) -> Numbers:
     window, payload, packet = _positive(evidence.window_bytes), _positive(evidence.payload_bytes), _positive(evidence.packet_bytes)
     x0 = _window_bound(window, payload, packet, rtt_base)
     x1 = _window_bound(window, payload, packet, rtt) or x0
-    x2 = _loss_bound(payload, rtt, _positive(evidence.loss))
-    x3 = _capacity_bound(payload, packet, _positive(evidence.capacity_bytes_per_second))
+    allowed = x2 = _loss_bound(payload, rtt, _positive(evidence.loss))
+    empty = is_capacity_refuted(evidence, thresholds)
+    x3 = None if empty else _capacity_bound(payload, packet, _positive(evidence.capacity_bytes_per_second))
     refuted = x2 is not None and _refuted(x2, throughput, evidence.loss_events, thresholds)
     if refuted:
         x2 = None
@@ -64,6 +72,7 @@ def derive(evidence: Evidence, thresholds: Thresholds) -> Numbers:
         x1_bytes_per_second=x1,
         x2_bytes_per_second=x2,
         x3_bytes_per_second=x3,
+        loss_allows_bytes_per_second=allowed,
         expected_bytes_per_second=expected,
         bound=bound,
         ratio=_ratio(throughput, expected, x1, thresholds),
@@ -73,8 +82,9 @@ def derive(evidence: Evidence, thresholds: Thresholds) -> Numbers:
         oversize=_oversize(evidence, period, thresholds),
         loss_bound=_is_loss_bound(x1, x2, x3, thresholds),
         loss_model_refuted=refuted,
+        capacity_refuted=empty,
         stalled_seconds=sum(gaps),
-        stalls_near_reset_period=bool(gaps) and all(_near_reset_period(gap, thresholds) for gap in gaps),
+        stalls_near_reset_period=bool(gaps) and all(_near_reset_period(gap, evidence, thresholds) for gap in gaps),
         application_share=0.0 if evidence.workload == "bulk" else evidence.app_limited_fraction or 0.0,
     )
 
@@ -141,7 +151,9 @@ def _is_loss_bound(x1: float | None, x2: float | None, x3: float | None, thresho
 
 def _oversize(evidence: Evidence, period: float | None, thresholds: Thresholds) -> bool | None:
     """Did the sender pause? The shares of time decide, else the mean pause, else what was reported."""
-    longer, withheld, mean = evidence.oversize_fraction, evidence.withheld_fraction, evidence.spacing_mean_seconds
+    longer, withheld, mean = evidence.oversize_fraction, withheld_share(evidence), evidence.spacing_mean_seconds
+    if (evidence.empty_fraction or 0.0) >= thresholds.empty_fraction:
+        return True
     if longer is not None or withheld is not None:
         return (longer or 0.0) >= thresholds.oversize_fraction or (withheld or 0.0) >= thresholds.withheld_fraction
     if mean is not None and period is not None:
@@ -149,8 +161,21 @@ def _oversize(evidence: Evidence, period: float | None, thresholds: Thresholds) 
     return evidence.oversize_reported
 
 
-def _near_reset_period(gap: float, thresholds: Thresholds) -> bool:
+def withheld_share(evidence: Evidence) -> float | None:
+    """The larger of h and h′: a sender whose pauses made it slow must not be excused by its own slowness."""
+    known = [share for share in (evidence.withheld_fraction, evidence.withheld_at_rate_fraction) if share is not None]
+    return max(known, default=None)
+
+
+def _near_reset_period(gap: float, evidence: Evidence, thresholds: Thresholds) -> bool:
+    """Whether a multiple of the period ends with the stall, or, where retransmissions went unanswered, since the last of them.
+
+    A sender finds out that its queue works again when it next repeats a packet, and it waits twice as long each time (RFC 6298): the
+    last repetition that was in vain came when half of the stall had passed.
+    """
     if not math.isfinite(gap):
         return False
-    multiple = round(gap / thresholds.reset_period_seconds)
-    return multiple >= 1 and abs(gap - thresholds.reset_period_seconds * multiple) <= thresholds.reset_tolerance_seconds
+    period, tolerance = thresholds.reset_period_seconds, thresholds.reset_tolerance_seconds
+    in_vain = (evidence.unanswered_seconds or 0.0) >= REPEATED * gap
+    multiple = math.floor((gap + tolerance) / period) if in_vain else round(gap / period)
+    return multiple >= 1 and period * multiple >= (gap / 2 if in_vain else gap) - tolerance and gap + tolerance >= period * multiple

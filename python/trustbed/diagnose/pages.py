@@ -2,7 +2,7 @@
 
     python -m trustbed.diagnose.pages docs
 
-Writes ``diagnosis.md`` and ``findings.md`` and nothing else. A test compares them with the tables, so neither can grow old.
+Writes ``diagnosis.md``, ``findings.md`` and ``doctor.md`` and nothing else. A test compares them with the tables, so neither can grow old.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
+from trustbed.diagnose.calibration import PRIOR_ANSWERS
 from trustbed.diagnose.catalogue import CATALOGUE
 from trustbed.diagnose.causes import CAUSES, VERDICTS
 from trustbed.diagnose.confidence import CONFIDENCE, HIGHEST, LOWEST
 from trustbed.diagnose.diagnosis import FLAGS
-from trustbed.diagnose.evidence import SOURCES
+from trustbed.diagnose.doctor_catalogue import DOCTOR_ENTRIES
+from trustbed.diagnose.doctor_thresholds import DOCTOR_THRESHOLDS, DoctorThresholds
 from trustbed.diagnose.limits import JUDGED, LIMITS
 from trustbed.diagnose.rules import STAGES
-from trustbed.diagnose.thresholds import THRESHOLDS, filled
+from trustbed.diagnose.sources import SOURCES
+from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds, filled
 from trustbed.diagnose.verdicts import HOW_WORDS, VERDICT_OF
 
 MADE = "<!-- Made by `python -m trustbed.diagnose.pages docs` from the tables of trustbed.diagnose. Do not edit. -->"
@@ -44,7 +47,9 @@ _NUMBERS = """\
 | T_pkt = P·R₀ / W | time per packet of an ideal, self-clocked sender |
 | f, h | shares of the transfer: in pauses longer than R₀; with data withheld under an open window |
 
-X₂ is refuted when X > {loss_model_refuted_ratio:g}·X₂, or when there were fewer than {loss_events_minimum:g} losses."""
+X₂ is refuted when X > {loss_model_refuted_ratio:g}·X₂, or when there were fewer than {loss_events_minimum:g} losses.
+A capacity measured in the transfer is refuted, and X₃ unknown, when no queue stood before it: R < {link_queue_inflation:g} times R₀ and the
+time of two packets at P90 of the delivery rate, or R − R₀ < {link_queue_packets:g} packets at that rate."""
 
 _AMBIGUITY = """\
 A bulk sender that is stopped and an application that pauses leave the same packets. Where both readings are possible the
@@ -52,6 +57,16 @@ diagnosis names the other one, which way two shares lean (a stopped bulk sender 
 is high; an application that pauses does not, and `app_limited_fraction` is high), and what would settle it: the CPU share of the
 sending host, or `--workload bulk`. With `--workload bulk` the application's share is taken as 0, because a bulk generator never
 idles by choice."""
+
+
+_STATED = """\
+What is stated as confidence is a probability: of all answers with a confidence of 0.90, nine in ten should be right. It is the share of
+right answers that the same rule gave about transfers whose cause was made ([validation.md](validation.md)), under the same limits of the
+capture and seen from the same place: beside the sender, there with something known of its host, or elsewhere. With k right ones of n it is
+(k + {prior}·g) / (n + {prior}), in hundredths, clamped to {lowest}…{highest}; g is what the score was worth there, whatever the rule, so
+that few answers weigh little. Only transfers with odd seeds are counted; those with even seeds test it. Where the place is unknown or
+there is no such answer, the score itself is stated. `trustbed explain` prints score, k and n. The transfers were emulated and their causes
+chosen: where a cause is rarer than among them, its rule is right less often."""
 
 
 def diagnosis_page() -> str:
@@ -74,19 +89,21 @@ def diagnosis_page() -> str:
         "## Two readings of the same packets",
         _AMBIGUITY,
         "## Confidence",
-        f"A base per cause and additions, in hundredths, clamped to {LOWEST}…{HIGHEST}. The unknown adds nothing unless the words say so.",
+        f"A score is counted: a base per cause and additions, in hundredths, clamped to {LOWEST}…{HIGHEST}. The unknown adds nothing "
+        "unless the words say so. The verdict follows from the score.",
         _table(("cause", "base", "additions"), _confidence()),
+        _STATED.format(prior=PRIOR_ANSWERS, lowest=LOWEST, highest=HIGHEST),
         "## Flags",
         "Raised beside the cause; the codes of limits that apply are added to them.",
         _table(("flag", "meaning"), ((f"`{name}`", meaning) for name, meaning in FLAGS.items())),
         "## What the capture's quality leaves of it",
         "Applied after the rule. A limit never changes the cause and never makes a verdict surer.",
-        _table(("finding", "when", "for these causes", "confidence at most", "verdict", "what may still be concluded"), _limits()),
+        _table(("finding", "when", "for these causes", "score at most", "verdict", "what may still be concluded"), _limits()),
         "## Thresholds",
         "Sources: VTN *Traffic Anomaly Analysis and Characteristics on a Virtualized Network Testbed*; EC2 *Internet Traffic "
         "Characteristics of Virtual Machine on Amazon EC2*; VTS *Virtually the Same: Comparing Physical and Virtual Testbeds*; "
         "REC ten recorded transfers of real TCP stacks whose cause was made on purpose.",
-        _table(("name", "value", "meaning", "source"), _thresholds()),
+        _table(("name", "value", "meaning", "source"), _thresholds(THRESHOLDS)),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -105,20 +122,75 @@ def findings_page() -> str:
         ),
     ]
     for entry in CATALOGUE.values():
-        lines = [
-            f"## {entry.code}",
-            f"*{entry.title[0].upper()}{entry.title[1:]}.* ({entry.severity}; {entry.scope}; value in {entry.unit})",
-        ]
+        about = f"{entry.severity}; {entry.scope}" + (f"; value in {entry.unit}" if entry.unit else "")
+        lines = [f"## {entry.code}", f"*{entry.title[0].upper()}{entry.title[1:]}.* ({about})"]
         lines.append(entry.meaning)
         limit = limits.get(entry.code)
         if limit is not None:
             held = "" if not limit.review else ", and the verdict is held at `review`"
             lines.append(
-                f"**What it lowers.** When {limit.wording(THRESHOLDS)}: confidence is at most {limit.cap / 100:g}{held}, for "
+                f"**What it lowers.** When {limit.wording(THRESHOLDS)}: the score is at most {limit.cap / 100:g}{held}, for "
                 f"{_concerned(limit.causes)}. What may still be concluded: {limit.remains}."
             )
         lines.append(f"**Next step.** {entry.next_step[0].upper()}{entry.next_step[1:]}.")
         parts += lines
+    return "\n\n".join(parts) + "\n"
+
+
+_DOCTOR = """\
+`trustbed doctor` asks an agent what its host is and how it is set up (the agent's verb `facts`), tries for some three seconds what it
+can do, and judges both. Nothing is changed on the host, and nothing leaves it: what is sent is sent over loopback. `--quick` only looks.
+
+A host is **fit** where no finding speaks against it, **to be looked at** (`review`) where warnings do, and **unfit** where an error says
+that something measured on it now would be wrong. What could not be known yields no finding; it is listed with the reason."""
+
+_TRIED = (
+    (
+        "sleeping",
+        "a millisecond at a time by an absolute schedule: half a second as any program does, half a second with exact timers and the "
+        "priority that is granted",
+        "p99 of the lateness of the second half",
+    ),
+    (
+        "spinning",
+        "a thread reads the clock in a loop for a second; where two readings lie further apart than 50 µs, or 20 passes of the loop, it "
+        "was not running",
+        "time lost in gaps, the longest gap, time that was charged and not had",
+    ),
+    (
+        "loopback",
+        "1000 packets in trains of 20 a millisecond, captured by the packet ring that every capture uses",
+        "packets missing, stamps outside of the call that sent the packet",
+    ),
+    ("load", "what the processors did while the sleeping threads slept", "share used by others, share stolen"),
+)
+
+_FACTS = """\
+`trustbed doctor --json` has one object per host: `fitness`, `error` of one that could not be asked, `findings` (as in
+[json.md](json.md)), and `facts`, the agent's report:
+`system`, `virtual`, `clock`, `synchronisation`, `processors`, `load`, `limits`, `permissions`, `network`, `interfaces`, `live`. Units stand
+in the names; unknown is `null`, and `not_told` says what is unknown and why. Of limits and of what was refused, `null` means that there is
+none; what a card does not know of itself (the rings of a loopback interface) is `null` without a note.
+`facts_version` rises when a fact changes its meaning or goes away."""
+
+
+def doctor_page() -> str:
+    """The page on hosts: what is asked of them, every finding about one, every threshold with its reason."""
+    parts = [
+        f"{MADE}\n\n# Is this host fit to measure on?",
+        _DOCTOR,
+        "## What is tried",
+        _table(("tried", "how", "held against a threshold"), iter(_TRIED)),
+        "## Findings",
+        _table(
+            ("finding", "severity", "in words", "what mends it"),
+            ((f"[`{entry.code}`](findings.md#{entry.code})", entry.severity, entry.title, entry.next_step) for entry in DOCTOR_ENTRIES),
+        ),
+        "## Thresholds",
+        _table(("name", "value", "a finding when", "because"), _thresholds(DOCTOR_THRESHOLDS)),
+        "## Facts",
+        _FACTS,
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -159,7 +231,7 @@ def _confidence() -> Iterator[tuple[str, ...]]:
 
 def _limits() -> Iterator[tuple[str, ...]]:
     for limit in LIMITS:
-        verdict = "at most `review`" if limit.review else "follows from the confidence"
+        verdict = "at most `review`" if limit.review else "follows from the score"
         cap = f"{limit.cap / 100:.2f}"
         yield (
             f"[`{limit.code}`](findings.md#{limit.code})",
@@ -175,9 +247,9 @@ def _concerned(causes: frozenset[str]) -> str:
     return "every cause" if causes == JUDGED else ", ".join(f"`{cause}`" for cause in CAUSES if cause in causes)
 
 
-def _thresholds() -> Iterator[tuple[str, ...]]:
-    for field in fields(THRESHOLDS):
-        yield f"`{field.name}`", f"{getattr(THRESHOLDS, field.name):g}", field.metadata["meaning"], field.metadata["source"]
+def _thresholds(thresholds: Thresholds | DoctorThresholds) -> Iterator[tuple[str, ...]]:
+    for field in fields(thresholds):
+        yield f"`{field.name}`", f"{getattr(thresholds, field.name):g}", field.metadata["meaning"], field.metadata["source"]
 
 
 def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
@@ -185,7 +257,7 @@ def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-PAGES = {"diagnosis.md": diagnosis_page, "findings.md": findings_page}
+PAGES = {"diagnosis.md": diagnosis_page, "findings.md": findings_page, "doctor.md": doctor_page}
 """File name → what makes its text."""
 
 

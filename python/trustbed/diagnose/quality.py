@@ -7,7 +7,7 @@ Bias: a weakness that nobody counted is not there; the defaults say "none known"
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from trustbed.diagnose.evidence import Row
 from trustbed.diagnose.facts import CaptureFacts
@@ -74,7 +74,7 @@ def kernel_drop_share(facts: CaptureFacts) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
-    """How well the capture shows one transfer; the defaults say "nothing against it"."""
+    """How well the capture shows one transfer; the defaults say "nothing against it". ``at``, the place, is not held against anything."""
 
     capture: CaptureQuality = CaptureQuality()
     spacing_estimated: bool = False
@@ -85,6 +85,7 @@ class Quality:
     clock_stepped: bool = False
     unseen_share: float = 0.0
     duplicate_share: float = 0.0
+    at: str | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, row: Row, capture: CaptureQuality) -> Quality:
@@ -104,6 +105,7 @@ class Quality:
             clock_stepped="clock_step" in flags,
             unseen_share=unseen / (unseen + seen) if unseen else 0.0,
             duplicate_share=duplicates / packets if packets else 0.0,
+            at=row.get("at"),
         )
 
 

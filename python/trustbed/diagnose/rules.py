@@ -3,9 +3,13 @@
 A stage is entered when its condition holds. Inside a stage the first rule whose conditions all hold names the cause. Every stage ends with
 a rule without conditions, except the first, which only sorts out what cannot be judged.
 
-Why this order: a deficit that window, measured delay and loss already explain needs no anomaly of a host, so the model is asked before
-the pauses. Inside an unexplained deficit pauses are direct evidence and come before weaker hints. Where loss and an inflated RTT meet, the
-queue is blamed; loss with an inflated RTT therefore needs no rule of its own.
+Why this order: silences, a new route and a burst before a lower rate make two transfers of one, whose mean compares with nothing, so
+they are asked before the throughput is compared; their conditions hold for hardly anything else. A deficit that window, measured delay
+and loss already explain needs no anomaly of a host, so the model is asked before the pauses. Inside an unexplained deficit pauses are
+direct evidence and come before weaker hints. Where loss and an inflated RTT meet, the RTT just before the losses decides between queue
+and loss; where it is unknown the queue is blamed. A window that shrank and is full is a slow reader even where its pace is so steady
+that it looks like a link's. No steady rate is a link's by itself: any sender with an even pace keeps outstanding what its round trip holds
+(Little's law), so a link that was full must show a queue before it.
 
 Bias: the RTT's inflation is too small when its base was itself measured in a standing queue, so congestion can be missed, not invented.
 """
@@ -15,6 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trustbed.diagnose import conditions as on
+from trustbed.diagnose import sender_conditions as sender
+from trustbed.diagnose import shape_conditions as shape
 from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case, Condition
 
@@ -68,11 +74,35 @@ STAGES: tuple[Stage, ...] = (
         ),
     ),
     Stage(
+        "silent",
+        "Did nothing come back for a good part of the transfer?",
+        shape.SILENT,
+        (Rule("nothing_came_back", "outage"),),
+    ),
+    Stage(
+        "rerouted",
+        "Did the delay of the path change for good?",
+        shape.STEPPED,
+        (Rule("delay_has_two_levels", "route_change"),),
+    ),
+    Stage(
+        "bent",
+        "Did a token bucket let a burst pass and hold back the rest?",
+        shape.BURST_FIRST,
+        (Rule("burst_then_lower_rate", "shaped"),),
+    ),
+    Stage(
         "explained",
         "Window, delay, loss and capacity explain the throughput: which of them?",
         on.EXPLAINED,
         (
-            Rule("loss_explains", "network_loss", (on.LOSS_BOUND, on.NOT_INFLATED)),
+            Rule("reader_set_the_pace", "receiver_limited", (shape.WINDOW_SHRUNK,)),
+            Rule("writes_set_the_pace", "sender_application_limited", (sender.WRITES_SEEN,)),
+            Rule("window_full_and_yet_slow", "acknowledgements_delayed", (shape.FULL_AND_SLOW,)),
+            Rule("reordering_took_a_part", "reordering", (shape.CLEARLY_LATE, shape.LATE)),
+            Rule("bucket_was_empty", "policed", (shape.BUCKET_EMPTY, shape.LOSSES_AWAY)),
+            Rule("loss_explains", "network_loss", (on.LOSS_BOUND, shape.LOSSES_AWAY)),
+            Rule("answered_late_yet_explained", "host_scheduling", (sender.LATE_FROM_AFAR,)),
             Rule(
                 "link_was_full",
                 "bandwidth_limited",
@@ -80,6 +110,7 @@ STAGES: tuple[Stage, ...] = (
                 flag="self_queueing",
                 flag_when=on.INFLATED,
             ),
+            Rule("answers_waited", "acknowledgements_delayed", (shape.ANSWERS_DELAYED,)),
             Rule("queue_explains", "network_congestion", (on.INFLATED,)),
             Rule("capacity_explains", "bandwidth_limited", (on.CAPACITY_SMALLER,)),
             Rule("window_explains", "window_limited"),
@@ -91,11 +122,30 @@ STAGES: tuple[Stage, ...] = (
         on.UNEXPLAINED,
         (
             Rule("receiver_closed_its_window", "receiver_limited", (on.WINDOW_CLOSED,)),
+            Rule("receiver_shrank_its_window", "receiver_limited", (shape.WINDOW_SHRUNK,)),
+            Rule("reordering_slowed", "reordering", (shape.LATE,)),
+            Rule("bucket_dropped", "policed", (shape.BUCKET_EMPTY, shape.LOSSES_AWAY)),
+            Rule("application_wrote_little", "sender_application_limited", (sender.WRITES_SEEN, shape.NO_LOSS)),
+            Rule("application_slept", "sender_application_limited", (on.OVERSIZE, sender.MACHINE_CLEARED)),
             Rule("application_paused", "sender_application_limited", (on.OVERSIZE, on.APPLICATION_IDLE)),
-            Rule("sender_held_back", "host_scheduling", (on.OVERSIZE,)),
-            Rule("loss_slowed", "network_loss", (on.LOSS, on.NOT_INFLATED)),
+            Rule("buffer_was_filled", "send_buffer_limited", (sender.BUFFER_FILLED,)),
+            Rule("flight_was_held", "send_buffer_limited", (on.OVERSIZE, sender.FLIGHT_HELD, shape.NO_LOSS)),
+            Rule("path_was_full", "bandwidth_limited", (on.OVERSIZE, shape.PIPE_FULL)),
+            Rule("sender_held_back", "host_scheduling", (on.OVERSIZE, sender.PAUSES_SURE)),
+            Rule("machine_answered_late", "host_scheduling", (sender.ANSWERS_LATE, on.CLEAN_PATH)),
+            Rule("writes_came_late", "sender_application_limited", (sender.WRITTEN_LATE, shape.NO_LOSS)),
+            Rule("answered_late_from_afar", "host_scheduling", (sender.LATE_FROM_AFAR,)),
+            Rule("loss_slowed", "network_loss", (on.LOSS, shape.LOSSES_AWAY)),
             Rule("queue_slowed", "network_congestion", (on.INFLATED,), flag="mostly_idle", flag_when=on.MOSTLY_IDLE),
+            Rule("window_was_full", "acknowledgements_delayed", (shape.FULL_AND_SLOW,)),
             Rule("still_starting", "slow_start", (on.SLOW_START,)),
+            Rule("still_growing", "slow_start", (shape.GROWING,)),
+            Rule("few_losses_slowed", "network_loss", (shape.LOSS_POSSIBLE,)),
+            Rule("buffer_was_full", "send_buffer_limited", (sender.BUFFER_LIMITED,)),
+            Rule("flight_had_a_ceiling", "send_buffer_limited", (sender.FLIGHT_CAPPED, shape.NO_LOSS, on.NO_OVERSIZE)),
+            Rule("ran_now_and_then", "host_scheduling", (sender.ON_AND_OFF,)),
+            Rule("processor_was_missing", "host_scheduling", (on.CPU_STARVED, on.CLEAN_PATH)),
+            Rule("link_was_steady", "bandwidth_limited", (shape.STEADY_LINK,)),
             Rule("nothing_explains", "unexplained"),
         ),
     ),

@@ -81,6 +81,15 @@ RUN_ENTRIES = (
         "read its output in logs/, and run the command by hand in trustbed shell",
     ),
     Entry(
+        "run_workload_sent_nothing",
+        "error",
+        "run",
+        "the workload sent nothing",
+        "B",
+        "It ended well by its own account, but no byte of payload left it, so that nothing was measured and nothing can be judged.",
+        "look at the samples of its host: it may have been kept from its processor for the whole time; give the workload longer",
+    ),
+    Entry(
         "run_workload_time_limit",
         "error",
         "run",

@@ -59,16 +59,22 @@ def _lateness(record: Record) -> Iterator[Finding]:
 def _dropped(record: Record) -> Iterator[Finding]:
     emulator = record.get("emulator") or {}
     unsent = emulator.get("unsent_packets") or 0
-    full = sum((pipe.get("dropped") or {}).get("emulator_full") or 0 for pipe in emulator.get("pipes") or ())
-    missed = sum(port.get("socket_drops") or 0 for port in emulator.get("ports") or ())
-    if unsent or full or missed:
+    ports = emulator.get("ports") or ()
+    # Packets that come in are refused, copies that a link makes are dropped behind it.
+    full = (emulator.get("refused") or {}).get("emulator_full") or 0
+    full += sum((pipe.get("dropped") or {}).get("emulator_full") or 0 for pipe in emulator.get("pipes") or ())
+    missed = sum(port.get("socket_drops") or 0 for port in ports)
+    offloaded = sum((port.get("refused") or {}).get(reason) or 0 for port in ports for reason in ("oversized", "checksum_missing"))
+    lost = unsent + full + missed + offloaded
+    if lost:
+        reasons = f"{missed} not received in time, {full} without room inside, {unsent} not sent"
         yield finding(
             "run_emulator_dropped",
-            f"the emulator lost {count_words(unsent + full + missed, 'packet')}",
-            value=float(unsent + full + missed),
+            f"the emulator lost {count_words(lost, 'packet')}",
+            value=float(lost),
             threshold=0.0,
             scope="emulator",
-            evidence=f"{missed} not received in time, {full} without room inside, {unsent} not sent",
+            evidence=reasons + (f", {offloaded} left by their host to a card's offloads" if offloaded else ""),
         )
 
 
@@ -135,6 +141,9 @@ def _workloads(record: Record) -> Iterator[Finding]:
         elif workload["outcome"] == "failed":
             reason = workload.get("reason") or f"exit code {workload.get('exit_code')}"
             yield finding("run_workload_failed", f"{name} failed: {reason}", scope=name, evidence=str(workload.get("log") or ""))
+        elif (transfers := (workload.get("report") or {}).get("transfers")) and all(one.get("payload_bytes") == 0 for one in transfers):
+            message = f"{name} sent nothing: {count_words(len(transfers), 'connection')} without a byte of payload"
+            yield finding("run_workload_sent_nothing", message, value=0, scope=name)
 
 
 def _machine(record: Record) -> Iterator[Finding]:

@@ -16,162 +16,243 @@ Sources named below:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any
 
-
-def _value(default: float, meaning: str, source: str) -> Any:  # noqa: ANN401 - dataclasses.field is typed this way
-    return field(default=default, metadata={"meaning": meaning, "source": source})
+from trustbed.diagnose.published_thresholds import PublishedThresholds, value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thresholds:
-    """All thresholds of rules, confidence, limits and findings. Shares are 0…1, times are seconds, confidence is in hundredths."""
+class Thresholds(PublishedThresholds):
+    """All thresholds of rules, confidence, limits and findings. Shares are 0…1, times are seconds, scores are in hundredths."""
 
-    explained_ratio: float = _value(
-        0.8,
-        "throughput is explained when it reaches this share of what window, delay, loss and capacity allow",
-        "VTN: the two explained pairs reach 0.94 and more, every anomalous run 0.57 or less",
+    outage_share: float = value(
+        0.1, "time without an answer decides when it is this share of the transfer", "as stall_share: a tenth of the throughput"
     )
-    half_explained_ratio: float = _value(
-        0.5,
-        "inside a deficit the loss bound is still believed when the throughput reaches this share of what is expected",
-        "VTN, EC2; provisional",
+    floor_step: float = value(
+        0.1, "the base RTT changed when its floor stepped by this share of the lower level", "half of it costs less than five percent"
     )
-    loss_bound_margin: float = _value(
-        0.9,
-        "loss bounds a transfer when the loss model allows less than this share of what window and capacity allow",
-        "keeps two nearly equal bounds from being told apart by noise",
+    floor_left: float = value(
+        0.15,
+        "a step explains the RTT's floor when it leaves at most this share of its variation",
+        "validation: 0.01 for changed routes, 0.25 and more for every queue and every other transfer (odd seeds)",
     )
-    loss_model_refuted_ratio: float = _value(
-        1.5,
-        "the loss model is refuted when the transfer was faster than it allows by this factor",
-        "Mathis et al. 1997 assume random loss and Reno; CUBIC and BBR exceed the model",
+    floor_flight: float = value(
+        0.65,
+        "the same data were in flight before and after a step: a queue that fills after slow start is no change of route",
+        "validation: 0.68 and more for changed routes, at most 0.62 where slow start was a part (odd seeds)",
     )
-    loss_events_minimum: float = _value(
-        5,
-        "the loss model needs at least so many losses",
-        "a rate counted from fewer events is off by 45 % or more (1/√n)",
-    )
-    inflation: float = _value(
-        1.2,
-        "RTT is inflated when its mean is this multiple of its base",
-        "VTN: 1.30 for the congested pair, at most 1.125 for the others",
-    )
-    inflation_clear: float = _value(1.25, "inflation at which the congestion verdict gains confidence", "VTN, between 1.125 and 1.30")
-    inflation_thin: float = _value(
+    burst_ratio: float = value(
         1.3,
-        "up to this inflation a congestion verdict with decisive loss names loss as the other reading",
-        "REC: 1.26 where the base RTT was itself measured in a standing queue",
+        "a shaper's burst passed when the rate before the bend is this multiple of the rate after it",
+        "validation: 1.6 and more for shapers with a burst, at most 1.22 for shared queues (odd seeds)",
     )
-    oversize_fraction: float = _value(
-        0.2,
-        "pauses are oversize when pauses longer than the base RTT make up this share of the transfer",
-        "REC: 0.00 for undisturbed senders, 0.41 and more for stopped ones",
+    burst_steadiness: float = value(
+        0.05,
+        "the rate after the bend is a limit when P10 and median of the delivery rate lie this near to it",
+        "validation: 0.005 and less behind shapers, 0.09 and more for all others (odd seeds)",
     )
-    withheld_fraction: float = _value(
-        0.35,
-        "pauses are oversize when data was withheld under an open window for this share of the transfer",
-        "REC: at most 0.15 for undisturbed senders, 0.50 and more for starved ones; provisional",
+    burst_mean_ratio: float = value(
+        1.05,
+        "a transfer whose mean exceeds its own steady delivery rate by this factor began with a burst",
+        "validation: 1.12 and more behind shapers, at most 1.00 on plain links (odd seeds)",
     )
-    withheld_clear: float = _value(0.45, "withheld share at which the host verdict gains confidence", "REC: 0.50 and more; provisional")
-    window_closed: float = _value(
-        0.2,
-        "the receiver limits when its window was below two segments for this share of the time",
-        "the same share that counts for pauses",
+    loss_level_rank: float = value(
+        0.21,
+        "losses happen at an empty token bucket when at most this share of the packets met an emptier one",
+        "validation: 0.2 behind policers, about 0.5 for independent loss (odd seeds); provisional",
     )
-    window_closed_clear: float = _value(0.5, "closed share at which that verdict gains confidence", "half of the time")
-    window_saturated: float = _value(
-        0.9, "the advertised window stood near its maximum for this share of the time: flow control did not interfere", "VTN"
+    rank_sureness: float = value(
+        1.64,
+        "the rank of losses is no chance when it lies this many of its standard deviations below one half",
+        "one-sided 5 % of the normal distribution",
     )
-    window_exceeded: float = _value(
-        1.1,
-        "throughput above this multiple of the window bound shows that the assumed window or RTT is wrong",
-        "EC2: the published probe that beats a 16 KB window",
-    )
-    window_met: float = _value(
-        1.1, "throughput up to this multiple of the expected one still confirms the window bound", "as window_exceeded"
-    )
-    capacity_exceeded: float = _value(
-        1.1, "throughput above this multiple of the capacity bound shows that the capacity given is wrong", "as window_exceeded"
-    )
-    packets_in_flight_least: float = _value(
-        1.0,
-        "a sender with fewer packets in flight on average was idle most of the time, so a queue alone did not set its speed",
-        "Little's law: X·R bytes are in flight on average, and a sender that waits for the path has at least one packet there",
-    )
-    loss_decisive: float = _value(0.005, "loss rate that explains a deficit by itself", "EC2: 0.42 % to 1.7 % on lossy paths; provisional")
-    loss_heavy: float = _value(0.01, "loss rate at which the loss verdict gains confidence", "EC2")
-    loss_negligible: float = _value(0.001, "below this loss rate a host verdict gains confidence", "VTN: 0.015 % and less on clean paths")
-    loss_present: float = _value(0.0001, "above this loss rate a congestion verdict gains confidence", "VTN: 0.049 % on the congested pair")
-    app_limited: float = _value(
-        0.5, "the application limits when it had nothing to send for this share of the time", "REC: 0.81 against 0.42"
-    )
-    app_hint: float = _value(
+    loss_policed: float = value(
         0.1,
-        "from this share on an idle application is named as the alternative to a stopped machine",
-        "REC: 0.00 for a starved guest, 0.12 and more where both readings are possible",
+        "so many losses, and yet a steady rate, are a policer's",
+        "validation: 0.16 behind policers with small buckets, at most 0.09 elsewhere (odd seeds)",
     )
-    rwnd_hint: float = _value(
+    loss_policed_ranked: float = value(
+        0.07,
+        "so many losses with a steady rate are enough when they are no chance, at whatever rank",
+        "validation: 0.08 and more behind policers, whose rank can be 0.43 seen from afar (odd seeds); provisional",
+    )
+    policed_steadiness: float = value(
+        0.65,
+        "with so many losses a rate is steady when P10/P90 of the delivery rate reaches this",
+        "validation: 0.68 and more behind policers with so many losses, at most 0.60 in full queues (odd seeds); provisional",
+    )
+    buffer_filled: float = value(
+        0.5,
+        "the send buffer set the pace when X·R reaches this share of its size",
+        "Linux counts a packet's bookkeeping as well: 0.5 to 1.0",
+    )
+    buffer_felt: float = value(
+        0.1,
+        "and the kernel found the socket out of buffer for this share of its busy time",
+        "validation: 0.27 behind small buffers (odd seeds)",
+    )
+    silent_round_trips: float = value(
+        4.0, "a silence counts from so many round trips on", "a retransmission timeout lasts one to three of them (RFC 6298)"
+    )
+    pipe_always_full: float = value(
+        0.95,
+        "the path was full when nine tenths of what fits into it were outstanding for this share of the time",
+        "at most 0.70 for stopped senders (odd seeds)",
+    )
+    steady_link: float = value(
+        0.95, "a link was full when P10/P90 of the delivery rate reaches this, and the RTT was high at times", "as burst_steadiness"
+    )
+    steady_link_inflation: float = value(
+        1.5,
+        "and that RTT is this multiple of what an empty path takes for the transfer's own packets in one of a hundred samples",
+        "validation: 1.84 and more for full links, at most 1.37 for all other steady rates beside the sender (odd seeds)",
+    )
+    queue_at_loss: float = value(
+        0.33,
+        "losses come from a full queue when the RTT just before them lies this high between its base and its 99th percentile",
+        "validation: 0.36 and more for all but one of the full queues, at most 0.31 for random loss and policers (odd seeds)",
+    )
+    packets_at_loss: float = value(
+        2.0,
+        "and when it lies above an empty path by so many packets of the transfer: a queue that overflows holds some of them",
+        "validation: 2.0 and more before full queues, at most 1.8 for policers (odd seeds); two packets go before an acknowledgement",
+    )
+    link_queue_inflation: float = value(
+        1.1,
+        "a steady rate is a full link's when the mean RTT is this multiple of what an empty path takes for the transfer's own packets",
+        "validation: 1.14 and more for full links, at most 1.04 for stopped processes, slow readers and small writes (odd seeds)",
+    )
+    link_queue_packets: float = value(
+        3.0,
+        "and when it lies above its base by the time of so many packets at that rate",
+        "validation: 3.2 and more for full links, at most 1.5 for stopped processes and programs (odd seeds)",
+    )
+    reordered_segments: float = value(
+        0.001, "share of segments late without loss, or retransmitted in vain, from which reordering counts", "provisional"
+    )
+    reordering_clear: float = value(0.005, "share of late segments at which the reordering verdict gains confidence", "provisional")
+    window_varied: float = value(
+        0.75,
+        "a window that shrank was the reader's when its least was this share of its largest or less",
+        "validation: at most 0.72 for slow readers, 1.00 where a window is only small (odd seeds)",
+    )
+    window_shrunk: float = value(
+        0.15,
+        "the receiver limits when its window was smaller than it had been for this share of the time, and full",
+        "validation: 0.24 and more for slow readers, at most 0.10 for all others but where reordered segments wait for those "
+        "before them, up to 0.41 (odd seeds)",
+    )
+    window_full: float = value(0.5, "the window set the pace when it was full for this share of the time", "tcp_info: as kernel_time_share")
+    empty_fraction: float = value(
         0.2,
-        "a sender that fills the window for this share of the time had more to send: speaks for the machine",
-        "REC: 0.43 for a stopped bulk sender, 0.00 for an application that pauses",
+        "pauses are oversize when nothing was outstanding under an open window for this share of the transfer",
+        "the same share that counts for pauses longer than the RTT",
     )
-    cpu_starved: float = _value(
-        0.9, "share of a core below which a host is starved", "VTN: availability below one core on the anomalous nodes"
+    on_and_off: float = value(
+        1.15,
+        "a sender ran only now and then when its fast moments are this multiple of its mean",
+        "validation: 1.18 and more for starved senders, at most 1.1 for undisturbed ones in steady state (odd seeds); provisional",
     )
-    cpu_free: float = _value(0.95, "share of a core from which the CPU speaks against scheduling", "VTN")
-    stall_seconds: float = _value(5.0, "host-wide stalls of this total length decide", "VTS: one reset stops a host for about 13 s")
-    stall_share: float = _value(
-        0.1, "host-wide stalls of this share of the transfer decide", "a tenth of the time is a tenth of the throughput"
+    delayed_answers: float = value(
+        0.5, "acknowledgements were delayed when this share of the RTT samples waited for a timer", "half of them; provisional"
     )
-    reset_period_seconds: float = _value(13.0, "a driver that resets its transmit queue stalls for multiples of this", "VTS")
-    reset_tolerance_seconds: float = _value(0.5, "how near to a multiple a stall must be", "VTS")
-    discard_hundredths: float = _value(
-        80, "a host cause is discarded from this confidence on and reviewed below it", "VTN: a human looks first"
+    flight_steady: float = value(
+        0.55,
+        "the flight had a ceiling when its mean is this share of its maximum",
+        "Linux wakes a writer when a third of its buffer is free: the flight moves between two thirds of the ceiling and all of it",
     )
-    kernel_time_share: float = _value(
+    flight_held: float = value(
+        0.85,
+        "a flight that is this share of its maximum on average never drained: its sender was ready, whatever pauses seem to say",
+        "validation: 0.92 behind small buffers, at most 0.58 for starved machines and 0.70 for programs with full packets (odd seeds)",
+    )
+    flight_carried: float = value(
+        0.52,
+        "and X·R reaches this share of that maximum",
+        "validation: 0.53 and more behind small buffers, at most 0.49 for starved machines (odd seeds)",
+    )
+    flight_below_window: float = value(0.8, "and that ceiling is not the window's when it is below this share of it", "provisional")
+    answer_late: float = value(
+        0.05,
+        "a sender reacts late when its median reaction to an acknowledgement takes this share of the base RTT",
+        "validation: 0.07 and more for most guests with a quota, at most 0.048 for undisturbed senders that fill their window (odd seeds)",
+    )
+    unfilled_per_train: float = value(
+        0.07,
+        "its packets are full when at most this much is missing to full ones, per train",
+        "validation: at most 0.053 for machines with a quota, 0.089 and more for programs that write now and then (odd seeds)",
+    )
+    writes_end: float = value(
+        0.33,
+        "a program's writes set the pace when so much is missing to full packets, per train",
+        "validation: 0.58 and more for programs that write little at a time, at most 0.30 for others without a full window (odd seeds)",
+    )
+    way_share: float = value(
+        0.4,
+        "the sender's side, not a queue on the way from it, inflates the RTT when that way makes up less than this share of the rise",
+        "validation: 0.82 and more for queues, mostly below 0.35 for starved machines (odd seeds)",
+    )
+    window_always_full: float = value(
+        0.65,
+        "a window that is full for this share of the time shows a sender that is ready (its acknowledgements wait), unless P10 of the "
+        "delivery rate exceeds the mean rate as on_and_off says: it stands still in between",
+        "validation: 0.76 and more behind crowded ways back, at most 0.61 for stopped machines but for three views whose P10 is 2.8 "
+        "times the mean and more, against 0.97 (odd seeds)",
+    )
+    growing_ratio: float = value(
+        1.5,
+        "a rate still grew when its fast moments are this multiple of its mean, and its bytes never lay above a straight line",
+        "slow start doubles it every round trip; provisional",
+    )
+    growing_round_trips: float = value(25.0, "slow start is over after so many round trips", "2²⁵ initial windows; provisional")
+    processor_part: float = value(
+        0.25, "or below which part of the pauses: what was missed cannot have made four times as many", "provisional"
+    )
+    processor_missed: float = value(
+        0.05, "share of the time without a wanted processor below which the machine is cleared", "a cost below five percent; provisional"
+    )
+    kernel_time_share: float = value(
         0.5, "share of its busy time that a socket was limited by window or send buffer", "tcp_info: tcpi_rwnd_limited, tcpi_sndbuf_limited"
     )
-    capture_loss_share: float = _value(
+    capture_loss_share: float = value(
         0.001,
         "share of a transfer's bytes acknowledged but missing in the capture from which its verdict is lowered",
         "the smallest loss rate that any rule weighs is of this size",
     )
-    kernel_drop_share: float = _value(
+    kernel_drop_share: float = value(
         0.01,
         "share of packets dropped while capturing from which pauses are not believed",
         "one in a hundred packets; acknowledged-but-unseen bytes show smaller losses per transfer",
     )
-    skipped_share: float = _value(
+    skipped_share: float = value(
         0.01,
         "share of records that should have been measured and were not, from which pauses and losses are not believed",
         "as kernel_drop_share",
     )
-    duplicate_share: float = _value(
+    duplicate_share: float = value(
         0.001,
         "share of packets captured twice from which losses are not believed",
         "a copy reads as a retransmission: as capture_loss_share",
     )
-    timestamp_share: float = _value(
+    timestamp_share: float = value(
         0.1,
         "timestamps are too coarse, or too far out of order, when their error is this share of the base RTT",
         "the causes lie about 0.1 apart in RTT inflation (1.125 against 1.2)",
     )
-    coarse_timestamp_seconds: float = _value(
+    coarse_timestamp_seconds: float = value(
         0.001, "timestamps of this granularity are reported for the whole capture", "withheld time is counted from 1 ms on"
     )
-    clock_step_share: float = _value(0.01, "a clock step of this share of a transfer's duration spoils its throughput", "one in a hundred")
-    reordered_share: float = _value(
+    clock_step_share: float = value(0.01, "a clock step of this share of a transfer's duration spoils its throughput", "one in a hundred")
+    reordered_share: float = value(
         0.01, "share of records out of order from which their disorder counts as a timing error", "one in a hundred"
     )
-    equal_timestamp_share: float = _value(
+    equal_timestamp_share: float = value(
         0.5,
         "share of records stamped like the one before, from which pauses below the RTT are not believed",
         "full frames at 10 Gbit/s lie 1.2 µs apart, so a clock of 1 µs alone gives a fifth of them equal stamps; provisional",
     )
-    bunched_share: float = _value(0.5, "share of records stamped in bunches from which that is reported", "provisional")
+    bunched_share: float = value(0.5, "share of records stamped in bunches from which that is reported", "provisional")
 
 
 THRESHOLDS = Thresholds()

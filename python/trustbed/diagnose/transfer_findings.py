@@ -28,7 +28,7 @@ def transfer_findings(row: Row, diagnosis: Diagnosis, *, thresholds: Thresholds 
         held = ", and its verdict held at review" if applied.limit.review else ""
         yield finding(
             applied.limit.code,
-            f"confidence limited to {applied.limit.cap / 100:.2f}{held}: {applied.limit.wording(thresholds)}",
+            f"score limited to {applied.limit.cap / 100:.2f}{held}: {applied.limit.wording(thresholds)}",
             value=applied.value,
             threshold=applied.threshold,
             scope=scope,

@@ -1,4 +1,4 @@
-"""From cause and confidence to what may be done with the number, and its headline.
+"""From cause and score to what may be done with the number, and its headline.
 
 Bias: a cause whose place is unknown (path or testbed fabric, receiver or its network) is never trusted and never discarded by itself.
 """
@@ -12,21 +12,28 @@ from typing import Literal, TypeAlias
 from trustbed.diagnose.causes import Cause, Verdict
 from trustbed.diagnose.conditions import FAILED, HEALTH_KNOWN, Case
 
-How: TypeAlias = Literal["trust", "review", "discard", "by_confidence", "if_failed", "if_health_known"]
+How: TypeAlias = Literal["trust", "review", "discard", "by_score", "if_failed", "if_health_known"]
 
 VERDICT_OF: Mapping[Cause, How] = MappingProxyType(
     {
         "insufficient": "if_failed",
         "driver_stall": "discard",
-        "host_stall": "by_confidence",
+        "host_stall": "by_score",
         "network_loss": "review",
         "network_congestion": "trust",
         "bandwidth_limited": "trust",
         "window_limited": "trust",
         "receiver_limited": "review",
-        "host_scheduling": "by_confidence",
+        "host_scheduling": "by_score",
         "sender_application_limited": "review",
         "slow_start": "trust",
+        "policed": "trust",
+        "shaped": "trust",
+        "reordering": "trust",
+        "route_change": "review",
+        "outage": "review",
+        "send_buffer_limited": "review",
+        "acknowledgements_delayed": "review",
         "unexplained": "review",
         "no_anomaly": "if_health_known",
     }
@@ -37,7 +44,7 @@ HOW_WORDS: Mapping[How, str] = MappingProxyType(
         "trust": "trust",
         "review": "review",
         "discard": "discard",
-        "by_confidence": "discard from {discard_hundredths:g} hundredths of confidence on, else review",
+        "by_score": "discard from a score of {discard_hundredths:g} on, else review",
         "if_failed": "discard when failed, not_judged when too short",
         "if_health_known": "trust when pauses are known and not oversize and loss and i are known, else review",
     }
@@ -47,7 +54,7 @@ HOW_WORDS: Mapping[How, str] = MappingProxyType(
 def verdict_of(cause: Cause, case: Case, hundredths: int) -> Verdict:
     """The verdict before the flags and the capture's quality have their say."""
     how = VERDICT_OF[cause]
-    if how == "by_confidence":
+    if how == "by_score":
         return "discard" if hundredths >= case.thresholds.discard_hundredths else "review"
     if how == "if_failed":
         return "discard" if FAILED.holds(case) else "not_judged"
@@ -78,6 +85,13 @@ WHAT: Mapping[Cause, str] = MappingProxyType(
         "host_scheduling": "the sending machine stood still",
         "sender_application_limited": "the application sent too little",
         "slow_start": "still in slow start",
+        "policed": "policed on the path",
+        "shaped": "shaped on the path",
+        "reordering": "slowed by reordering",
+        "route_change": "two paths, one after the other",
+        "outage": "nothing came back for seconds",
+        "send_buffer_limited": "limited by its send buffer",
+        "acknowledgements_delayed": "its acknowledgements waited",
         "unexplained": "slow, and nothing seen explains it",
         "no_anomaly": "nothing unusual seen",
     }
@@ -93,6 +107,7 @@ SPECIAL: Mapping[tuple[Cause, Verdict], str] = MappingProxyType(
         ("host_scheduling", "review"): "the sender seems to have stood still — look before use",
         ("host_stall", "review"): "the sender seems to have stopped — look before use",
         ("driver_stall", "review"): "the sender's driver seems to have hung — look before use",
+        ("shaped", "trust"): "a burst, then a lower rate — the mean depends on its length",
         ("no_anomaly", "review"): "too little seen to compare with — look before use",
     }
 )

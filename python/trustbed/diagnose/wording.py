@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from trustbed.diagnose.causes import Cause, Verdict
 from trustbed.diagnose.conditions import MOSTLY_IDLE, UNEXPLAINED, Case, at_least
+from trustbed.diagnose.shape_words import SHAPES
 from trustbed.diagnose.units import count_words, percent_words, rate_words, seconds_words
 
 NEXT_STEP: Mapping[Cause, str] = MappingProxyType(
@@ -25,13 +26,20 @@ NEXT_STEP: Mapping[Cause, str] = MappingProxyType(
         "host_scheduling": "look at the sending host: CPU quota, steal, pinning, neighbours; free its CPU and repeat",
         "sender_application_limited": "look at what the application waits for; measure the path with a bulk transfer",
         "slow_start": "use the number for transfers of this size; measure the path with a longer one",
+        "policed": "use the number as the path's; a sender that paces below the policed rate loses nothing",
+        "shaped": "use the number for transfers of this length; the rate after the burst is the path's",
+        "reordering": "use the number as the path's; look for load balancing per packet where it is not wanted",
+        "route_change": "split the transfer at the change, or repeat it while the route stands",
+        "outage": "look whether others went on meanwhile: if so, it was the path or the receiver; repeat",
+        "send_buffer_limited": "give the sender a larger buffer (SO_SNDBUF, net.ipv4.tcp_wmem) and repeat",
+        "acknowledgements_delayed": "look at the receiver's delayed acknowledgements, or use larger windows",
         "unexplained": "repeat with captures at both ends and with the CPU share of both hosts recorded",
         "no_anomaly": "capture at the sender, from the handshake on, so that throughput can be compared with window and RTT",
     }
 )
 
 BEFORE_USE = "before the number is used, rule out the other causes: capture at both ends and record the CPU share of both hosts"
-_USES = frozenset({"network_congestion", "bandwidth_limited", "window_limited", "slow_start"})
+_USES = frozenset({"network_congestion", "bandwidth_limited", "window_limited", "slow_start", "policed", "shaped", "reordering"})
 
 
 def next_step_of(cause: Cause, verdict: Verdict) -> str:
@@ -46,15 +54,24 @@ def reasons_of(cause: Cause, case: Case) -> tuple[str, ...]:
     if cause in ("driver_stall", "host_stall"):
         return (_stalls(case), *_cpu(case), _rate(case))
     if cause == "receiver_limited":
-        closed = percent_words(case.evidence.window_closed)
-        return (_rate(case), f"for {closed} of the time the receiver's window was closed", _path(case))
+        return (_rate(case), _window(case), _path(case))
     if cause in ("host_scheduling", "sender_application_limited"):
         return (_rate(case), _pauses(case), _path(case), *_cpu(case), *_application(case))
+    if cause in SHAPES:
+        return (_rate(case), SHAPES[cause](case), _path(case))
     if cause == "slow_start":
         return (_rate(case), "no packet was lost, and it ended before slow start could reach its bound", _path(case))
     if cause == "network_congestion" and UNEXPLAINED.holds(case) and MOSTLY_IDLE.holds(case):
         return (_rate(case), _path(case), "on average less than one packet was in flight: it was idle most of the time")
     return (_rate(case), _path(case), _pauses(case))
+
+
+def _window(case: Case) -> str:
+    closed, shrunk = case.evidence.window_closed, case.evidence.window_shrunk
+    if at_least(closed, case.thresholds.window_closed) or shrunk is None:
+        return f"for {percent_words(closed)} of the time the receiver's window was closed"
+    full = percent_words(case.evidence.rwnd_limited)
+    return f"for {percent_words(shrunk)} of the time the window was smaller than it had been, and full for {full}"
 
 
 def _rate(case: Case) -> str:

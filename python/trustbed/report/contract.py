@@ -8,7 +8,6 @@ properties are allowed everywhere.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -62,14 +61,10 @@ _TEXTS: Schema = {"type": "array", "items": _TEXT}
 
 
 def engine_schemas() -> dict[str, pa.Schema]:
-    """The schemas of the engine's tables, from the analysis of a capture without packets."""
+    """The schemas of the tables that the engine fills."""
     from trustbed import _core
 
-    with tempfile.TemporaryDirectory() as folder:
-        empty = Path(folder) / "empty.pcap"
-        empty.write_bytes(bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000"))
-        analysis = _core.analyze([str(empty)])
-        return {name: pa.RecordBatchReader.from_stream(getattr(analysis, name)).schema for name in ("connections", "transfers")}
+    return {name: pa.RecordBatchReader.from_stream(table).schema for name, table in _core.schemas().items()}
 
 
 def document(tables: Mapping[str, pa.Schema]) -> Schema:
@@ -100,8 +95,37 @@ def document(tables: Mapping[str, pa.Schema]) -> Schema:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "trustbed analyze --json",
         "type": "object",
-        "properties": {**parts, "burstiness": {"type": "object", "description": "With --burst: see burst_schema.json."}},
+        "properties": {
+            **parts,
+            "burstiness": {"type": "object", "description": "With --burst: see burst_schema.json."},
+            "both_ends": _both_ends(tables["crossings"]),
+        },
         "required": list(parts),
+    }
+
+
+def _both_ends(crossings: pa.Schema) -> Schema:
+    clocks = {
+        "ahead_seconds": {"type": "number"},
+        "ahead_error_seconds": {"type": "number"},
+        "skew": {"type": ["number", "null"]},
+        "skew_error": {"type": ["number", "null"]},
+        "frames": _COUNT,
+    }
+    counts: Schema = {"type": "array", "items": _COUNT, "minItems": 2, "maxItems": 2}
+    properties = {
+        "captures": {"type": "array", "items": _TEXTS},
+        "clocks": {"type": "object", "properties": clocks, "required": list(clocks)},
+        "frames": counts,
+        "placeless": counts,
+        "findings": {"type": "array", "items": _row(schemas.FINDINGS)},
+        "crossings": _table("crossings", _row(crossings)),
+    }
+    return {
+        "type": "object",
+        "description": "With --sender and --receiver: the two captures joined.",
+        "properties": properties,
+        "required": list(properties),
     }
 
 

@@ -28,6 +28,7 @@ def write(
     transfers: Iterable[Mapping[str, Any]],
     summary: Mapping[str, Any],
     burstiness: Mapping[str, Any] | None = None,
+    both_ends: Mapping[str, Any] | None = None,
 ) -> None:
     """Writes the document; the iterables are consumed one row at a time."""
     stream.write(f'{{\n"trustbed": {_encode(about)},\n"summary": {_encode(summary)},\n"capture": {_encode(capture)}')
@@ -35,8 +36,9 @@ def write(
         stream.write(f',\n"{name}": [')
         stream.writelines(_lines(rows))
         stream.write("]")
-    if burstiness is not None:
-        stream.write(f',\n"burstiness": {_encode(burstiness)}')
+    for name, part in (("burstiness", burstiness), ("both_ends", both_ends)):
+        if part is not None:
+            stream.write(f',\n"{name}": {_encode(part)}')
     stream.write("\n}\n")
 
 

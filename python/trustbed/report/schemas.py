@@ -21,7 +21,12 @@ WORDS = pa.list_(pa.string())
 
 VERDICT_FIELDS = (
     column("cause", pa.string(), "", "what limited the transfer; see docs/diagnosis.md"),
-    column("confidence", pa.float64(), "1", "how sure the cause is, 0.05 to 0.99; orders cases, is no probability"),
+    column(
+        "confidence",
+        pa.float64(),
+        "1",
+        "probability that the cause is right, 0.05 to 0.99: how often its rule was on validated transfers; see docs/diagnosis.md",
+    ),
     column("verdict", pa.string(), "", "whether the number may be used: trust, review, discard or not_judged"),
     column("rule", pa.string(), "", "the rule that decided; see docs/diagnosis.md"),
     column("verdict_flags", WORDS, "", "what the diagnosis noticed beside the cause"),
@@ -55,6 +60,7 @@ ABOUT: Mapping[str, str] = {
     "transfers": "One row per transfer: the data that one side of a TCP connection sends. The unit of diagnosis.",
     "findings": "Checked statements: about the capture, then about hosts, then about single transfers.",
     "skips": "Records that were not measured, by reason. Nothing is skipped without a row here.",
+    "crossings": "One row per direction of a connection that was seen at both ends (`--sender`, `--receiver`).",
     "rtt": "One row per RTT sample (`--samples`).",
     "spacing": "One row per spacing sample: receiving a packet to sending the next data (`--samples`).",
     "segments": "One row per data segment (`--samples`).",

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from trustbed import _core
 from trustbed.run.demand import FULL_SIZE, Load, emulated, is_modest, made
-from trustbed.run.execute import RunError
+from trustbed.run.error import RunError
 from trustbed.scenario import Background, Scenario
 from trustbed.testbed import Host, Testbed, plan
 

@@ -18,7 +18,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 MANIFEST, SCENARIO, HOST, DONE, RECORD = "manifest.json", "scenario.toml", "host.json", "done", "repetition.json"
 RAW_FOLDERS = ("captures", "samples", "ledger", "logs")
@@ -86,16 +86,24 @@ class RunDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One run at a time. The lock goes with the process that holds it, however that ends."""
+        """One run at a time. The lock goes with the process that holds it, however that ends.
+
+        A folder that was made for it, and in which nothing was begun then, is removed.
+        """
         if not self.exists:
             self._check_free()
+        is_new = not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / _LOCK).open("a") as stream:
+        lock = self.path / _LOCK
+        with lock.open("a") as stream:
+            if not _held(stream, lock):
+                raise RunDirectoryError(f"another run is at work here, {self.path}", "wait for it, or give --out another name")
             try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise RunDirectoryError(f"another run is at work here, {self.path}", "wait for it, or give --out another name") from None
-            yield
+                yield
+            finally:
+                if is_new and [entry.name for entry in self.path.iterdir()] == [_LOCK]:
+                    lock.unlink()
+                    self.path.rmdir()
 
     # Repetitions.
 
@@ -176,6 +184,15 @@ def write_whole(path: Path, text: str) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     partial.replace(path)
+
+
+def _held(stream: IO[str], lock: Path) -> bool:
+    """Takes a lock; false if somebody else has it, or has just removed it."""
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(stream.fileno()), lock.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
 
 
 def _flush(path: Path) -> None:

@@ -4,6 +4,8 @@ An agent of the verb ``disturb`` does it on time and ends with the runner; here 
 guest is disturbed as a whole. Stalled interfaces are links that pass nothing (:mod:`trustbed.scenario.description`): here they are only
 told of.
 
+A fault counts as made when it has begun while there was something to disturb, not when it was asked for.
+
 Bias: a program is disturbed from when it was started, some milliseconds after the moment that its fault's begin may be.
 """
 
@@ -12,12 +14,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from trustbed.agent import Agent, AgentError
+from trustbed.run.bed import Bed
 from trustbed.run.configurations import MIDDLE, disturb
 from trustbed.scenario import Fault, Scenario
 from trustbed.testbed import TestbedError
@@ -25,8 +28,9 @@ from trustbed.testbed.cgroups import Group
 from trustbed.testbed.family import family
 
 Record = dict[str, Any]
-_END_SECONDS = 20.0
+_END_SECONDS = 60.0
 _NAMES = ("name", "kind", "host")
+_EARLIER = "let it begin earlier, or the workloads last longer"
 
 
 class NotMade(Exception):
@@ -37,30 +41,6 @@ class NotMade(Exception):
         self.fault = fault
         self.message = message
         self.hint = hint
-
-
-class Guest(Protocol):
-    """A host that is a machine of its own."""
-
-    @property
-    def pid(self) -> int:
-        """The process that is the machine."""
-
-    def facts(self) -> dict[str, Any]:
-        """What it is."""
-
-
-class Bed(Protocol):
-    """What faults need of the hosts of a repetition."""
-
-    def start_agent(self, verb: str, config: Mapping[str, Any], *, where: str) -> Agent:
-        """An agent that stands."""
-
-    def group(self, name: str) -> Group:
-        """A control group of processor time."""
-
-    def guest(self, host: str) -> Guest:
-        """A guest."""
 
 
 @dataclass(slots=True)
@@ -75,6 +55,7 @@ class _Made:
     processor: int | None = None
     reason: str | None = None
     hint: str | None = None
+    missed: str = "the workloads were over before it began"
 
 
 class Faults:
@@ -85,6 +66,7 @@ class Faults:
         self._scenario = scenario
         self._made = [_Made(fault) for fault in scenario.faults]
         self._origin_ns: int | None = None
+        self._ended_ns: int | None = None
         self._shared = False
 
     @property
@@ -168,6 +150,7 @@ class Faults:
         except (AgentError, TestbedError) as error:
             if any(_lives(pid) for pid in targets):
                 raise self._not_made(made, error) from error
+            made.missed = "what it disturbs had ended before it could be disturbed"
 
     @staticmethod
     def _not_made(made: _Made, error: AgentError | TestbedError) -> NotMade:
@@ -189,17 +172,21 @@ class Faults:
                             break
                 except AgentError as error:
                     self._drop(made, agent)
+                    made.missed = error.message
                     troubles.append(f"{made.fault.name}: {error.message}")
         return troubles
 
-    def end(self) -> list[str]:
-        """Undoes everything; what went wrong with it."""
+    def end(self, now_ns: int) -> list[str]:
+        """Undoes everything; what went wrong with it. The first call's moment is when stalled interfaces are of no consequence any more."""
+        if self._ended_ns is None:
+            self._ended_ns = now_ns
         troubles = []
         for made in self._disturbing:
             for agent in list(made.agents):
                 try:
                     made.reports.append(agent.stop(_END_SECONDS))
                 except AgentError as error:
+                    made.missed = error.message
                     troubles.append(f"{made.fault.name}: {error.message}")
                 self._drop(made, agent)
             if made.group is not None:
@@ -227,22 +214,36 @@ class Faults:
     def _told(self, made: _Made) -> Record:
         fault = made.fault
         asked = {key: value for key, value in asdict(fault).items() if value is not None}
-        begun = [one["begun_ns"] for one in made.reports if one.get("begun_ns") is not None]
-        ended = [one["ended_ns"] for one in made.reports if one.get("ended_ns") is not None]
-        if fault.kind == "nic-stall" and self._origin_ns is not None and fault.duration_ns is not None:
-            begun = [self._origin_ns + fault.start_ns]
-            ended = [begun[0] + fault.duration_ns]
+        begun, ended = self._stalled(fault) if fault.kind == "nic-stall" else _moments(made.reports)
+        reason, hint = made.reason, made.hint
+        if reason is None and begun is None:
+            reason, hint = made.missed, _EARLIER
+        elif reason is None and fault.kind == "freeze" and not any(one.get("stops") for one in made.reports):
+            reason, hint = "the workloads were over before its first stop", _EARLIER
         return {
             **{name: asked.pop(name) for name in _NAMES},
             "parameters": asked,
-            "made": made.reason is None and bool(begun),
-            "reason": made.reason,
-            "hint": made.hint,
-            "begun_ns": min(begun, default=None),
-            "ended_ns": max(ended, default=None),
+            "made": reason is None,
+            "reason": reason,
+            "hint": hint,
+            "begun_ns": begun,
+            "ended_ns": ended,
             "processor_shared_with_emulator": self._shared if fault.kind == "spinner" else None,
             "reports": [{key: value for key, value in one.items() if key != "event"} for one in made.reports],
         }
+
+    def _stalled(self, fault: Fault) -> tuple[int | None, int | None]:
+        """When an interface stood still, as far as the repetition went on meanwhile."""
+        if self._origin_ns is None or self._ended_ns is None or fault.duration_ns is None:
+            return None, None
+        begun = self._origin_ns + fault.start_ns
+        return (begun, min(begun + fault.duration_ns, self._ended_ns)) if begun < self._ended_ns else (None, None)
+
+
+def _moments(reports: Sequence[Record]) -> tuple[int | None, int | None]:
+    """From the first begin to the last end that was reported."""
+    begun, ended = ([one[key] for one in reports if one.get(key) is not None] for key in ("begun_ns", "ended_ns"))
+    return min(begun, default=None), max(ended, default=None)
 
 
 def _lives(pid: int) -> bool:

@@ -20,7 +20,8 @@ from trustbed.run.clock import Clock, SystemClock
 from trustbed.run.commands import programs
 from trustbed.run.configurations import emulated, sampled
 from trustbed.run.directory import RunDirectory
-from trustbed.run.execute import Execution, Record, RunError
+from trustbed.run.error import RunError
+from trustbed.run.execute import Execution, Record
 from trustbed.run.listener import Listener
 from trustbed.run.matrix import Repetition, order
 from trustbed.run.progress import Forecast
@@ -68,8 +69,15 @@ class Session:
         check_programs(self.study)
         agent.binary()
         plan_of(self.study.first)
-        if self.directory.exists:
-            manifest.check_same(self.directory.manifest(), self.study, self.directory.path)
+        self._earlier()
+
+    def _earlier(self) -> dict[str, Any] | None:
+        """The manifest of the run that is continued; an error if it is another one."""
+        if not self.directory.exists:
+            return None
+        found = self.directory.manifest()
+        manifest.check_same(found, self.study, self.order, self.directory.path)
+        return found
 
     @property
     def forecast(self) -> Forecast:
@@ -80,10 +88,15 @@ class Session:
         """Does what is missing: repetitions, then judgements."""
         prepare()
         self.check()
-        guests = self._guests()
-        most = ceiling.refuse_too_much([cell.scenario for cell in self.study.cells]) if self._missing() else None
+        # From here on nobody else is at work there: what another call may have begun meanwhile is looked at again, and the ceiling, which
+        # takes all of the machine, is measured beside no run of this folder.
         with self.directory.locked(), _disk_full_explained(self.directory.path):
-            self._begin({**host.facts(), **ceiling.facts(most), "guests": guests})
+            earlier = self._earlier()
+            if earlier is not None:
+                self._keep_what_is_complete(earlier)
+            guests = self._guests()
+            most = ceiling.refuse_too_much([cell.scenario for cell in self.study.cells]) if self._missing() else None
+            self._begin(earlier, {**host.facts(), **ceiling.facts(most), "guests": guests})
             forecast = self.forecast
             self._listener.on_begun(forecast)
             for repetition in self.order:
@@ -94,8 +107,13 @@ class Session:
         descriptions = {host.guest for cell in self.study.cells for host in cell.scenario.guests if host.guest is not None}
         return qemu.survey(descriptions) if descriptions else None
 
-    def _begin(self, facts: Mapping[str, Any]) -> None:
-        earlier = self.directory.manifest() if self.directory.exists else None
+    def _keep_what_is_complete(self, earlier: Mapping[str, Any]) -> None:
+        """Fewer repetitions than before may be asked for, but what was measured stays in the run."""
+        kept = manifest.rounds_begun(earlier, self.directory.is_complete)
+        if kept * len(self.study.cells) > len(self.order):
+            self.order = order(self.study.cells, repetitions=kept, seed=self.study.first.seed)
+
+    def _begin(self, earlier: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> None:
         described = manifest.describe(self.study, self.order, session=self._about, earlier=earlier)
         if earlier is None:
             self.directory.begin(described, self.study.text, facts)
@@ -139,10 +157,9 @@ class Session:
 
     def _collect(self, path: Path, scenario: Scenario, record: Record) -> None:
         """Raw records in the form that stays: ledger and samples as Parquet."""
-        said = [failure["message"] for failure in record["failures"]] + [
-            ((record["emulator"] or {}).get("ledger") or {}).get("error") or ""
-        ]
-        if any("no space left" in text.lower() for text in said):
+        ledger_error = ((record["emulator"] or {}).get("ledger") or {}).get("error")
+        said = [*(one["message"] for one in record["failures"]), *(one["reason"] for one in record["workloads"]), ledger_error]
+        if any("no space left" in text.lower() for text in said if text is not None):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         ledger = path / "ledger" / _RAW_LEDGER
         if ledger.is_file():

@@ -53,6 +53,9 @@ def _background(name: str, table: Table, hosts: Sequence[str]) -> Background:
         filter=_filter(table, "filter"),
         reverse_filter=_filter(table, "reverse_filter"),
     )
+    if background.rate is not None and 0 < background.rate < background.sources:
+        message = f"{table.raw('rate')} leaves some of {background.sources} sources nothing to send"
+        raise table.error("sources", message, "give fewer sources, or a higher rate")
     _check_playback(table, background)
     return background
 

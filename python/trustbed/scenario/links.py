@@ -52,7 +52,7 @@ def direction(table: Table, base: Direction) -> Direction:
     if "rate" in table:
         changed = replace(changed, rate=table.rate_above_zero("rate", None), rate_trace=None)
     if "rate_trace" in table:
-        changed = replace(changed, rate=None, rate_trace=_numbers(table, "rate_trace", "the millisecond of an opportunity to send"))
+        changed = replace(changed, rate=None, rate_trace=_opportunities(table))
     changed = replace(changed, duplicate=table.probability("duplicate", base.duplicate))
     changed = _delayed(table, changed)
     if "queue" in table:
@@ -137,9 +137,12 @@ def _recorded_delay(outer: Table) -> RecordedDelay:
     return found
 
 
-def _numbers(table: Table, key: str, what: str) -> Recorded:
-    """A whole number on every line."""
-    return _recorded(table, key, int, f"a whole number, {what}")
+def _opportunities(table: Table) -> Recorded:
+    """A millisecond on every line, in their order; the last is how long the recording is."""
+    found = _recorded(table, "rate_trace", int, "a whole number, the millisecond of an opportunity to send", rises_by=0)
+    if found.values[-1] == 0:
+        raise table.error("rate_trace", f"{found.file} ends at 0 ms and cannot be repeated", "its last line is its length too")
+    return found
 
 
 def _delays(table: Table, key: str) -> Recorded:
@@ -151,10 +154,11 @@ def _delays(table: Table, key: str) -> Recorded:
     return _recorded(table, key, nanoseconds, "a delay in milliseconds, or with its unit")
 
 
-def _recorded(table: Table, key: str, read: Callable[[str], int], what: str) -> Recorded:
+def _recorded(table: Table, key: str, read: Callable[[str], int], what: str, *, rises_by: int | None = None) -> Recorded:
+    """A number on every line; where they have an order, each is at least so much above the one before it."""
     file = table.file(key)
     assert file is not None, "the key is there"
-    values = []
+    values: list[int] = []
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -168,6 +172,12 @@ def _recorded(table: Table, key: str, read: Callable[[str], int], what: str) -> 
             value = -1
         if value < 0:
             raise table.error(key, f"{file}, line {number}: {line.strip()!r} is not {what}", "every line holds one; # begins a remark")
+        if rises_by is not None and values and value < values[-1] + rises_by:
+            raise table.error(
+                key,
+                f"{file}, line {number}: {value} comes after {values[-1]}",
+                "put the lines in order" if rises_by == 0 else "put the lines in order, every number once",
+            )
         values.append(value)
     if not values:
         raise table.error(key, f"{file} holds no number", f"every line holds {what}")
@@ -178,12 +188,12 @@ def _queue(outer: Table) -> Queue:
     if isinstance(outer.raw("queue"), str):
         if outer.raw("queue").strip() == "unlimited":
             return Queue(discipline="unlimited")
-        packets, octets = outer.quantity_or_packets("queue") or (None, None)
+        packets, octets = outer.quantity_or_packets("queue", least_bytes=_FULL_BYTES)
         return Queue(packets=packets, bytes=octets)
     table = outer.table("queue")
     assert table is not None, "the key is there"
     discipline: Discipline = table.choice("discipline", DISCIPLINES, "drop-tail")
-    packets, octets = table.quantity_or_packets("limit") or (None, None)
+    packets, octets = table.quantity_or_packets("limit", least_bytes=_FULL_BYTES)
     found = Queue(discipline=discipline, packets=packets, bytes=octets)
     if discipline == "codel":
         found = replace(found, target_ns=table.span_above_zero("target", None), interval_ns=table.span_above_zero("interval", None))
@@ -203,13 +213,12 @@ def _red(table: Table, queue: Queue) -> Queue:
     low, high = table.whole("low", 0, least=0), table.whole("high", 0, least=1)
     if low >= high:
         raise table.error("low", "the low mark must lie below the high one", "packets are dropped at random between the two")
-    return replace(
-        queue,
-        low_packets=low,
-        high_packets=high,
-        probability=table.probability("probability", 0.1),
-        weight=table.probability("weight", 0.002),
-    )
+    weight = table.probability("weight", 0.002)
+    if weight == 0:
+        raise table.error(
+            "weight", "an average in which the newest depth has no weight never changes", "give more than 0, for example 0.002"
+        )
+    return replace(queue, low_packets=low, high_packets=high, probability=table.probability("probability", 0.1), weight=weight)
 
 
 def _loss(outer: Table) -> Loss | None:
@@ -219,8 +228,8 @@ def _loss(outer: Table) -> Loss | None:
     table = outer.table("loss")
     assert table is not None, "the key is there"
     if "trace" in table:
-        lost = _numbers(table, "trace", "the number of a lost packet, from 0")
-        found = Loss(model="recorded", lost=lost, period_packets=table.whole("period", None, least=1))
+        lost = _recorded(table, "trace", int, "a whole number, the number of a lost packet, from 0", rises_by=1)
+        found = Loss(model="recorded", lost=lost, period_packets=table.whole("period", None, least=lost.values[-1] + 1))
     else:
         table.must("model", 'loss = { model = "gilbert-elliott", to_bad = "1%", to_good = "30%" }')
         found = _gilbert(table) if table.choice("model", _LOSS_KINDS, "") == "gilbert-elliott" else _periodic(table)

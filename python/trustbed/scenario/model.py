@@ -196,7 +196,7 @@ class Service:
     port: int
     command: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
-    ready_ns: int = 10 * SECOND
+    ready_ns: int = 60 * SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

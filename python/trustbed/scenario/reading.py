@@ -6,17 +6,19 @@ other. What only a machine can show (missing programs, missing rights, rates it 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 from trustbed.scenario.backgrounds import read_backgrounds
+from trustbed.scenario.description import BACKGROUND_PORT
 from trustbed.scenario.error import nearest
 from trustbed.scenario.faults import read_faults
 from trustbed.scenario.guests import INSIDE
 from trustbed.scenario.model import SECOND, TOOLS, Background, CapturePlan, Emulator, Scenario, Service, Workload
 from trustbed.scenario.positions import Path
 from trustbed.scenario.table import Source, Table
-from trustbed.scenario.topology import Network, unreachable
+from trustbed.scenario.topology import Network, reached
 from trustbed.scenario.topology import read as read_network
 from trustbed.scenario.workloads import Around, read_services, read_workloads
 
@@ -55,8 +57,9 @@ def read(values: dict[str, Any], source: Source) -> Scenario:
     root.close()
     _check_names(root, workloads, backgrounds, services)
     _check_ports(root, scenario)
-    _check_ways(root, network, scenario)
+    _check_faults(root, scenario)
     _check_guests(root, scenario)
+    _check_ways(root, network, scenario)
     return scenario
 
 
@@ -125,15 +128,29 @@ def _check_names(root: Table, workloads: Sequence[Workload], backgrounds: Sequen
 
 
 def _check_ports(root: Table, scenario: Scenario) -> None:
+    ends = {name for background in scenario.backgrounds for name in (background.source, background.to)}
+    last = BACKGROUND_PORT + 2 * len(scenario.backgrounds) - 1
+    for service in scenario.services:
+        if service.host in ends and BACKGROUND_PORT <= service.port <= last:
+            message = f"ports {BACKGROUND_PORT} to {last} are those of background traffic"
+            raise root.source.error(("services", service.name, "port"), message, "give the service another port")
     taken = {(service.host, service.port): f"the service {service.name}" for service in scenario.services}
     for workload in scenario.workloads:
         if workload.service is not None or workload.kind == "command" or workload.to is None:
             continue
-        listener = workload.to
+        listener = workload.host if workload.kind == "bulk" and workload.heading == "reverse" else workload.to
         other = taken.get((listener, workload.port))
         if other is not None:
             message = f"needs port {workload.port} on {listener}, which {other} has"
             raise root.source.error(("workload", workload.name), message, "give the service another port")
+
+
+def _check_faults(root: Table, scenario: Scenario) -> None:
+    last = max(workload.start_ns + workload.limit_ns for workload in scenario.workloads)
+    for fault in scenario.faults:
+        if fault.start_ns >= last:
+            message = "begins when every workload is over"
+            raise root.source.error(("faults", fault.name, "start"), message, "let it begin earlier, or the workloads last longer")
 
 
 def _check_ways(root: Table, network: Network, scenario: Scenario) -> None:
@@ -143,9 +160,12 @@ def _check_ways(root: Table, network: Network, scenario: Scenario) -> None:
             pairs.append((("workload", workload.name), workload.host, workload.to))
     for background in scenario.backgrounds:
         pairs.append((("background", background.name), background.source, background.to))
+    ways = {host.name: reached(network, host.name) for host in network.hosts}
+    # The emulator wants a way between any two hosts.
+    pairs += [(("hosts", there), here, there) for here, there in itertools.combinations(ways, 2)]
     for path, here, there in pairs:
         for source, target in ((here, there), (there, here)):
-            if unreachable(network, source, target):
+            if target not in ways[source]:
                 hint = "add a link that joins them; hosts pass nothing on, routers do ([topology] routers)"
                 raise root.source.error(path, f"no way leads from {source} to {target}", hint)
 
@@ -153,6 +173,10 @@ def _check_ways(root: Table, network: Network, scenario: Scenario) -> None:
 def _check_guests(root: Table, scenario: Scenario) -> None:
     """What a guest cannot do: it has nothing of this machine's but the agent."""
     guests = {host.name for host in scenario.guests}
+    for name in (*(host.name for host in scenario.hosts), *scenario.routers):
+        if name.removesuffix(INSIDE) in guests - {name}:
+            message = f"is the point of capture inside the guest {name.removesuffix(INSIDE)} too"
+            raise root.source.error(("hosts", name), message, "give it another name")
     for workload in scenario.workloads:
         places = (workload.host, workload.to) if workload.kind == "iperf3" else (workload.host,)
         inside = next((name for name in places if name in guests), None)

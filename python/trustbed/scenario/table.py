@@ -20,6 +20,8 @@ C = TypeVar("C", bound=str)
 
 _KINDS = {str: "a text in quotes", bool: "true or false", int: "a whole number", float: "a number", list: "a list", dict: "a table"}
 _MOST = 10**12
+_MOST_PACKETS = 2**32 - 1
+"""What an agent counts packets of a queue with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +162,12 @@ class Table:
             raise self.error(key, f"{self._values[key]} is no length of time", "give a duration above 0, for example 20ms")
         return value
 
-    def size(self, key: str, default: T) -> int | T:
-        """Bytes."""
-        return self._quantity(key, _core.parse_size, "64KiB", default)
+    def size(self, key: str, default: T, *, least: int = 0, most: int = _MOST) -> int | T:
+        """Bytes within limits."""
+        value = self._quantity(key, _core.parse_size, "64KiB", default)
+        if key in self and isinstance(value, int) and not least <= value <= most:
+            raise self.error(key, f"{self._values[key]} is outside {least}B to {most}B", f"give from {least}B to {most}B")
+        return value
 
     def probability(self, key: str, default: T) -> float | T:
         """A share of one, written ``"0.1%"`` or ``0.001``."""
@@ -177,23 +182,28 @@ class Table:
             raise self.error(key, f"{value!r} is no share of one", 'write it like "0.1%" or 0.001, from 0 to 1')
         return share
 
-    def quantity_or_packets(self, key: str) -> tuple[int | None, int | None] | None:
-        """A depth as (packets, bytes), one of them: ``"50p"`` or ``"64KiB"``."""
+    def quantity_or_packets(self, key: str, *, least_bytes: int) -> tuple[int | None, int | None]:
+        """A depth as (packets, bytes), one of them at most: ``"50p"`` or ``"64KiB"``."""
         if key not in self:
-            return None
+            return None, None
         value = self._typed(key, str, "")
         digits = value.strip().removesuffix("packets").removesuffix("p").strip()
         if digits.isdecimal() and not value.strip().isdecimal():
             if int(digits) == 0:
                 raise self.error(key, "a queue of 0 packets passes nothing", "give at least 1p")
+            if int(digits) > _MOST_PACKETS:
+                raise self.error(key, f"{value} is no depth of a queue", f"give at most {_MOST_PACKETS}p")
             return int(digits), None
         hint = 'write packets like "50p" or bytes like "64KiB"'
         if _bare_number(value):
             raise self.error(key, f"{value!r} is no depth of a queue without its unit", hint)
         try:
-            return None, _core.parse_size(value)
+            size = _core.parse_size(value)
         except ValueError as error:
             raise self.error(key, f"{value!r} is no depth of a queue: {error}", hint) from None
+        if size < least_bytes:
+            raise self.error(key, f"{size} bytes hold no packet of full size", f"give at least {least_bytes}B")
+        return None, size
 
     def _quantity(self, key: str, parse: Callable[[str], int], example: str, default: T) -> int | T:
         if key not in self:
@@ -240,6 +250,8 @@ class Table:
         listed = [value] if isinstance(value, str) else value
         if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
             raise self.error(key, f"must be a list of texts, not {_kind(value)}", f'for example: {key} = ["one", "two"]')
+        for text in listed:
+            self._check_text(key, text)
         return tuple(listed)
 
     def file(self, key: str) -> File | None:
@@ -248,11 +260,14 @@ class Table:
         if name is None:
             return None
         path = self.source.file.parent / name
-        if not path.is_file():
+        relative = f"names of files are relative to {self.source.file.parent.resolve()}"
+        try:
+            if path.is_file():
+                return path
             siblings = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-            hint = nearest(path.name, siblings, f"names of files are relative to {self.source.file.parent.resolve()}")
-            raise self.error(key, f"no such file, {path}", hint)
-        return path
+        except OSError as error:
+            raise self.error(key, f"{path} cannot be read: {(error.strerror or str(error)).lower()}", relative) from None
+        raise self.error(key, f"no such file, {path}", nearest(path.name, siblings, relative))
 
     def _typed(self, key: str, kind: type[Any], default: T) -> Any:  # noqa: ANN401 - the callers say which
         if key not in self:
@@ -260,7 +275,13 @@ class Table:
         value = self._values[key]
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             self._wrong_kind(key, kind)
+        if isinstance(value, str):
+            self._check_text(key, value)
         return value
+
+    def _check_text(self, key: str, text: str) -> None:
+        if "\0" in text:
+            raise self.error(key, "holds a character that ends texts elsewhere (NUL)", "leave it out")
 
     def _wrong_kind(self, key: str, kind: type[Any]) -> NoReturn:
         raise self.error(key, f"must be {_KINDS[kind]}, not {_kind(self._values[key])}", f"write {key} = {_example(kind)}")

@@ -6,6 +6,7 @@ A host with an access link of its own gets a router behind it: in a dumbbell tha
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,11 +19,14 @@ from trustbed.scenario.table import Table
 
 NETWORK = ipaddress.ip_network("10.77.0.0/16")
 """Where addresses come from that nobody chose. Each run has its network to itself, so that two runs may use the same."""
+_BROADCAST = ipaddress.IPv4Address("255.255.255.255")
 SHAPES = ("graph", "dumbbell", "chain")
 _NAME = re.compile(r"[a-z]([a-z0-9_-]{0,30}[a-z0-9])?")
 _RESERVED = "net"
 """The place in the middle, where the links are."""
 _MOST_HOSTS = 20_000
+_MOST_ENDS = 1024
+"""The emulator keeps a way for every pair of ends: hosts, or the routers that hosts with links of their own are behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,10 @@ def read(root: Table) -> Network:
         shape.close()
     for table in [*tables.values(), *(plan.table for plan in plans)]:
         table.close()
+    ends = len({host.router or host.name for host in network.hosts})
+    if ends > _MOST_ENDS:
+        hint = f"at most {_MOST_ENDS}: hosts that are alike can be one with a count, or behind one router of a dumbbell"
+        raise root.error("hosts", f"{ends} ends of the network are too many", hint)
     if not network.links:
         raise root.error(None, "no link joins the hosts", 'for example: [link] and below it rate = "20Mbit/s"')
     return network
@@ -81,7 +89,9 @@ def _hosts(root: Table, tables: Mapping[str, Table]) -> tuple[Host, ...]:
     free = (str(address) for address in NETWORK.hosts() if str(address) not in taken and address.packed[-1] not in (0, 255))
     hosts = []
     for name, table in tables.items():
-        addresses = given[name] or tuple(next(free) for _ in range(counts[name]))
+        addresses = given[name] or tuple(itertools.islice(free, counts[name]))
+        if len(addresses) < counts[name]:
+            raise table.error("count", f"{NETWORK} has no addresses left for all of them", "give addresses, for example from 10.128.0.0/9")
         access = table.table("access")
         up = down = None
         if access is not None:
@@ -115,13 +125,15 @@ def _addresses(table: Table, key: str, text: str, count: int) -> list[str]:
             network = ipaddress.IPv4Network(text)
             if network.num_addresses - 2 < count:
                 raise table.error(key, f"{text} has no room for {count} hosts", "give a larger network")
-            return [str(address) for address, _ in zip(network.hosts(), range(count), strict=False)]
-        address = ipaddress.IPv4Address(text)
+            addresses = list(itertools.islice(network.hosts(), count))
+        else:
+            addresses = [ipaddress.IPv4Address(text)]
     except ValueError as error:
         raise table.error(key, f"{text!r} is no IPv4 address: {error}", hint) from None
-    if address.is_loopback or address.is_multicast or address.is_unspecified or address == ipaddress.IPv4Address("255.255.255.255"):
-        raise table.error(key, f"{text} cannot be the address of a host", "take one of a private network, for example 10.1.0.5")
-    return [str(address)]
+    for address in addresses:
+        if any((address.is_loopback, address.is_multicast, address.is_unspecified, address.is_link_local, address == _BROADCAST)):
+            raise table.error(key, f"{address} cannot be the address of a host", "take one of a private network, for example 10.1.0.5")
+    return [str(address) for address in addresses]
 
 
 # Links.
@@ -310,8 +322,8 @@ def _chain(shape: Table, hosts: Sequence[Host], plans: list[_Plan]) -> Network:
     return Network(tuple(hosts), tuple(name for name in path if name not in known), links)
 
 
-def unreachable(network: Network, source: str, target: str) -> bool:
-    """Whether no way leads from a host to another. Hosts pass nothing on."""
+def reached(network: Network, source: str) -> set[str]:
+    """The places to which a way leads from a host. Hosts pass nothing on."""
     ways: dict[str, list[str]] = {}
     for link in network.links:
         ways.setdefault(link.ends[0], []).append(link.ends[1])
@@ -322,13 +334,13 @@ def unreachable(network: Network, source: str, target: str) -> bool:
             ways.setdefault(host.name, []).append(host.router)
             ways.setdefault(host.router, []).append(host.name)
     hosts = {host.name for host in network.hosts}
-    reached, waiting = {source}, [source]
+    found, waiting = {source}, [source]
     while waiting:
         place = waiting.pop()
         if place in hosts and place != source:
             continue
         for following in ways.get(place, ()):
-            if following not in reached:
-                reached.add(following)
+            if following not in found:
+                found.add(following)
                 waiting.append(following)
-    return target not in reached
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,12 @@ CONGESTION_CONTROL = "cubic"
 _BULK_PORT, _HTTP_PORT, _IPERF_PORT = 5001, 8000, 5201
 _LEAST_CLAMP = 2304
 """The least receive buffer of Linux (SOCK_MIN_RCVBUF): a smaller clamp would not hold what was asked for."""
+_MOST_CONNECTIONS = 4096
+"""What one agent holds open, at either end."""
+_MOST_BUFFER = 2**31 - 1
+_CONGESTION_CONTROL = re.compile(r"[A-Za-z0-9_-]{1,15}")
+"""A name as the kernel takes it (TCP_CA_NAME_MAX)."""
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LONGEST = 7 * 24 * 3600 * SECOND
 _JUDGED: Mapping[WorkloadKind, Judgement] = {"bulk": "bulk", "iperf3": "bulk"}
 
@@ -61,9 +68,9 @@ def read_services(root: Table, hosts: Sequence[str]) -> tuple[Service, ...]:
             name=name,
             host=host_of(table, "host", hosts),
             port=table.whole("port", 80, least=1, most=65_535),
-            command=_command(table, "command"),
+            command=_program(table),
             environment=_environment(table),
-            ready_ns=table.span_above_zero("ready", 10 * SECOND),
+            ready_ns=table.span_above_zero("ready", 60 * SECOND),
         )
         other = taken.setdefault((service.host, service.port), name)
         if other != name:
@@ -133,7 +140,7 @@ def _target(table: Table, kind: WorkloadKind, host: str, hosts: Sequence[str]) -
 
 def _plain(table: Table, workload: Workload, around: Around, place: int) -> Workload:
     table.must("command", 'command = "ping -c 10 {server}"')
-    command = _command(table, "command")
+    command = _program(table)
     service = _service(table, around, workload)
     for word in command:
         _check_places(table, word, around.hosts)
@@ -142,8 +149,6 @@ def _plain(table: Table, workload: Workload, around: Around, place: int) -> Work
 
 def _check_places(table: Table, word: str, hosts: Sequence[str]) -> None:
     """``{server}`` in a command stands for the address of that host."""
-    import re
-
     for name in re.findall(r"\{([A-Za-z][A-Za-z0-9_-]*)\}", word):
         if name not in hosts:
             raise table.error("command", f"{{{name}}} is the address of no host", nearest(name, hosts))
@@ -155,11 +160,11 @@ def _bulk(table: Table, workload: Workload, around: Around, place: int) -> Workl
         workload,
         # Who pauses between writes did not send all it could, and whether it is to be judged as if it had is not ours to guess.
         judged_as=workload.judged_as if write is None or "judge_as" in table else None,
-        bytes=table.size("bytes", None),
-        connections=table.whole("connections", 1, least=1, most=10_000),
-        congestion_control=table.text("congestion_control", CONGESTION_CONTROL),
-        send_buffer_bytes=table.size("send_buffer", None),
-        receive_buffer_bytes=table.size("receive_buffer", None),
+        bytes=table.size("bytes", None, least=1),
+        connections=table.whole("connections", 1, least=1, most=_MOST_CONNECTIONS),
+        congestion_control=_congestion_control(table),
+        send_buffer_bytes=table.size("send_buffer", None, least=1, most=_MOST_BUFFER),
+        receive_buffer_bytes=table.size("receive_buffer", None, least=1, most=_MOST_BUFFER),
         window_clamp_bytes=_window_clamp(table),
         write=write,
         read=_pace(table, "read"),
@@ -170,8 +175,15 @@ def _bulk(table: Table, workload: Workload, around: Around, place: int) -> Workl
     )
 
 
+def _congestion_control(table: Table) -> str:
+    name = table.text("congestion_control", CONGESTION_CONTROL)
+    if not _CONGESTION_CONTROL.fullmatch(name):
+        raise table.error("congestion_control", f"{name!r} is no name of a congestion control", f"for example: {CONGESTION_CONTROL}")
+    return name
+
+
 def _window_clamp(table: Table) -> int | None:
-    clamp = table.size("window_clamp", None)
+    clamp = table.size("window_clamp", None, most=_MOST_BUFFER)
     if clamp is not None and clamp < _LEAST_CLAMP:
         raise table.error("window_clamp", f"no kernel holds a window below {_LEAST_CLAMP} bytes", f"give at least {_LEAST_CLAMP}B")
     return clamp
@@ -203,7 +215,7 @@ def _iperf3(table: Table, workload: Workload, around: Around, place: int) -> Wor
         workload,
         command=_command(table, "arguments"),
         connections=table.whole("connections", 1, least=1, most=128),
-        congestion_control=table.text("congestion_control", CONGESTION_CONTROL),
+        congestion_control=_congestion_control(table),
         heading=table.choice("direction", ("forward", "reverse"), "forward"),
         port=_IPERF_PORT + place,
     )
@@ -233,7 +245,7 @@ def _http(table: Table, workload: Workload, around: Around, place: int) -> Workl
         path=path,
         object_bytes=size,
         requests=table.whole("requests", None, least=1),
-        connections=table.whole("connections", 1, least=1, most=10_000),
+        connections=table.whole("connections", 1, least=1, most=_MOST_CONNECTIONS if workload.kind == "http" else 10_000),
         reuse=table.flag("reuse", False),
     )
 
@@ -252,26 +264,33 @@ def _service(table: Table, around: Around, workload: Workload) -> Service | None
     return service
 
 
+def _program(table: Table) -> tuple[str, ...]:
+    """A program and its arguments."""
+    words = _command(table, "command")
+    if not words or not words[0]:
+        raise table.error("command", "is empty", "give a program and its arguments")
+    return words
+
+
 def _command(table: Table, key: str) -> tuple[str, ...]:
     """Words: a list as it is, a text as a shell would split it (and does nothing else with it)."""
-    value = table.raw(key)
-    if not isinstance(value, str):
+    if not isinstance(table.raw(key), str):
         return table.texts(key)
     try:
-        words = tuple(shlex.split(value))
+        return tuple(shlex.split(table.text(key, "")))
     except ValueError as error:
         raise table.error(
             key, f"cannot be split into words: {str(error).lower()}", "close the quotation, or write a list of words"
         ) from None
-    if not words:
-        raise table.error(key, "is empty", "give a program and its arguments")
-    return words
 
 
 def _environment(table: Table) -> tuple[tuple[str, str], ...]:
     inner = table.table("environment")
     if inner is None:
         return ()
+    for name in inner:
+        if not _VARIABLE.fullmatch(name):
+            raise inner.error(name, f"{name!r} is no name of a variable", "letters, digits and _, no digit first, for example LANG")
     found = tuple((name, inner.text(name, "")) for name in inner)
     inner.close()
     return found

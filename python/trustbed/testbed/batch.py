@@ -26,7 +26,7 @@ _IFLA_MTU, _IFLA_TXQLEN, _IFLA_AF_SPEC, _IFLA_INET6_ADDR_GEN_MODE = 4, 13, 26, 8
 _NO_ADDRESS_OF_ITS_OWN = 1  # addrgenmode none: no link-local IPv6 address
 _PERMANENT, _NDA_DST, _NDA_LLADDR = 0x80, 1, 2
 _AT_ONCE = 200
-_SECONDS = 30.0
+_SECONDS = 60.0
 
 
 class Kernel(Protocol):

@@ -13,9 +13,10 @@ from typing import Any, Self
 
 from trustbed.agent import Agent
 from trustbed.testbed import apply, cgroups, listening, namespaces, outside, qemu, registry, rootless
+from trustbed.testbed.control import ControlledProcess
 from trustbed.testbed.error import TestbedError
 from trustbed.testbed.plan import MIDDLE, Plan
-from trustbed.testbed.processes import Process, Stream
+from trustbed.testbed.processes import Process, Stream, finished
 
 
 class Testbed:
@@ -40,7 +41,7 @@ class Testbed:
         self._consoles = consoles
         self._guests: dict[str, qemu.Guest] = {}
         self._entry: registry.Entry | None = None
-        self._running: list[Agent | Process | qemu.GuestProcess] = []
+        self._running: list[Agent | Process | ControlledProcess] = []
 
     def __enter__(self) -> Self:
         if not rootless.may_make_networks():
@@ -84,8 +85,8 @@ class Testbed:
         return namespaces.path(self._name(host))
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The environment of what runs here: ours, with the mark by which it is found again."""
-        return {**(os.environ if more is None else more), registry.VARIABLE: self.id}
+        """The environment of what runs here: ours and more, with the mark by which it is found again."""
+        return {**os.environ, **(more or {}), registry.VARIABLE: self.id}
 
     def _boot(self) -> None:
         """Starts all guests, then waits for each: they boot side by side."""
@@ -140,16 +141,15 @@ class Testbed:
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
         foreground: bool = False,
-    ) -> Process | qemu.GuestProcess:
-        """Starts a command on a host: see :meth:`Process.start`. A guest has nothing of our environment but what is added to it here."""
+    ) -> Process | ControlledProcess:
+        """Starts a command on a host: see :meth:`Process.start`. Its environment is ours, or a guest's own, with what is given here."""
         if host in self._guests:
-            added = {key: value for key, value in (environment or {}).items() if os.environ.get(key) != value}
             inside = self._guests[host].start_command(
                 command,
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
-                environment={**qemu.ENVIRONMENT, **added},
+                environment=environment,
                 folder=None if folder is None else str(folder),
             )
             self._running.append(inside)
@@ -185,13 +185,7 @@ class Testbed:
             TestbedError: It did not end within the time; it is ended then.
         """
         with self.start(host, command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            try:
-                out, err = process.output(seconds)
-            except subprocess.TimeoutExpired:
-                raise TestbedError(f"{command[0]} on {host} did not end within {seconds:g} s", "it was ended; give it longer") from None
-            code = process.poll()
-            assert code is not None, "its output has ended"
-            return subprocess.CompletedProcess(command, code, out.decode(errors="replace"), err.decode(errors="replace"))
+            return finished(process, host, seconds)
 
     def listens(self, host: str, port: int) -> bool:
         """Whether somebody waits for TCP connections on a port of a host."""

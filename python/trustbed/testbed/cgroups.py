@@ -24,7 +24,7 @@ Version: TypeAlias = Literal[1, 2]
 
 CONTROLLER = "cpu"
 _MEMBERS = "cgroup.procs"
-_REMOVAL_SECONDS = 2.0
+_REMOVAL_SECONDS = 20.0
 _DELEGATION = "run as root, or in a group of your own (systemd-run --user --scope -p Delegate=yes)"
 
 

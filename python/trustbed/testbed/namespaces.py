@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ NEWUSER = 0x10000000
 NEWNET = 0x40000000
 _BIND, _REC, _PRIVATE, _SLAVE, _SHARED = 0x1000, 0x4000, 1 << 18, 1 << 19, 1 << 20
 _DETACH = 2
+_PARENT_DEATH_SIGNAL = 1
 _OWN = "/proc/thread-self/ns/net"
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -36,6 +38,11 @@ def _checked(result: int, what: str) -> None:
 def unshare(flags: int) -> None:
     """Leaves namespaces of the given kinds for new ones (the system call of that name)."""
     _checked(_libc.unshare(flags), "unshare")
+
+
+def end_with_parent() -> None:
+    """This process is killed when the one that started it ends (prctl(2), PR_SET_PDEATHSIG)."""
+    _checked(_libc.prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL), "prctl")
 
 
 def mount_tmpfs(place: Path) -> None:

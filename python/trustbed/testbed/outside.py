@@ -4,20 +4,21 @@ The host that leads outside gets a second cable, whose other end lies in the hos
 3022): where the testbed ends, so that the outer network need not know its addresses, and where this machine's network begins, so that
 nobody beyond need know those of the cable. What is changed outside (a table of nftables, the switch for forwarding, two rules where
 iptables drops what is forwarded) is written into the testbed's file before it is done. The table is made first and removed last: where
-there is none of that name, nothing is left to undo.
+there is none of that name, nothing is left to undo. Forwarding becomes what it was before the first with the last of several.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import ipaddress
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,14 +48,15 @@ def connect(entry: Entry, plan: Plan, host: str, place: Path) -> None:
     outer, inner = (str(address) for address in network.hosts())
     interface = f"tb-{identity}"
     here = namespaces.inode(_OWN)
-    others = _others_in(here, interface)
-    was = others[0]["forwarding_was"] if others else namespaces.system_value("net.ipv4.ip_forward")
-    changed = {"network_namespace": here, "interface": interface, "table": interface, "forwarding_was": was}
-    entry.update(outside={**changed, "iptables": _drops_what_is_forwarded()})
     try:
-        _masquerade(interface, [inner])
+        with _alone():
+            others = _others_in(here, interface)
+            was = others[0]["forwarding_was"] if others else namespaces.system_value("net.ipv4.ip_forward")
+            changed = {"network_namespace": here, "interface": interface, "table": interface, "forwarding_was": was}
+            entry.update(outside={**changed, "iptables": _drops_what_is_forwarded()})
+            _masquerade(interface, [inner])
+            namespaces.set_system_value("net.ipv4.ip_forward", "1")
         _lay(interface, outer, inner, network.prefixlen, place)
-        namespaces.set_system_value("net.ipv4.ip_forward", "1")
         if entry.record.outside["iptables"]:
             _iptables("-I", interface)
         sources = [str(a) for cable in plan.cables if cable.host.name != host for a in cable.addresses if a.version == 4]
@@ -80,6 +82,8 @@ def through_pasta() -> None:
     """
     from trustbed.testbed import registry
 
+    if os.environ.get(_VARIABLE) and os.getppid() == 0:  # started by pasta, which is in another namespace of processes
+        namespaces.end_with_parent()  # whoever kills what was called, kills pasta
     if rootless.may_make_networks() or os.environ.get(_VARIABLE):
         return
     program = shutil.which("pasta")
@@ -104,7 +108,7 @@ def undo(changed: Mapping[str, Any]) -> None:
     """Takes back what a testbed changed in the network that it led to; nothing happens if that is gone, or if it was taken back already."""
     if not changed:
         return
-    with namespaces.inside_of_number(changed["network_namespace"]) as found:
+    with _alone(), namespaces.inside_of_number(changed["network_namespace"]) as found:
         # Numbers are given again: a network of the same number in which nothing of ours is found is another one.
         if found and changed["table"] in _tables():
             _take_back(changed)
@@ -126,11 +130,26 @@ def _take_back(changed: Mapping[str, Any]) -> None:
 
 
 def _others_in(network_namespace: int | None, interface: str) -> list[Mapping[str, Any]]:
-    """What other testbeds changed in the same network."""
+    """What other testbeds changed in the same network, in which this is called, and have not taken back: their tables stand."""
     from trustbed.testbed import registry
 
     ways = [record.outside for record in registry.records() if record.outside]
-    return [way for way in ways if way["network_namespace"] == network_namespace and way["interface"] != interface]
+    there = [way for way in ways if way["network_namespace"] == network_namespace and way["interface"] != interface]
+    standing = _tables() if there else set()
+    return [way for way in there if way["table"] in standing]
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """One at a time changes a network: of two that end at once, the second sees that it is the last."""
+    from trustbed.testbed import registry
+
+    place = os.open(registry.folder(), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(place)
 
 
 def _free_network(identity: str) -> ipaddress.IPv4Network:
@@ -230,7 +249,7 @@ def _iptables(what: str, interface: str, *, check: bool = True) -> None:
 
 
 @contextlib.contextmanager
-def _absent_is_fine() -> Any:  # noqa: ANN401 - a context
+def _absent_is_fine() -> Iterator[None]:
     try:
         yield
     except Exception as error:

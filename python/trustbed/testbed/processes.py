@@ -16,15 +16,15 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Self, TypeAlias
+from typing import IO, Any, Protocol, Self, TypeAlias
 
 from trustbed import agent
 from trustbed.testbed.error import TestbedError
 
 Stream: TypeAlias = int | IO[Any] | None
 
-_START_SECONDS = 20.0
-_END_SECONDS = 8.0
+_START_SECONDS = 60.0
+_END_SECONDS = 40.0
 """More than exec grants a command before it kills what is left."""
 
 
@@ -171,6 +171,33 @@ class Process:
         """
         out, err = self._helper.communicate(timeout=seconds)
         return out or b"", err or b""
+
+
+class Runs(Protocol):
+    """A command on a host of any kind."""
+
+    command: tuple[str, ...]
+
+    def poll(self) -> int | None:
+        """Its exit code, once it has ended."""
+
+    def output(self, seconds: float) -> tuple[bytes, bytes]:
+        """What it writes, to the end."""
+
+
+def finished(process: Runs, host: str, seconds: float) -> subprocess.CompletedProcess[str]:
+    """Reads what a command writes until it has ended.
+
+    Raises:
+        TestbedError: It has not within the time.
+    """
+    try:
+        out, err = process.output(seconds)
+    except subprocess.TimeoutExpired:
+        raise TestbedError(f"{process.command[0]} on {host} did not end within {seconds:g} s", "it was ended; give it longer") from None
+    code = process.poll()
+    assert code is not None, "its output has ended"
+    return subprocess.CompletedProcess(process.command, code, out.decode(errors="replace"), err.decode(errors="replace"))
 
 
 def _code(code: int | None) -> int | None:

@@ -1,8 +1,11 @@
 """What testbeds exist, and who made them: a file each, written before anything is made, so that what a killed owner left can be found.
 
-An owner is a process: its number and when it began, since numbers are used again. Its testbed may be removed when no such process lives,
-and not before. A testbed made as root leaves namespaces with a name; those of an ordinary user vanish with their last process, so there
-only processes are left. Whatever runs in a testbed has its id in the environment variable ``TRUSTBED_TESTBED``.
+An owner is a process: its number and when it began, since numbers are used again. Where processes have other numbers (in a container, or
+behind pasta) it is known by its hold on the file, which the kernel ends with it (flock(2)). Its testbed may be removed when neither is
+there, and not before.
+
+A testbed made as root leaves namespaces with a name; those of an ordinary user vanish with their last process, so there only processes are
+left. Whatever runs in a testbed has its id in the environment variable ``TRUSTBED_TESTBED``.
 
 Bias: a process that has cleared its environment and left its namespace is not found. None does so by accident.
 """
@@ -11,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import fcntl
 import json
 import os
 import secrets
@@ -30,7 +34,7 @@ from trustbed.testbed.error import TestbedError
 VARIABLE = "TRUSTBED_TESTBED"
 _FOLDER_VARIABLE = "TRUSTBED_RUNTIME"
 _LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
-_KILL_SECONDS = 5.0
+_KILL_SECONDS = 30.0
 
 
 def folder() -> Path:
@@ -64,12 +68,13 @@ class Owner:
     @classmethod
     def this_process(cls) -> Self:
         """The one that asks."""
-        began = _began(os.getpid())
+        pid = _own_number()
+        began = _began(pid)
         assert began is not None, "this process lives"
-        return cls(pid=os.getpid(), started_ticks=began, command=" ".join(sys.argv)[:200])
+        return cls(pid=pid, started_ticks=began, command=" ".join(sys.argv)[:200])
 
     def lives(self) -> bool:
-        """Whether it has not ended."""
+        """Whether it has not ended, as far as its number is one here."""
         return _began(self.pid) == self.started_ticks
 
 
@@ -88,28 +93,37 @@ class Record:
     # Only with a way outside: what was made and changed in the host's own network.
     outside: dict[str, Any] = field(default_factory=dict)
 
+    def is_owned(self) -> bool:
+        """Whether its owner lives, wherever."""
+        return self.owner.lives() or is_held(folder() / f"{self.id}.json")
+
     def processes(self) -> list[int]:
         """The processes that belong to it, its owner excepted."""
         inodes = {namespaces.inode(namespaces.path(name)) for name in self.namespaces} - {None} if not self.rootless else set()
         found = [pid for pid, inode in namespaces.processes() if inode in inodes or _marked(pid, self.id)]
-        return [pid for pid in found if pid not in (os.getpid(), self.owner.pid)]
+        return [pid for pid in found if pid not in (_own_number(), self.owner.pid)]
 
 
 class Entry:
-    """The file of a testbed of this process."""
+    """The file of a testbed of this process, which holds it as long as it lives."""
 
-    def __init__(self, path: Path, record: Record) -> None:
+    def __init__(self, path: Path, record: Record, hold: int) -> None:
         self.path = path
         self.record = record
+        self._hold = hold
 
     def update(self, **changes: Any) -> None:  # noqa: ANN401 - the fields of a record
         """Rewrites it: before what it says is done."""
         self.record = replace(self.record, **changes)
-        _write(self.path, self.record)
+        before, self._hold = self._hold, _write(self.path, self.record)
+        os.close(before)
 
     def drop(self) -> None:
         """The testbed is gone."""
         self.path.unlink(missing_ok=True)
+        if self._hold >= 0:
+            os.close(self._hold)
+            self._hold = -1
 
 
 def reserve(*, purpose: str, hosts: tuple[str, ...], middle: str, rootless: bool) -> Entry:
@@ -135,8 +149,7 @@ def reserve(*, purpose: str, hosts: tuple[str, ...], middle: str, rootless: bool
             namespaces=tuple(f"tb-{name}-{host}" for host in (middle, *hosts)),
         )
         with contextlib.suppress(FileExistsError):
-            _write(path, record, new=True)
-            return Entry(path, record)
+            return Entry(path, record, _write(path, record, new=True))
 
 
 def _own_folder() -> Path:
@@ -153,23 +166,51 @@ def _own_folder() -> Path:
     return place
 
 
-def _write(path: Path, record: Record, *, new: bool = False) -> None:
-    """In one step: a reader sees the old file or the new one, and a kill leaves no half of either."""
+def _write(path: Path, record: Record, *, new: bool = False) -> int:
+    """In one step: a reader sees the old file or the new one, held in either case, and a kill leaves no half of it. The new one's hold."""
     draft = path.with_suffix(f".{os.getpid()}.new")
+    hold = -1
     try:
-        draft.write_text(json.dumps(asdict(record), indent=2) + "\n", encoding="utf-8")
+        hold = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        with contextlib.suppress(OSError):  # of a file system without locks: then the number must do
+            fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with open(hold, "w", encoding="utf-8", closefd=False) as file:
+            file.write(json.dumps(asdict(record), indent=2) + "\n")
         if new:
             os.link(draft, path)
         else:
             draft.rename(path)
-    except FileExistsError:
-        raise
-    except OSError as error:
+    except BaseException as error:
+        if hold >= 0:
+            os.close(hold)
+        if not isinstance(error, OSError) or isinstance(error, FileExistsError):
+            raise
         raise TestbedError(
             f"{path} cannot be written: {(error.strerror or str(error)).lower()}", "nothing was made; free some space there"
         ) from error
     finally:
         draft.unlink(missing_ok=True)
+    return hold
+
+
+def is_held(path: Path) -> bool:
+    """Whether somebody holds a file; one that was replaced meanwhile is looked at again."""
+    while True:
+        try:
+            number = os.open(path, os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(number, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            if path.exists() and not os.path.samestat(os.fstat(number), path.stat()):
+                continue
+            return False
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        finally:
+            os.close(number)
 
 
 def beside(record: Record, name: str) -> Path:
@@ -209,12 +250,12 @@ def clean() -> list[Removed]:
     """Removes what owners that do not live any more have left. Two that clean at once do not hinder each other."""
     removed = []
     for path, record in list(_entries()):
-        if not record.owner.lives():
+        if not record.is_owned():
             removed.append(remove(record))
             path.unlink(missing_ok=True)
     for draft in folder().glob("*.new"):
         pid = draft.name.split(".")[-2]
-        if pid.isdecimal() and not Path("/proc", pid).exists():
+        if pid.isdecimal() and not Path("/proc", pid).exists() and not is_held(draft):
             draft.unlink(missing_ok=True)
     return removed
 
@@ -251,6 +292,11 @@ def end_processes(record: Record) -> int:
             raise TestbedError(f"processes of the testbed {record.id} do not end: {numbers}", "they wait for the kernel; try again later")
         time.sleep(0.01)
     return len(ended)
+
+
+def _own_number() -> int:
+    """Of this process, as /proc knows it: what is mounted there may be that of another namespace of processes."""
+    return int(str(Path("/proc/self").readlink()))
 
 
 def _marked(pid: int, name: str) -> bool:

@@ -53,7 +53,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "trustbed"
     sys_version = ""
-    timeout = 10
+    timeout = 60
 
     def do_GET(self) -> None:
         self._answer(body=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.patience import PATIENCE
 from trustbed.report import html
 
 if TYPE_CHECKING:
@@ -51,10 +52,10 @@ class Viewer:
 
     def draw_all(self) -> None:
         """Scrolls through the page until every chart is drawn."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while not self.run(CHARTS_DRAWN):
-            assert time.monotonic() < deadline, "charts were not drawn within a minute"
-            self.run("document.querySelector('.plot:not([data-drawn=done])').scrollIntoView({behavior: 'instant'})")
+            assert time.monotonic() < deadline, "charts are not drawn"
+            self.run("document.querySelector('.plot:not([data-drawn=done])')?.scrollIntoView({behavior: 'instant'})")
             time.sleep(0.05)
 
     def console(self) -> list[str]:
@@ -81,6 +82,8 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     started = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=control))
+    started.set_script_timeout(PATIENCE)
+    started.set_page_load_timeout(PATIENCE)
     try:
         yield started
     finally:

@@ -15,7 +15,7 @@ from trustbed.report import burst_page, html
 if TYPE_CHECKING:
     from tests.report.browser.conftest import Viewer
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 Model = dict[str, Any]
 

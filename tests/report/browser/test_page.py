@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.patience import wait_until
+
 if TYPE_CHECKING:
     from tests.report.browser.conftest import Viewer
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 # Smallest contrast of any visible text with what lies behind it, as WCAG 2.2 computes it, with the text itself.
 CONTRASTS = """
@@ -86,7 +88,7 @@ def test_an_intruding_script_can_neither_send_nor_evaluate(viewer: Viewer, page_
     worse = tmp_path / "worse.html"
     worse.write_text(page_file.read_text(encoding="utf-8").replace("</body>", intruder), encoding="utf-8")
     viewer.show(worse)
-    time.sleep(0.5)
+    wait_until(lambda: viewer.run("return document.body.dataset.sent && document.body.dataset.evaluated"), "what became of both")
     assert viewer.run("return [document.body.dataset.sent, document.body.dataset.evaluated]") == ["TypeError", "EvalError"]
     assert not any("127.0.0.1" in address for address in viewer.requests())
     assert sum("Content Security Policy" in message for message in viewer.console()) >= 2
@@ -94,9 +96,10 @@ def test_an_intruding_script_can_neither_send_nor_evaluate(viewer: Viewer, page_
 
 def test_charts_wait_until_they_are_near(viewer: Viewer, page_file: Path) -> None:
     viewer.show(page_file)
-    time.sleep(0.5)
-    drawn = viewer.run("return document.querySelectorAll('.plot[data-drawn]').length")
-    assert 0 < drawn < viewer.run("return document.querySelectorAll('.plot').length")
+    count = "return document.querySelectorAll('.plot[data-drawn]').length"
+    wait_until(lambda: viewer.run(count), "a chart")
+    time.sleep(0.5)  # time enough to draw the others, if they did not wait
+    assert viewer.run(count) < viewer.run("return document.querySelectorAll('.plot').length")
 
 
 @pytest.mark.parametrize("width", [768, 360])
@@ -146,9 +149,8 @@ def test_a_turned_phone_gets_its_legends_again(viewer: Viewer, page_file: Path) 
     viewer.driver.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride", {"width": 1100, "height": 700, "deviceScaleFactor": 1, "mobile": False}
     )
-    time.sleep(1)
+    wait_until(lambda: viewer.run("return document.querySelector('.figures .plot').dataset.columns") != before, "other columns")
     viewer.draw_all()
-    assert viewer.run("return document.querySelector('.figures .plot').dataset.columns") != before
     assert viewer.console() == []
 
 
@@ -167,9 +169,8 @@ def test_the_table_sorts_by_the_column_that_is_clicked_unknowns_last(viewer: Vie
 def test_a_word_is_explained_one_click_away(viewer: Viewer, page_file: Path) -> None:
     viewer.show(page_file)
     viewer.run("document.querySelector('.evidence a.term[href=\"#about-withheld\"]').click()")
-    time.sleep(1)
     visible = "const box = document.querySelector('#about-withheld').getBoundingClientRect(); return box.top >= 0 && box.top < innerHeight"
-    assert viewer.run(visible)
+    wait_until(lambda: viewer.run(visible), "the explanation")
 
 
 def test_without_scripts_everything_is_said_in_words(viewer: Viewer, page_file: Path) -> None:

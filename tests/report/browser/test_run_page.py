@@ -15,7 +15,7 @@ from tests.report.run_directories import make_run
 if TYPE_CHECKING:
     from tests.report.browser.conftest import Viewer
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 STARTS = """
 return [...document.querySelectorAll(".pair")].map((pair) => [...pair.querySelectorAll(".plot")].map((place) =>

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -15,12 +15,12 @@ BUILT = 9.65e6
 """Payload that a window of 25 000 bytes allows in 20 ms."""
 
 
-def kept(kind: str, rate: float, network: Network = NETWORK) -> dict[str, Any]:
+def kept(kind: str, rate: float, network: Network = NETWORK, window: int | None = None) -> dict[str, Any]:
     return {
         "kind": kind,
         "outcome": "made",
         "network": asdict(network),
-        "captures": {"sender": {"row": {"throughput_bytes_per_second": rate / 8}}},
+        "captures": {"sender": {"row": {"throughput_bytes_per_second": rate / 8, "window_max_bytes": window}}},
     }
 
 
@@ -76,3 +76,23 @@ def test_what_stops_a_transfer_for_most_of_its_time_needs_no_twin() -> None:
 
 def test_a_transfer_that_was_not_made_is_no_twin() -> None:
     assert Twins([{**kept("undisturbed-window", BUILT), "outcome": "spoilt"}]).rate(NETWORK) is None
+
+
+def test_a_window_that_was_smaller_by_chance_is_no_cost_of_what_was_done() -> None:
+    base = Twins([kept("undisturbed-window", BUILT, window=25_000)])
+    half = kept("freeze", 0.5 * BUILT, window=12_500)
+    assert label(half, base).standing == "healthy"
+    reader = label({**half, "kind": "slow-reader"}, base)
+    assert (reader.standing, reader.cost) == ("disturbed", pytest.approx(0.5)), "a reader that is slow makes it smaller"
+
+
+def test_what_the_receiver_offers_is_what_the_network_gives() -> None:
+    slow = kept("undisturbed-window", 0.5 * BUILT, window=12_500)
+    assert label(slow, twins()).standing == "healthy"
+    assert label(kept("undisturbed-window", BUILT, window=50_000), twins()).standing == "unclear"
+
+
+def test_the_emulated_processor_of_a_guest_limits_sooner() -> None:
+    guest = replace(NETWORK, guest="e1000")
+    assert label(kept("undisturbed-window", 0.8 * BUILT, guest), twins()).standing == "unclear"
+    assert label(kept("undisturbed-window", 0.8 * BUILT), twins()).standing == "healthy"

@@ -4,33 +4,94 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter, defaultdict
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from trustbed.diagnose.causes import VERDICTS
-from validation.truth import kinds
+from trustbed.diagnose.causes import CAUSES, VERDICTS
+from trustbed.scenario import load
+from validation.truth import kinds, networks
 from validation.truth.disturbances import DISTURBANCES
-from validation.truth.plan import Plan
+from validation.truth.networks import Network
+from validation.truth.plan import ROUNDS, Plan
+from validation.truth.pools import GUEST_NICS
 
 PLAN = Plan(1)
 
 
+MUST_BE_DISCARDED = {kind.name for kind in kinds.KINDS.values() if kind.known.verdicts == (kinds.DISCARD,)}
+HOURS = 2.5
+
+
 def test_a_whole_run_is_as_large_as_it_should_be() -> None:
     transfers = PLAN.transfers
-    assert len(transfers) >= 600
-    assert sum(one.network.guest is not None for one in transfers) >= 90
+    assert len(transfers) >= 1000
+    assert sum(one.network.guest is not None for one in transfers) >= 120
     even = [one for one in transfers if not one.is_odd]
-    assert sum(one.disturbance is None for one in even) >= 150
+    assert sum(one.disturbance is None for one in even) >= 180
+    assert sum(one.kind in MUST_BE_DISCARDED for one in even) >= 200
     assert len({kinds.KINDS[one.kind].cause for one in transfers}) >= 12
     assert len({one.name for one in transfers}) == len({one.seed for one in transfers}) == len(transfers)
 
 
-def test_odd_and_even_seeds_have_the_same_doses_and_are_different_transfers() -> None:
-    doses: dict[bool, Counter[object]] = defaultdict(Counter)
+def test_a_whole_run_takes_as_long_as_it_may() -> None:
+    """Three hours at most, of which half an hour is for waiting and for what has to be made twice."""
+    assert sum(one.seconds for one in PLAN.transfers) <= HOURS * 3600
+    assert all(one.seconds > one.network.seconds for one in PLAN.transfers)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_networks_are_of_every_sort(seed: int) -> None:
+    drawn = {one.network for one in Plan(seed).transfers if one.network.guest is None and one.network.limit != "short"}
+    assert {network.round_trip_ms for network in drawn} == set(networks.ROUND_TRIPS_MS)
+    assert {network.rate_megabits for network in drawn} == set(networks.RATES_MEGABITS)
+    assert {network.congestion_control for network in drawn} == set(networks.CONTROLS)
+    guests = {one.network for one in Plan(seed).transfers if one.network.guest is not None}
+    assert {network.guest for network in guests} == set(GUEST_NICS)
+    assert len({network.round_trip_ms for network in guests}) >= 3
+
+
+def test_transfers_come_in_pairs_of_an_odd_and_an_even_seed_with_the_same_dose() -> None:
+    disturbed = [one for one in PLAN.transfers if one.disturbance is not None]
+    for odd, even in zip(disturbed[::2], disturbed[1::2], strict=True):
+        assert (odd.is_odd, even.is_odd) == (True, False)
+        assert (odd.kind, odd.dose, odd.place) == (even.kind, even.dose, even.place)
+    for disturbance in DISTURBANCES:
+        made = [dict(one.dose) for one in disturbed if one.disturbance == disturbance]
+        assert len(made) == disturbance.transfers
+        assert all(dict(dose) in made for dose in disturbance.doses)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("tenths", range(1, 10))
+def test_a_run_that_is_interrupted_holds_every_kind_in_proportion(seed: int, tenths: int) -> None:
+    order = list(Plan(seed).order())
+    whole = Counter(one.kind for one in order)
+    part = order[: len(order) * tenths // 10]
+    assert abs(sum(1 if one.is_odd else -1 for one in part)) <= 2
+    held = Counter(one.kind for one in part)
+    for kind, planned in whole.items():
+        ahead = 0.02 * len(order) if kind in kinds.UNDISTURBED.values() else 3 + 0.02 * planned
+        assert abs(held[kind] - planned * tenths / 10) <= ahead, kind
+
+
+def test_every_round_has_networks_of_its_own() -> None:
+    rounds: dict[Network, set[int]] = defaultdict(set)
     for one in PLAN.transfers:
-        doses[one.is_odd][one.kind, str(one.dose)] += 1
-    assert sum(doses[True].values()) == sum(doses[False].values())
-    assert max(abs(doses[True][dose] - doses[False][dose]) for dose in doses[True] | doses[False]) <= 1
+        if one.kind != "short":
+            rounds[one.network].add(one.round)
+    alone = [network for network, found in rounds.items() if len(found) == 1]
+    assert len(alone) >= 0.9 * len(rounds)
+
+
+def test_a_plan_is_known_by_all_that_it_does() -> None:
+    assert Plan(1).identity == PLAN.identity
+    assert Plan(2).identity != PLAN.identity
+    changed = Plan(1)
+    first, *others = changed.transfers
+    changed.__dict__["transfers"] = (*others, replace(first, seed=first.seed + 2))
+    assert changed.identity != PLAN.identity
 
 
 def test_the_seed_decides_everything() -> None:
@@ -48,6 +109,7 @@ def test_the_order_holds_everything_once_and_a_twin_before_what_needs_it() -> No
     for one in PLAN.order():
         names.append(one.name)
         assert not one.needs_twin or one.network in seen
+        assert one.round in range(ROUNDS)
         if not one.needs_twin:
             seen.add(one.network)
     assert sorted(names) == sorted(one.name for one in PLAN.transfers)
@@ -81,11 +143,20 @@ def test_a_disturbance_changes_nothing_but_what_it_is() -> None:
             assert set(values["hosts"]) == {"client", "server"}
 
 
+def test_scenarios_of_every_dose_can_be_read(tmp_path: Path) -> None:
+    doses = {(one.kind, one.dose): one for one in PLAN.transfers}
+    for number, one in enumerate(doses.values()):
+        file = tmp_path / f"{number}.toml"
+        file.write_text(one.scenario(middle=True), encoding="utf-8")
+        assert load(file).text == one.scenario(middle=True)
+
+
 @pytest.mark.parametrize("kind", kinds.KINDS.values(), ids=list(kinds.KINDS))
-def test_every_kind_is_made_and_every_wanted_verdict_exists(kind: kinds.Kind) -> None:
+def test_every_kind_is_made_and_every_wanted_cause_and_verdict_exists(kind: kinds.Kind) -> None:
     assert kind.name in {*(one.kind for one in DISTURBANCES), *kinds.UNDISTURBED.values()}
     for wanted in (kind.capture, kind.known, kind.away):
         assert wanted.causes
+        assert set(wanted.causes) <= set(CAUSES)
         assert set(wanted.verdicts) <= set(VERDICTS)
     assert f"| `{kind.name}` |" in kinds.table()
 

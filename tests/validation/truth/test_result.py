@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from validation.truth import command, page, pictures, text
-from validation.truth.judged import judge, processor_share
+from validation.truth.judged import judge
 from validation.truth.kernel import agreements, buffer_limited
 from validation.truth.measured import _capture, kernel
 from validation.truth.networks import Network
@@ -50,6 +50,30 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
+def test_a_folder_belongs_to_the_first_plan_that_comes(tmp_path: Path) -> None:
+    folder = Store(tmp_path / "new")
+    folder.belong_to({"seed": 1, "scenarios": "a"})
+    folder.write(kept("guest-quota.0", "guest-quota", "guest-quota"))
+    folder.belong_to({"seed": 1, "scenarios": "a"})
+    with pytest.raises(StoreError, match="seed 1, scenarios a; this one is seed 2, scenarios b") as raised:
+        folder.belong_to({"seed": 2, "scenarios": "b"})
+    assert "--folder" in raised.value.hint
+
+
+def test_transfers_without_a_plan_are_of_an_earlier_one_and_are_still_judged(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(StoreError, match="an earlier plan"):
+        store.belong_to({"seed": 1})
+    assert command.main(["--folder", str(store.folder), "--limit", "0"]) == 2
+    assert "an earlier plan" in capsys.readouterr().err
+    assert command.main(["--folder", str(store.folder), "--score-only"]) == 0
+
+
+def test_a_plan_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text("{")
+    with pytest.raises(StoreError, match="cannot be read"):
+        Store(tmp_path).belong_to({"seed": 1})
+
+
 def test_a_store_gives_back_what_it_was_given(store: Store) -> None:
     assert store.holds("guest-quota.0")
     assert not store.holds("guest-quota.1")
@@ -77,14 +101,6 @@ def test_each_capture_is_judged_alone_and_the_senders_once_more_with_what_the_ru
     assert judge(one, "middle") is None
 
 
-def test_the_share_of_a_processor_is_what_the_processes_got_of_what_they_wanted() -> None:
-    rows = [{"ran_ns": 30, "waited_ns": 60}, {"ran_ns": None, "waited_ns": 10}]
-    assert processor_share({"samples": {"client.processes": rows}}) == pytest.approx(0.3)
-    assert processor_share({"samples": {"machine": rows}}) is None
-    assert processor_share({"samples": {"processes": [{"ran_ns": 5, "state": "T"}, {"ran_ns": 5, "state": "R"}]}}) == pytest.approx(0.5)
-    assert processor_share({}) is None
-
-
 def test_a_result_knows_what_was_made_and_what_it_cost(store: Store) -> None:
     result = Result.of(store)
     assert [one.label.standing for one in result.made] == ["disturbed", "healthy", "healthy"]
@@ -104,6 +120,8 @@ def test_text_and_page_say_what_is_missing(store: Store) -> None:
     section = page.render(result)
     assert "| `policer` | not made | 1 | no such key |" in section
     assert "### Wrong verdicts" in section
+    assert "Pooled calibration error (bins weighted by their answers): 0." in section
+    assert "wanted at most 0.05. Of the bins with 30 answers and more 0 of 0 hold." in section
 
 
 def test_a_wrong_answer_is_listed_with_its_numbers(store: Store) -> None:

@@ -104,6 +104,9 @@ def test_a_confidence_that_is_too_high_does_not_hold_and_few_answers_are_not_hel
     assert found.error == pytest.approx((40 * 0.9 + 10 * 0.4) / 50)
 
 
-def test_every_confidence_is_in_one_bin() -> None:
+def test_every_confidence_is_in_one_bin_and_the_bins_are_equally_wide() -> None:
     cases = [case("loss", "loss", confidence=hundredths / 100) for hundredths in range(101)]
-    assert sum(each.answers for each in calibrate(cases).bins) == 101
+    bins = calibrate(cases).bins
+    assert [each.answers for each in bins] == [*[10] * 9, 11], "an edge belongs to the bin above it"
+    assert [(each.low, each.high) for each in bins] == [(place / 10, (place + 1) / 10) for place in range(10)]
+    assert all(each.low <= each.stated <= each.high for each in bins)

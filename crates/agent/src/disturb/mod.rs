@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use trustbed_units::{Ns, Span};
 
 use crate::clock;
-use crate::kernel::Poll;
 use crate::net::attend::{self, Start, span};
 use crate::talk::{Failure, Stop, Talk};
 use processes::{Processes, Used};
@@ -80,19 +79,8 @@ struct Schedule {
 impl Schedule {
     /// Waits until a moment. False when everything is over before, or then.
     fn wait(&self, due: Ns) -> bool {
-        let due_or_end = self.end.map_or(due, |end| due.min(end));
-        loop {
-            let left = due_or_end - clock::monotonic();
-            if self.stop.is_asked() {
-                return false;
-            }
-            if left.0 <= 0 {
-                return self.end.is_none_or(|end| due < end);
-            }
-            if Poll::new(&[self.stop.descriptor()]).wait(Some(left)).is_err() {
-                return false;
-            }
-        }
+        let until = self.end.map_or(due, |end| due.min(end));
+        self.stop.wait_until(until) && self.end.is_none_or(|end| due < end)
     }
 }
 

@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn descendants_are_found_whatever_group_they_are_in() {
-        let mut shell = Command::new("sh").args(["-c", "setsid sleep 20 & wait"]).spawn().unwrap();
+        let mut shell = Command::new("sh").args(["-c", "setsid sleep 600 & wait"]).spawn().unwrap();
         let named = i32::try_from(shell.id()).unwrap();
         let processes = Processes::of(&[named]).unwrap();
         while processes.count() < 2 {

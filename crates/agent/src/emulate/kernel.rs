@@ -5,13 +5,15 @@
 #![expect(unsafe_code, reason = "packet sockets are reached by system calls only")]
 
 use std::io;
-use std::mem::{offset_of, size_of, zeroed};
+use std::mem::{size_of, zeroed};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use libc::{c_int, c_void, socklen_t};
 use trustbed_units::Ns;
 
 use super::frame::{Arrived, Mac};
+use crate::kernel::{checked, interface_name};
+use crate::net::ancillary::{messages, part, time};
 
 /// Frames that are received or sent with one call.
 pub(super) const BATCH: usize = 64;
@@ -139,12 +141,7 @@ impl PacketSocket {
     }
 
     fn ask(&self, request: libc::c_ulong, name: &str) -> io::Result<[u8; 24]> {
-        let mut asked = Request { name: [0; libc::IFNAMSIZ], value: [0; 24] };
-        // The last byte stays zero: it ends the name.
-        if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains('\0') {
-            return Err(io::Error::from_raw_os_error(libc::ENODEV));
-        }
-        asked.name[..name.len()].copy_from_slice(name.as_bytes());
+        let mut asked = Request { name: interface_name(name)?, value: [0; 24] };
         // SAFETY: the requests made here take an `ifreq`, and as much room is there.
         checked(unsafe { libc::ioctl(self.0.as_raw_fd(), request as _, &raw mut asked) })?;
         Ok(asked.value)
@@ -231,30 +228,19 @@ struct Beside {
     checksum_missing: bool,
 }
 
-/// Reads the messages beside a frame: each is a length (of all of it), a level and a type, then its content; the next begins at a multiple of 8.
-fn beside(mut control: &[u8]) -> Beside {
-    const HEADER: usize = size_of::<libc::cmsghdr>();
-    const _: () = assert!(HEADER == 16 && offset_of!(libc::cmsghdr, cmsg_level) == 8 && offset_of!(libc::cmsghdr, cmsg_type) == 12);
+/// Reads the messages beside a frame.
+fn beside(control: &[u8]) -> Beside {
     let mut found = Beside::default();
-    while let Some((header, rest)) = control.split_first_chunk::<HEADER>() {
-        let length = usize::from_ne_bytes(part(header, 0));
-        let (level, kind) = (i32::from_ne_bytes(part(header, 8)), i32::from_ne_bytes(part(header, 12)));
-        let Some(content) = length.checked_sub(HEADER).and_then(|length| rest.get(..length)) else { break };
-        if (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) && content.len() >= 16 {
-            let (seconds, nanoseconds) = (i64::from_ne_bytes(part(content, 0)), i64::from_ne_bytes(part(content, 8)));
-            found.stamp = Some(Ns(seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds)));
+    for (level, kind, content) in messages(control) {
+        if (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
+            found.stamp = time(content);
         } else if (level, kind) == (libc::SOL_PACKET, libc::PACKET_AUXDATA) && content.len() >= 4 {
             let status = u32::from_ne_bytes(part(content, 0));
             found.tagged = status & libc::TP_STATUS_VLAN_VALID != 0;
             found.checksum_missing = status & libc::TP_STATUS_CSUMNOTREADY != 0;
         }
-        control = control.get(length.next_multiple_of(8)..).unwrap_or_default();
     }
     found
-}
-
-fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
 }
 
 /// Frames that are sent with one call, each made of a header and a packet.
@@ -293,10 +279,6 @@ fn word(answer: &[u8; 24]) -> u32 {
 
 fn half(answer: &[u8; 24]) -> u16 {
     u16::from_ne_bytes(part(answer, 0))
-}
-
-fn checked(result: c_int) -> io::Result<c_int> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the types passed to the kernel are shorter than a page")]

@@ -4,7 +4,7 @@
 //! waiting to be written, or the disk is full, records are lost, and every one is counted.
 
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -13,6 +13,7 @@ use serde::Serialize;
 use trustbed_emulate::{Column, Fate, Ledger, Record, Topology};
 
 use super::error::EmulatorError;
+use crate::records;
 
 /// Records in a chunk.
 const CHUNK: usize = 4096;
@@ -168,7 +169,7 @@ fn write(mut file: File, filled: &Receiver<Vec<u8>>, give_back: &SyncSender<Vec<
         if tally.error.is_some() {
             tally.lost += records_in(&chunk);
         } else {
-            let written = append(&mut file, &chunk);
+            let written = records::append(&mut file, &chunk, Record::BYTES);
             tally.records += written.records;
             tally.lost += records_in(&chunk) - written.records;
             tally.error = written.error.map(|error| error.to_string());
@@ -178,32 +179,6 @@ fn write(mut file: File, filled: &Receiver<Vec<u8>>, give_back: &SyncSender<Vec<
         let _ = give_back.try_send(chunk);
     }
     tally
-}
-
-struct Appended {
-    records: u64,
-    error: Option<io::Error>,
-}
-
-fn append(file: &mut File, chunk: &[u8]) -> Appended {
-    let mut written = 0;
-    let error = loop {
-        match file.write(&chunk[written..]) {
-            _ if written == chunk.len() => break None,
-            Ok(0) => break Some(io::Error::from(io::ErrorKind::WriteZero)),
-            Ok(length) => written += length,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => break Some(error),
-        }
-    };
-    let part = written % Record::BYTES;
-    if part > 0
-        && let Ok(end) = file.seek(SeekFrom::Current(-i64::try_from(part).unwrap_or(0)))
-    {
-        // Should the kernel refuse even this, whoever reads the file finds a part of a record at its end.
-        let _ = file.set_len(end);
-    }
-    Appended { records: (written / Record::BYTES) as u64, error }
 }
 
 #[cfg(test)]

@@ -56,7 +56,11 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     let times = configuration.times;
     let moving = thread::Builder::new()
         .name("mover".to_owned())
-        .spawn(move || move_packets(&configuration, shared, &tell, &started, stop))
+        .spawn(move || {
+            // Whatever ends the moving, nobody goes on as if packets were moved.
+            let _ended = stop.when_dropped();
+            move_packets(&configuration, shared, &tell, &started, stop)
+        })
         .map_err(|source| EmulatorError::System { step: "start a thread", source })?;
     let ended = match told.recv() {
         Ok(ready) => talk.ready(&ready).and_then(|()| converse(talk, &published, &start, times)),

@@ -60,7 +60,7 @@ struct Came {
     packet: Packet,
 }
 
-/// Moves packets. In this order: [`Mover::discard_until`] the start, then [`Mover::run`].
+/// Moves packets: [`Mover::run`], which throws away what came before the start.
 pub(super) struct Mover {
     pub(super) network: Network<Packet, Recorder>,
     pub(super) sockets: Rc<[PacketSocket]>,

@@ -37,7 +37,7 @@ use terminal::Terminal;
 /// How long descendants have to end by themselves once they were asked to.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long those that were killed are waited for: one that waits for a broken disk cannot be helped.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How often the processes are looked through for new descendants meanwhile.
 const LOOK: Duration = Duration::from_millis(20);
 

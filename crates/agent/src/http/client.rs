@@ -95,8 +95,6 @@ pub(super) struct Asked {
     pub(super) bytes: Option<u64>,
     /// Whether its bytes should be those of the verb `serve`.
     pub(super) check: bool,
-    /// How long the whole may take.
-    pub(super) timeout: Span,
 }
 
 /// An exchange, as far as it came. Times are counted from the start.
@@ -123,12 +121,11 @@ struct Reading<'a> {
     piece: Vec<u8>,
 }
 
-/// Asks and reads the answer. What is known of it stands in `exchange` also when it fails.
-pub(super) fn ask(stream: &TcpStream, asked: &Asked, start: &Start, exchange: &mut Exchange) -> Result<(), Fault> {
-    let now = start.elapsed();
-    exchange.sent = Some(now);
-    let mut reading = Reading { stream, start, until: now + asked.timeout, piece: vec![0; PIECE] };
+/// Asks and reads the answer, which must have come so long after the start. What is known of it stands in `exchange` also when it fails.
+pub(super) fn ask(stream: &TcpStream, asked: &Asked, (start, until): (&Start, Span), exchange: &mut Exchange) -> Result<(), Fault> {
+    let mut reading = Reading { stream, start, until, piece: vec![0; PIECE] };
     stream.set_write_timeout(Some(reading.left()?)).map_err(|error| Fault::of(&error))?;
+    exchange.sent = Some(start.elapsed());
     let mut out = stream;
     out.write_all(&asked.request).map_err(|error| Fault::of(&error))?;
     let mut head = Vec::new();
@@ -225,5 +222,24 @@ pub(super) fn leave(mut stream: &TcpStream) {
     if stream.set_read_timeout(Some(FAREWELL)).is_ok() {
         // Whatever comes or does not come: the connection is closed afterwards.
         let _ = stream.read(&mut [0; 16]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::talk::Started;
+
+    #[test]
+    fn what_has_no_time_left_is_not_sent() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (start, mut exchange) = (Start::of(Started { at: None }), Exchange::default());
+        let asked = Asked { request: b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec(), bytes: None, check: false };
+        // Connecting, or a connection that broke, took all of it.
+        assert_eq!(ask(&stream, &asked, (&start, Span(-1)), &mut exchange), Err(Fault::TimedOut));
+        assert_eq!(exchange, Exchange::default());
     }
 }

@@ -183,12 +183,7 @@ fn asked(configuration: &Configuration, path: &str) -> Asked {
     let host = configuration.host.clone().unwrap_or_else(|| configuration.to.to_string());
     let connection = if configuration.reuse { "" } else { "Connection: close\r\n" };
     let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: trustbed\r\nAccept: */*\r\n{connection}\r\n");
-    Asked {
-        request: request.into_bytes(),
-        bytes: configuration.object_bytes,
-        check: configuration.check,
-        timeout: span(configuration.timeout_ns),
-    }
+    Asked { request: request.into_bytes(), bytes: configuration.object_bytes, check: configuration.check }
 }
 
 fn fetch_all(talk: &Talk, clients: &Arc<Clients>, start: Start) -> Result<(), Failure> {
@@ -263,7 +258,7 @@ impl Clients {
             fetched.exchange = Exchange::default();
             self.book().tally.on_retry();
         }
-        let stream = self.connect(fetched.connection).map_err(|error| Fault::of(&error))?;
+        let stream = self.connect(fetched.connection, self.until(fetched) - start.elapsed()).map_err(|error| Fault::of(&error))?;
         fetched.connected = Some(start.elapsed());
         {
             let mut book = self.book();
@@ -274,15 +269,20 @@ impl Clients {
         self.keep(stream, kept, fetched, outcome)
     }
 
-    fn connect(&self, connection: usize) -> io::Result<TcpStream> {
-        let Configuration { to, from, tcp, timeout_ns, .. } = &self.configuration;
+    /// When a request has taken as long as it may, connecting and asking again included.
+    fn until(&self, fetched: &Fetched) -> Span {
+        fetched.begun + span(self.configuration.timeout_ns)
+    }
+
+    fn connect(&self, connection: usize, timeout: Span) -> io::Result<TcpStream> {
+        let Configuration { to, from, tcp, .. } = &self.configuration;
         let origin = if from.is_empty() { None } else { from.get(connection % from.len()) };
-        tcp.connect(*to, origin.map(|origin| origin.0), span(*timeout_ns), self.stop)
+        tcp.connect(*to, origin.map(|origin| origin.0), timeout, self.stop)
     }
 
     fn ask(&self, stream: &TcpStream, fetched: &mut Fetched, start: &Start) -> Result<(), Fault> {
         let _entry = self.open.add(fetched.connection, stream).map_err(|error| Fault::of(&error))?;
-        client::ask(stream, &self.asked, start, &mut fetched.exchange)
+        client::ask(stream, &self.asked, (start, self.until(fetched)), &mut fetched.exchange)
     }
 
     /// Keeps a connection that can serve again, and leaves one that cannot.

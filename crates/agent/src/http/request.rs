@@ -6,6 +6,8 @@ use super::{LONGEST_HEAD, MOST_FIELDS, length, lists};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) asked: Asked,
+    /// Whether only the head of the answer is asked for.
+    pub(super) head_only: bool,
     /// Whether another request may follow on the connection.
     pub(super) keep: bool,
     /// Whether the client spoke HTTP/1.0, to which keeping a connection has to be said.
@@ -19,8 +21,8 @@ pub(super) struct Request {
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// An object of so many bytes; or only what would be said of it.
-    Object { bytes: u64, head_only: bool },
+    /// An object of so many bytes.
+    Object { bytes: u64 },
     /// Nothing that there is.
     Refused(Status),
 }
@@ -63,7 +65,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Request> {
 }
 
 fn refuse(status: Status, head: usize) -> Request {
-    Request { asked: Asked::Refused(status), keep: false, old: false, head, content: 0 }
+    Request { asked: Asked::Refused(status), head_only: false, keep: false, old: false, head, content: 0 }
 }
 
 fn judge(parsed: &httparse::Request<'_, '_>, head: usize) -> Request {
@@ -81,11 +83,11 @@ fn judge(parsed: &httparse::Request<'_, '_>, head: usize) -> Request {
     }
     let content = lengths.first().copied().flatten().unwrap_or(0);
     let asked = match (parsed.method, parsed.path.map(object)) {
-        (Some(method @ ("GET" | "HEAD")), Some(Some(bytes))) => Asked::Object { bytes, head_only: method == "HEAD" },
+        (Some("GET" | "HEAD"), Some(Some(bytes))) => Asked::Object { bytes },
         (Some("GET" | "HEAD"), _) => Asked::Refused(Status::NotFound),
         _ => Asked::Refused(Status::MethodNotAllowed),
     };
-    Request { asked, keep: !closes && (!old || keeps), old, head, content }
+    Request { asked, head_only: parsed.method == Some("HEAD"), keep: !closes && (!old || keeps), old, head, content }
 }
 
 /// The size of the object that a path names: `/bytes/N`, also as an absolute URL, whatever its query.
@@ -108,13 +110,14 @@ mod tests {
         let request = asked("GET /bytes/4096 HTTP/1.1\r\nHost: far\r\n\r\nGET");
         assert_eq!(
             request,
-            Request { asked: Asked::Object { bytes: 4096, head_only: false }, keep: true, old: false, head: 39, content: 0 }
+            Request { asked: Asked::Object { bytes: 4096 }, head_only: false, keep: true, old: false, head: 39, content: 0 }
         );
         assert_eq!(object("http://far:8080/bytes/17?again=1"), Some(17));
         for wrong in ["/", "/bytes/", "/bytes/-1", "/bytes/1x", "http://far", "*", "/bytes/99999999999999999999"] {
             assert_eq!(object(wrong), None);
         }
-        assert_eq!(asked("HEAD /bytes/0 HTTP/1.1\r\nhost:\r\n\r\n").asked, Asked::Object { bytes: 0, head_only: true });
+        let head = asked("HEAD /bytes/0 HTTP/1.1\r\nhost:\r\n\r\n");
+        assert_eq!((head.asked, head.head_only), (Asked::Object { bytes: 0 }, true));
     }
 
     #[test]

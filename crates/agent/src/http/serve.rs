@@ -197,22 +197,23 @@ impl Server {
             (true, true) => "Connection: keep-alive\r\n",
             (true, false) => "",
         };
-        let (bytes, head_only) = match request.asked {
-            Asked::Object { bytes, head_only } => (bytes, head_only),
+        let bytes = match request.asked {
+            Asked::Object { bytes } => bytes,
             Asked::Refused(status) => {
                 count(&self.counters.refusals, 1);
                 let text = "objects are at /bytes/N, with N their size in bytes\n";
                 let line = status.line();
                 let answer = format!(
-                    "HTTP/1.1 {line}\r\nAllow: GET, HEAD\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n{connection}\r\n{text}",
-                    text.len()
+                    "HTTP/1.1 {line}\r\nAllow: GET, HEAD\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n{connection}\r\n{}",
+                    text.len(),
+                    if request.head_only { "" } else { text }
                 );
                 return stream.write_all(answer.as_bytes());
             }
         };
         let mut first = format!("HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {bytes}\r\n{connection}\r\n")
             .into_bytes();
-        let bytes = if head_only { 0 } else { bytes };
+        let bytes = if request.head_only { 0 } else { bytes };
         // A small object leaves together with its head.
         let beginning = self.pattern.from(0, bytes.min(32 << 10));
         first.extend_from_slice(beginning);

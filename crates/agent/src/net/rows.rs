@@ -1,16 +1,19 @@
 //! Rows of numbers in a file: one line of JSON that says what they are, then records of one length.
 //!
 //! The line names every column with type, unit and meaning, so that a file can be read without this program. Rows are buffered; when the
-//! disk is full, what was written stays whole to the last record but perhaps one, later rows are counted and left out, and the work goes
-//! on.
+//! disk is full, what was written stays whole, the rows that it did not take and all later ones are counted, and the work goes on.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::records::{self, Appended};
 use crate::talk::Failure;
+
+/// What is gathered before it is written.
+const BUFFER: usize = 64 << 10;
 
 /// Stands for a value that there is not.
 pub(crate) const NONE: i64 = i64::MIN;
@@ -39,7 +42,10 @@ pub(crate) struct RowsWritten {
 #[derive(Debug)]
 pub(crate) struct Rows {
     path: PathBuf,
-    file: BufWriter<File>,
+    file: File,
+    row_bytes: usize,
+    /// Rows that are not in the file yet.
+    buffer: Vec<u8>,
     written: u64,
     left_out: u64,
     error: Option<String>,
@@ -70,11 +76,16 @@ impl Rows {
                 "name a file in a directory that exists and is yours",
             )
         };
-        let mut file = BufWriter::with_capacity(64 << 10, File::create(path).map_err(failed)?);
+        let mut file = File::create(path).map_err(failed)?;
         let mut line = serde_json::to_vec(&header).map_err(|error| failed(error.into()))?;
         line.push(b'\n');
-        file.write_all(&line).and_then(|()| file.flush()).map_err(failed)?;
-        Ok(Self { path: path.to_owned(), file, written: 0, left_out: 0, error: None })
+        file.write_all(&line).map_err(failed)?;
+        Ok(Self::begin(path, file, header.columns.len()))
+    }
+
+    fn begin(path: &Path, file: File, columns: usize) -> Self {
+        let (row_bytes, buffer) = (8 * columns, Vec::with_capacity(BUFFER + 8 * columns));
+        Self { path: path.to_owned(), file, row_bytes, buffer, written: 0, left_out: 0, error: None }
     }
 
     /// Appends a row; its length is that of the columns.
@@ -84,22 +95,60 @@ impl Rows {
             return;
         }
         for value in row {
-            if let Err(error) = self.file.write_all(&value.to_le_bytes()) {
-                self.error = Some(error.to_string());
-                self.left_out += 1;
-                return;
-            }
+            self.buffer.extend_from_slice(&value.to_le_bytes());
         }
-        self.written += 1;
+        if self.buffer.len() >= BUFFER {
+            self.drain();
+        }
+    }
+
+    /// Writes what is buffered.
+    fn drain(&mut self) {
+        let Appended { records, error } = records::append(&mut self.file, &self.buffer, self.row_bytes);
+        self.written += records;
+        self.left_out += (self.buffer.len() / self.row_bytes) as u64 - records;
+        self.error = error.map(|error| error.to_string());
+        self.buffer.clear();
     }
 
     /// Ends the file.
     pub(crate) fn finish(mut self) -> RowsWritten {
-        if let (None, Err(error)) = (&self.error, self.file.flush()) {
-            self.error = Some(error.to_string());
+        if self.error.is_none() {
+            self.drain();
         }
-        let (file, _) = self.file.into_parts();
-        drop(file);
         RowsWritten { path: self.path, rows: self.written, rows_left_out: self.left_out, error: self.error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_a_full_disk_did_not_take_are_counted() {
+        for count in [10, 20_000] {
+            let full = File::options().write(true).open("/dev/full").unwrap();
+            let mut rows = Rows::begin(Path::new("/dev/full"), full, 2);
+            for number in 0..count {
+                rows.append([number, -number]);
+            }
+            let written = rows.finish();
+            assert_eq!((written.rows, written.rows_left_out), (0, count.unsigned_abs()));
+            assert!(written.error.unwrap().contains("space"));
+        }
+    }
+
+    #[test]
+    fn a_row_that_was_cut_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows");
+        let mut rows = Rows::create(&path, &[Column { name: "only", unit: "", meaning: "a number" }]).unwrap();
+        for number in 0..20_000 {
+            rows.append([number]);
+        }
+        assert_eq!(rows.finish(), RowsWritten { path: path.clone(), rows: 20_000, rows_left_out: 0, error: None });
+        let bytes = std::fs::read(&path).unwrap();
+        let head = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        assert_eq!((bytes.len() - head, &bytes[bytes.len() - 8..]), (160_000, &19_999_i64.to_le_bytes()[..]));
     }
 }

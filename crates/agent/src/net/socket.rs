@@ -13,6 +13,7 @@ use trustbed_units::Span;
 
 use super::tcp_info::TcpInfo;
 use crate::clock;
+use crate::kernel::checked;
 use crate::talk::{Failure, Stop};
 
 /// Connections that may wait to be accepted; the kernel's own limit (`net.core.somaxconn`) may be lower.
@@ -271,7 +272,7 @@ fn option(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, bytes: 
     let mut length = libc::socklen_t::try_from(bytes.len()).unwrap_or(libc::socklen_t::MAX);
     // SAFETY: the kernel writes at most `length` bytes, which is the length of the memory it is given, and any bytes are legal there.
     let result = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, bytes.as_mut_ptr().cast(), &raw mut length) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(length as usize) }
+    checked(result).map(|_| length as usize)
 }
 
 /// Sets an option that is a number.
@@ -280,7 +281,7 @@ fn set_option(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, val
     let length = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or(0);
     // SAFETY: the kernel reads `length` bytes, which is how long the number is.
     let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    checked(result).map(|_| ())
 }
 
 /// Lets the process have as many open files as it may: one per source and connection.

@@ -10,7 +10,7 @@ use super::{NotTold, grown};
 
 /// What a control group's quota did in an interval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Throttling {
+pub(crate) struct Throttling {
     cgroup: PathBuf,
     /// Periods in which it wanted to run.
     periods: u64,
@@ -22,7 +22,7 @@ pub(super) struct Throttling {
 
 /// The control groups that are looked at.
 #[derive(Debug, Default)]
-pub(super) struct Watch(Vec<(PathBuf, Counters)>);
+pub(crate) struct Watch(Vec<(PathBuf, Counters)>);
 
 /// What a control group has counted since it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,7 +35,7 @@ pub(crate) struct Counters {
 
 impl Watch {
     /// Those that were named, or the agent's own.
-    pub(super) fn of(named: Option<&[PathBuf]>, not_told: &mut Vec<NotTold>) -> Self {
+    pub(crate) fn of(named: Option<&[PathBuf]>, not_told: &mut Vec<NotTold>) -> Self {
         let directories = named.map_or_else(own, <[PathBuf]>::to_vec);
         let mut found = Vec::new();
         for directory in directories {
@@ -50,12 +50,12 @@ impl Watch {
         Self(found)
     }
 
-    pub(super) fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         self.0.iter().map(|(directory, _)| directory.display().to_string()).collect()
     }
 
     /// What has changed since the last look; a group that is gone is left out.
-    pub(super) fn look(&mut self) -> Vec<Throttling> {
+    pub(crate) fn look(&mut self) -> Vec<Throttling> {
         let mut found = Vec::new();
         for (directory, before) in &mut self.0 {
             let Ok(now) = look(directory) else { continue };
@@ -97,17 +97,17 @@ fn read(text: &str) -> Option<Counters> {
 fn own() -> Vec<PathBuf> {
     let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    directories(&membership, &mounts)
+    directories(&membership, &mounts, "cpu").into_iter().map(|(_, group)| group).collect()
 }
 
-/// Version 1: the mount whose options name the controller `cpu`; version 2: the mount of type `cgroup2`. A group outside of what is mounted
-/// (in a container) is taken as the mount's root.
-fn directories(membership: &str, mounts: &str) -> Vec<PathBuf> {
+/// The groups of a controller, each behind where its hierarchy is mounted. Version 1: the mount whose options name the controller; version 2:
+/// the mount of type `cgroup2`. A group outside of what is mounted (in a container) is taken as the mount's root.
+pub(crate) fn directories(membership: &str, mounts: &str, controller: &str) -> Vec<(PathBuf, PathBuf)> {
     let mut found = Vec::new();
     for line in membership.lines() {
         let mut parts = line.splitn(3, ':');
         let (Some(_), Some(controllers), Some(group)) = (parts.next(), parts.next(), parts.next()) else { continue };
-        let version_1 = controllers.split(',').any(|one| one == "cpu");
+        let version_1 = controllers.split(',').any(|one| one == controller);
         if !version_1 && !controllers.is_empty() {
             continue;
         }
@@ -115,14 +115,14 @@ fn directories(membership: &str, mounts: &str) -> Vec<PathBuf> {
             let Some((left, right)) = mount.split_once(" - ") else { continue };
             let mut right = right.split(' ');
             let (Some(kind), options) = (right.next(), right.nth(1)) else { continue };
-            let of_cpu = kind == "cgroup" && options.is_some_and(|options| options.split(',').any(|one| one == "cpu"));
-            if (version_1 && !of_cpu) || (!version_1 && kind != "cgroup2") {
+            let of_controller = kind == "cgroup" && options.is_some_and(|options| options.split(',').any(|one| one == controller));
+            if (version_1 && !of_controller) || (!version_1 && kind != "cgroup2") {
                 continue;
             }
             let mut left = left.split(' ').skip(3);
             let (Some(root), Some(place)) = (left.next(), left.next()) else { continue };
             let below = group.strip_prefix(root).unwrap_or("");
-            found.push(Path::new(place).join(below.trim_start_matches('/')));
+            found.push((PathBuf::from(place), Path::new(place).join(below.trim_start_matches('/'))));
         }
     }
     found
@@ -146,9 +146,13 @@ mod tests {
         let mounts = "32 31 0:26 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n\
                       33 31 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
                       34 31 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
-        let found = directories("4:memory:/a\n2:cpu,cpuacct:/b/c\n0::/d\n", mounts);
-        assert_eq!(found, [PathBuf::from("/sys/fs/cgroup/cpu,cpuacct/b/c"), PathBuf::from("/sys/fs/cgroup/unified/d")]);
-        assert_eq!(directories("0::/\n", mounts), [PathBuf::from("/sys/fs/cgroup/unified")]);
-        assert_eq!(directories("", mounts), Vec::<PathBuf>::new());
+        let groups = |membership: &str, controller: &str| -> Vec<PathBuf> {
+            directories(membership, mounts, controller).into_iter().map(|(_, group)| group).collect()
+        };
+        let membership = "4:memory:/a\n2:cpu,cpuacct:/b/c\n0::/d\n";
+        assert_eq!(groups(membership, "cpu"), ["/sys/fs/cgroup/cpu,cpuacct/b/c", "/sys/fs/cgroup/unified/d"].map(PathBuf::from));
+        assert_eq!(groups(membership, "memory"), ["/sys/fs/cgroup/memory/a", "/sys/fs/cgroup/unified/d"].map(PathBuf::from));
+        assert_eq!(groups("0::/\n", "cpu"), [PathBuf::from("/sys/fs/cgroup/unified")]);
+        assert_eq!(groups("", "cpu"), Vec::<PathBuf>::new());
     }
 }

@@ -2,17 +2,18 @@
 //!
 //! The first line says what every other has and what this host does not tell, with the reason. Counters are given as what they grew by
 //! since the line before; a line is late by what `late_ns` says, and covers `interval_ns`. Nothing is changed by looking, but looking
-//! costs: a socket costs about a microsecond, everything else some hundred together.
+//! costs: a socket costs about a microsecond, everything else some hundred together. [`naps`], which are only taken where they are asked for,
+//! cost as much with every nap as they say.
 
 pub(crate) mod cgroups;
 mod interfaces;
+mod naps;
 mod pressure;
 mod processes;
-mod processors;
+pub(crate) mod processors;
 mod sockets;
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use trustbed_units::{Ns, Span};
 
 use crate::clock;
-use crate::kernel::Poll;
+use crate::json_lines::JsonLines;
 use crate::net::attend::{self, Start, span};
 use crate::talk::{Failure, Stop, Talk};
 
@@ -39,6 +40,8 @@ struct Configuration {
     /// Processes whose time and waiting are told.
     #[serde(default)]
     processes: Vec<u32>,
+    /// How far apart the moments are for which a thread wakes up, so that it is known how late it is; a millisecond is usual. None unless given.
+    naps_every_ns: Option<u64>,
     /// Whether the TCP connections of the namespace are told.
     #[serde(default = "yes")]
     sockets: bool,
@@ -73,7 +76,7 @@ struct Head<'a> {
 
 /// What a host does not tell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct NotTold {
+pub(crate) struct NotTold {
     what: String,
     why: String,
 }
@@ -114,6 +117,8 @@ struct Line {
     run_queue: Option<processors::RunQueue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pressure: Option<pressure::Pressure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    naps: Option<naps::Napped>,
     cgroups: Vec<cgroups::Throttling>,
     interfaces: Vec<interfaces::Traffic>,
     processes: Vec<processes::Process>,
@@ -129,12 +134,11 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     if asked.interval_ns < SHORTEST {
         return Err(Failure::configuration(format!("interval_ns: {} is too short", asked.interval_ns), format!("give {SHORTEST} or more")));
     }
-    let failed = |error| {
-        let message = format!("{}: cannot be written: {error}", asked.path.display());
-        Failure::running(message, "name a file in a directory that exists and is yours")
-    };
-    let file = File::create(&asked.path).map_err(failed)?;
-    let mut sampler = Sampler::new(asked.clone(), file);
+    if let Some(every) = asked.naps_every_ns.filter(|every| *every < naps::SHORTEST) {
+        return Err(Failure::configuration(format!("naps_every_ns: {every} is too short"), format!("give {} or more", naps::SHORTEST)));
+    }
+    let lines = JsonLines::create(&asked.path)?;
+    let mut sampler = Sampler::new(asked.clone(), lines);
     sampler.look(Span::ZERO);
     let not_told = sampler.not_told.clone();
     talk.ready(&ReadyBody { path: &asked.path, not_told: &not_told })?;
@@ -145,7 +149,8 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
         sampler
     })?;
     let outcome = attend::converse(talk, || thread.is_finished(), || ProgressBody { samples: count.load(Ordering::Relaxed) });
-    let sampler = attend::join("sample", thread)?;
+    let mut sampler = attend::join("sample", thread)?;
+    sampler.naps.take().map_or(Ok(()), naps::Naps::join)?;
     outcome?;
     talk.report(&sampler.report(Some(start)))
 }
@@ -153,22 +158,22 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
 /// What looks, and where it writes.
 struct Sampler {
     asked: Configuration,
-    file: BufWriter<File>,
+    lines: JsonLines,
     processors: processors::Watch,
     pressure: pressure::Watch,
     cgroups: cgroups::Watch,
     interfaces: interfaces::Watch,
     processes: processes::Watch,
+    naps: Option<naps::Naps>,
     sockets: Option<sockets::Diagnosis>,
     not_told: Vec<NotTold>,
     count: Arc<AtomicU64>,
     missed: u64,
     late_most: Span,
-    error: Option<String>,
 }
 
 impl Sampler {
-    fn new(asked: Configuration, file: File) -> Self {
+    fn new(asked: Configuration, lines: JsonLines) -> Self {
         let mut not_told = Vec::new();
         let cgroups = cgroups::Watch::of(asked.cgroups.as_deref(), &mut not_told);
         let processes = processes::Watch::of(&asked.processes);
@@ -178,18 +183,18 @@ impl Sampler {
             .and_then(|opened| opened.map_err(|error| not_told.push(NotTold { what: "sockets".to_owned(), why: error.to_string() })).ok());
         Self {
             asked,
-            file: BufWriter::new(file),
+            lines,
             processors: processors::Watch::default(),
             pressure: pressure::Watch::default(),
             cgroups,
             interfaces: interfaces::Watch::default(),
             processes,
+            naps: None,
             sockets,
             not_told,
             count: Arc::new(AtomicU64::new(0)),
             missed: 0,
             late_most: Span::ZERO,
-            error: None,
         }
     }
 
@@ -204,22 +209,21 @@ impl Sampler {
             cgroups: self.cgroups.names(),
             not_told: &self.not_told,
         };
-        let line = serde_json::to_vec(&head);
-        self.write(line.map_err(io::Error::from));
+        self.lines.write(&head);
         let mut due = start.monotonic;
         let mut before = start.monotonic;
         // The first look is the beginning of the first interval.
-        if wait(due, stop) {
+        if stop.wait_until(due) {
+            let naps = self.asked.naps_every_ns.map(|every| naps::Naps::start(span(every), stop));
+            self.naps = naps.and_then(|started| told(started, "naps", &mut self.not_told));
             self.look(Span::ZERO);
             before = clock::monotonic();
         }
         loop {
-            due = due + interval;
-            while due < clock::monotonic() - interval {
-                due = due + interval;
-                self.missed += 1;
-            }
-            if !wait(due, stop) {
+            let missed;
+            (due, missed) = after(due, clock::monotonic(), interval);
+            self.missed += missed;
+            if !stop.wait_until(due) {
                 break;
             }
             let now = clock::monotonic();
@@ -228,8 +232,8 @@ impl Sampler {
             let mut line = self.look(now - before);
             (line.at_ns, line.after_ns, line.late_ns) = (at.0, (now - start.monotonic).0, late.0);
             before = now;
-            self.write(serde_json::to_vec(&line).map_err(io::Error::from));
-            self.count.fetch_add(1, Ordering::Relaxed);
+            let written = self.lines.write(&line);
+            self.count.fetch_add(written.into(), Ordering::Relaxed);
         }
     }
 
@@ -247,6 +251,7 @@ impl Sampler {
             processors: told(self.processors.look(), "processors", not_told).flatten(),
             run_queue: told(processors::RunQueue::look(), "run_queue", not_told),
             pressure: told(self.pressure.look(interval), "pressure", not_told),
+            naps: self.naps.as_mut().map(naps::Naps::look),
             cgroups: self.cgroups.look(),
             interfaces: told(self.interfaces.look(), "interfaces", not_told).unwrap_or_default(),
             processes: self.processes.look(),
@@ -255,33 +260,21 @@ impl Sampler {
         }
     }
 
-    fn write(&mut self, line: io::Result<Vec<u8>>) {
-        if self.error.is_some() {
-            return;
-        }
-        let written = line.and_then(|mut line| {
-            line.push(b'\n');
-            self.file.write_all(&line)?;
-            self.file.flush()
-        });
-        self.error = written.err().map(|error| error.to_string());
-    }
-
     fn report(&self, start: Option<Start>) -> Report {
         Report {
             start_ns: start.map(|start| start.realtime.0),
-            path: self.asked.path.clone(),
+            path: self.lines.path().to_owned(),
             samples: self.count.load(Ordering::Relaxed),
             samples_missed: self.missed,
             late_most_ns: self.late_most.0,
             not_told: self.not_told.clone(),
-            error: self.error.clone(),
+            error: self.lines.error().map(str::to_owned),
         }
     }
 }
 
 /// What was found, or a note that it cannot be.
-fn told<T>(found: io::Result<T>, what: &str, not_told: &mut Vec<NotTold>) -> Option<T> {
+pub(crate) fn told<T, E: Display>(found: Result<T, E>, what: &str, not_told: &mut Vec<NotTold>) -> Option<T> {
     found
         .map_err(|error| {
             if !not_told.iter().any(|one| one.what == what) {
@@ -291,18 +284,12 @@ fn told<T>(found: io::Result<T>, what: &str, not_told: &mut Vec<NotTold>) -> Opt
         .ok()
 }
 
-/// Sleeps until a moment; false when the end was asked for before.
-fn wait(due: Ns, stop: Stop) -> bool {
-    while !stop.is_asked() {
-        let left = due - clock::monotonic();
-        if left.0 <= 0 {
-            return true;
-        }
-        if Poll::new(&[stop.descriptor()]).wait(Some(left)).is_err() {
-            return false;
-        }
-    }
-    false
+/// The line behind the one that was due, or a later one: none that would be more than an interval late. How many are left out for that.
+fn after(due: Ns, now: Ns, interval: Span) -> (Ns, u64) {
+    let next = due + interval;
+    let behind = u64::try_from((now - interval - next).0).unwrap_or(0);
+    let missed = behind.div_ceil(interval.0.unsigned_abs().max(1));
+    (next + Span(interval.0.saturating_mul(i64::try_from(missed).unwrap_or(i64::MAX))), missed)
 }
 
 /// How much a counter grew. One that was set back has grown by what it shows now.
@@ -314,4 +301,19 @@ fn grown(before: u64, now: u64) -> u64 {
 #[expect(clippy::cast_precision_loss, reason = "a share is a float")]
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_would_be_too_late_are_left_out() {
+        let after = |now| after(Ns(1_000), Ns(now), Span(100));
+        assert_eq!([after(900), after(1_100), after(1_200)], [(Ns(1_100), 0); 3]);
+        assert_eq!([after(1_201), after(1_300), after(1_301)], [(Ns(1_200), 1), (Ns(1_200), 1), (Ns(1_300), 2)]);
+        // However long ago it was: a start that lies in another century is told at once as well.
+        let year = 365 * 86_400_000_000_000;
+        assert_eq!(after(year).1, 315_360_000_000_000 - 12);
+    }
 }

@@ -12,7 +12,7 @@ use super::{grown, share};
 
 /// Shares of the time of all processors.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Processors {
+pub(crate) struct Processors {
     user_share: f64,
     nice_share: f64,
     system_share: f64,
@@ -28,7 +28,7 @@ pub(super) struct Processors {
 
 /// How many wanted to run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct RunQueue {
+pub(crate) struct RunQueue {
     /// Mean of the last minute, as the kernel weighs it.
     load_1min: f64,
     running: u64,
@@ -40,7 +40,7 @@ type Ticks = [u64; 8];
 
 /// What stood there the last time.
 #[derive(Debug, Default)]
-pub(super) struct Watch(Option<Counters>);
+pub(crate) struct Watch(Option<Counters>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Counters {
@@ -51,13 +51,20 @@ struct Counters {
 
 impl Watch {
     /// What was done since the last look; none at the first.
-    pub(super) fn look(&mut self) -> io::Result<Option<Processors>> {
+    pub(crate) fn look(&mut self) -> io::Result<Option<Processors>> {
         let text = fs::read_to_string("/proc/stat")?;
         let now = read(&text).ok_or_else(|| io::Error::other("/proc/stat is not as proc(5) says"))?;
         let found = self.0.as_ref().map(|before| now.since(before));
         self.0 = Some(now);
         Ok(found)
     }
+}
+
+/// What was done since the machine was started; none where the text is not as proc(5) says.
+pub(crate) fn since_start(text: &str) -> Option<Processors> {
+    let now = read(text)?;
+    let never = Counters { all: Ticks::default(), each: vec![Ticks::default(); now.each.len()], context_switches: 0 };
+    Some(now.since(&never))
 }
 
 fn read(text: &str) -> Option<Counters> {
@@ -84,6 +91,10 @@ fn ticks(text: &str) -> Ticks {
     found
 }
 
+fn sum(ticks: &Ticks) -> u64 {
+    ticks.iter().fold(0, |sum, one| sum.saturating_add(*one))
+}
+
 impl Counters {
     fn since(&self, before: &Self) -> Processors {
         let spent = |before: &Ticks, now: &Ticks| -> Ticks {
@@ -94,13 +105,13 @@ impl Counters {
             spent
         };
         let all = spent(&before.all, &self.all);
-        let whole = all.iter().sum();
+        let whole = sum(&all);
         let [user, nice, system, idle, disk, irq, softirq, steal] = all.map(|ticks| share(ticks, whole));
         let busy = |(before, now): (&Ticks, &Ticks)| {
             let spent = spent(before, now);
             let [_, _, _, idle, disk, ..] = spent;
-            let whole = spent.iter().sum();
-            share(whole - idle - disk, whole)
+            let whole = sum(&spent);
+            share(whole.saturating_sub(idle).saturating_sub(disk), whole)
         };
         Processors {
             user_share: user,
@@ -117,12 +128,13 @@ impl Counters {
 }
 
 impl RunQueue {
-    pub(super) fn look() -> io::Result<Self> {
+    pub(crate) fn look() -> io::Result<Self> {
         let text = fs::read_to_string("/proc/loadavg")?;
         Self::read(&text).ok_or_else(|| io::Error::other("/proc/loadavg is not as proc(5) says"))
     }
 
-    fn read(text: &str) -> Option<Self> {
+    /// What `/proc/loadavg` says; none where it is not as proc(5) says.
+    pub(crate) fn read(text: &str) -> Option<Self> {
         let mut words = text.split_whitespace();
         let load_1min = words.next()?.parse().ok()?;
         let (running, tasks) = words.nth(2)?.split_once('/')?;
@@ -148,6 +160,8 @@ mod tests {
         assert_eq!(rounded(whole + found.waiting_for_disk_share), "1.000");
         assert_eq!([rounded(found.busy_shares[0]), rounded(found.busy_shares[1])], ["0.950", "0.000"]);
         assert_eq!(found.context_switches, 234);
+        let whole = since_start("cpu 150 0 75 900 5 5 5 60 0 0\nctxt 1234\n").unwrap();
+        assert_eq!((rounded(whole.steal_share), whole.context_switches), ("0.050".to_owned(), 1234));
     }
 
     #[test]

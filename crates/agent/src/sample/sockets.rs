@@ -3,27 +3,21 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::time::Duration;
 
 use serde::Serialize;
-use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::net::netlink::{Netlink, attributes, number32, text};
 use crate::net::tcp_info::TcpInfo;
 
 /// `NETLINK_SOCK_DIAG`, and the message that asks it.
 const DIAGNOSIS: i32 = 4;
 const BY_FAMILY: u16 = 20;
-const REQUEST_DUMP: u16 = 0x301;
-/// Messages that end an answer.
-const ERROR: u16 = 2;
-const DONE: u16 = 3;
 /// Attributes: what `TCP_INFO` tells, and the name of the congestion control.
 const INFO: u16 = 2;
 const CONGESTION: u16 = 4;
-/// Lengths of the headers: of netlink, of a socket, of an attribute.
-const HEADER: usize = 16;
+/// Lengths: of a request, of a socket in its answer.
+const REQUEST: usize = 56;
 const SOCKET: usize = 72;
-const ATTRIBUTE: usize = 4;
 /// Connections: not those that listen, wait after the end, or are closed.
 const STATES: u32 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
 
@@ -48,18 +42,14 @@ pub(super) struct Found {
 
 /// The socket that is asked.
 pub(super) struct Diagnosis {
-    socket: Socket,
+    netlink: Netlink,
     most: usize,
-    sequence: u32,
-    buffer: Vec<u8>,
 }
 
 impl Diagnosis {
     /// Opens it, and asks once, so that a kernel that cannot answer says so now.
     pub(super) fn open(most: usize) -> io::Result<Self> {
-        let socket = Socket::new(Domain::from(libc::AF_NETLINK), Type::RAW, Some(Protocol::from(DIAGNOSIS)))?;
-        socket.set_read_timeout(Some(Duration::from_secs(1)))?;
-        let mut diagnosis = Self { socket, most, sequence: 0, buffer: vec![0; 64 << 10] };
+        let mut diagnosis = Self { netlink: Netlink::open(DIAGNOSIS)?, most };
         diagnosis.look()?;
         Ok(diagnosis)
     }
@@ -68,67 +58,29 @@ impl Diagnosis {
     pub(super) fn look(&mut self) -> io::Result<Found> {
         let mut found = Found::default();
         for family in [libc::AF_INET, libc::AF_INET6] {
-            self.sequence = self.sequence.wrapping_add(1);
-            self.socket.send(&request(family, self.sequence))?;
-            while !self.receive(&mut found)? {}
+            self.netlink.dump(BY_FAMILY, &request(family), |message| found.take(message, self.most))?;
         }
         Ok(found)
     }
+}
 
-    /// Takes one datagram; true when it ended the answer.
-    fn receive(&mut self, found: &mut Found) -> io::Result<bool> {
-        use std::io::Read;
-        let length = (&self.socket).read(&mut self.buffer)?;
-        read(self.buffer.get(..length).unwrap_or_default(), self.sequence, self.most, found)
+impl Found {
+    fn take(&mut self, message: &[u8], most: usize) {
+        if self.connections.len() >= most {
+            self.left_out += 1;
+        } else {
+            self.connections.extend(connection(message));
+        }
     }
 }
 
 /// Asks for every connection of a family.
-fn request(family: i32, sequence: u32) -> [u8; 72] {
-    let mut bytes = [0; 72];
-    let mut put = |at: usize, value: &[u8]| {
-        if let Some(place) = bytes.get_mut(at..at + value.len()) {
-            place.copy_from_slice(value);
-        }
-    };
-    put(0, &72_u32.to_ne_bytes());
-    put(4, &BY_FAMILY.to_ne_bytes());
-    put(6, &REQUEST_DUMP.to_ne_bytes());
-    put(8, &sequence.to_ne_bytes());
+fn request(family: i32) -> [u8; REQUEST] {
     let wanted = 1_u8 << (INFO - 1) | 1 << (CONGESTION - 1);
-    put(16, &[u8::try_from(family).unwrap_or(0), 6, wanted, 0]);
-    put(20, &STATES.to_ne_bytes());
+    let mut bytes = [0; REQUEST];
+    bytes[..4].copy_from_slice(&[u8::try_from(family).unwrap_or(0), 6, wanted, 0]);
+    bytes[4..8].copy_from_slice(&STATES.to_ne_bytes());
     bytes
-}
-
-fn number16(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn number32(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-/// Reads the messages of a datagram; true when the last of the answer was among them.
-fn read(mut bytes: &[u8], sequence: u32, most: usize, found: &mut Found) -> io::Result<bool> {
-    while let (Some(length), Some(kind), Some(answered)) = (number32(bytes, 0), number16(bytes, 4), number32(bytes, 8)) {
-        let length = length as usize;
-        let Some(message) = bytes.get(HEADER..length) else { break };
-        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
-        if answered != sequence {
-            continue;
-        }
-        match kind {
-            DONE => return Ok(true),
-            ERROR => {
-                let number = number32(message, 0).map_or(libc::EIO, u32::cast_signed);
-                return Err(io::Error::from_raw_os_error(number.saturating_neg()));
-            }
-            _ if found.connections.len() >= most => found.left_out += 1,
-            _ => found.connections.extend(connection(message)),
-        }
-    }
-    Ok(false)
 }
 
 fn connection(message: &[u8]) -> Option<Connection> {
@@ -151,16 +103,12 @@ fn connection(message: &[u8]) -> Option<Connection> {
         congestion_control: None,
         tcp: None,
     };
-    let mut attributes = message.get(SOCKET..)?;
-    while let (Some(length), Some(kind)) = (number16(attributes, 0), number16(attributes, 2)) {
-        let length = usize::from(length);
-        let Some(value) = attributes.get(ATTRIBUTE..length) else { break };
+    for (kind, value) in attributes(message.get(SOCKET..)?) {
         match kind {
             INFO => found.tcp = Some(TcpInfo::read(value)),
-            CONGESTION => found.congestion_control = Some(String::from_utf8_lossy(value).trim_end_matches('\0').to_owned()),
+            CONGESTION => found.congestion_control = Some(text(value)),
             _ => {}
         }
-        attributes = attributes.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
     Some(found)
 }
@@ -170,18 +118,6 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
-
-    /// A message of netlink around a body.
-    fn message(kind: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
-        let mut bytes = u32::try_from(HEADER + body.len()).unwrap().to_ne_bytes().to_vec();
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend([0, 0]);
-        bytes.extend(sequence.to_ne_bytes());
-        bytes.extend([0; 4]);
-        bytes.extend(body);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes
-    }
 
     fn socket() -> Vec<u8> {
         let mut body = vec![0; SOCKET];
@@ -197,13 +133,10 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_read() {
-        let mut bytes = message(BY_FAMILY, 3, &socket());
-        bytes.extend(message(BY_FAMILY, 2, &socket()));
-        bytes.extend(message(BY_FAMILY, 3, &socket()));
-        bytes.extend(message(DONE, 3, &[0; 4]));
+    fn answers_are_read_up_to_the_most_that_was_asked_for() {
         let mut found = Found::default();
-        assert!(read(&bytes, 3, 1, &mut found).unwrap());
+        found.take(&socket(), 1);
+        found.take(&socket(), 1);
         assert_eq!((found.connections.len(), found.left_out), (1, 1));
         let one = &found.connections[0];
         assert_eq!((one.local.to_string(), one.peer.to_string()), ("10.0.0.1:8080".to_owned(), "10.0.0.2:4096".to_owned()));
@@ -211,12 +144,10 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_told_and_nonsense_is_passed_over() {
-        let refused = message(ERROR, 1, &(-libc::ENOENT).to_ne_bytes());
-        assert_eq!(read(&refused, 1, 9, &mut Found::default()).unwrap_err().raw_os_error(), Some(libc::ENOENT));
-        for nonsense in [&[][..], &[0xff; 40], &[0; 40], &message(BY_FAMILY, 1, &[2; 10])] {
+    fn what_is_no_socket_is_passed_over() {
+        for nonsense in [&[][..], &[2; 10], &[2; SOCKET - 1]] {
             let mut found = Found::default();
-            assert!(!read(nonsense, 1, 9, &mut found).unwrap());
+            found.take(nonsense, 9);
             assert_eq!(found, Found::default());
         }
     }

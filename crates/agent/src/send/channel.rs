@@ -132,9 +132,20 @@ impl Channel {
                     return Fate::Waits;
                 }
                 self.write(now, elapsed);
-                if self.is_waiting() { Fate::Waits } else { Fate::Sent }
+                if self.is_broken() {
+                    Fate::Dropped
+                } else if self.is_waiting() {
+                    Fate::Waits
+                } else {
+                    Fate::Sent
+                }
             }
         }
+    }
+
+    /// Whether its connection has ended.
+    pub(super) fn is_broken(&self) -> bool {
+        matches!(&self.socket, Connected::Stream(connection) if connection.broken.is_some())
     }
 
     /// Whether the connection has still to take something.
@@ -211,4 +222,30 @@ fn send(socket: &UdpSocket, bytes: &[u8], sent: &mut Sent) -> Fate {
     }
     sent.failed_packets += 1;
     Fate::Dropped
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn what_meets_the_end_of_its_connection_is_not_sent() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        socket2::SockRef::from(&far).set_linger(Some(std::time::Duration::ZERO)).unwrap();
+        drop(far);
+        let mut channel = Channel::stream(stream, 0, 0).unwrap();
+        let departure = Departure { due: Span::ZERO, length: 152, payload: 100 };
+        let mut fates = Vec::new();
+        while !channel.is_broken() {
+            fates.push(channel.on_due(departure, Ns(0), Span::ZERO));
+        }
+        assert_eq!(fates.pop(), Some(Fate::Dropped));
+        assert!(fates.iter().all(|fate| *fate == Fate::Sent));
+        assert_eq!(channel.sent.sent_packets, fates.len() as u64);
+        assert_eq!((channel.on_due(departure, Ns(0), Span::ZERO), channel.sent.after_end_packets), (Fate::Dropped, 1));
+    }
 }

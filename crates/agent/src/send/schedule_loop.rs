@@ -160,7 +160,9 @@ impl Sender {
                 continue;
             }
             busy = true;
-            if let Some(departure) = schedule.next() {
+            // A connection that has ended takes nothing more: its source is over, or it would be tried as fast as a processor can.
+            let over = self.sources.get(source).is_none_or(|source| source.channel.is_broken());
+            if let Some(departure) = if over { None } else { schedule.next() } {
                 self.depart(source, departure, now, start);
                 continue;
             }

@@ -28,7 +28,7 @@ use datagrams::{Datagrams, DatagramsReport};
 use streams::{Streams, StreamsReport};
 
 /// The end of the counting takes no longer than this, whatever still comes.
-const FAREWELL: Duration = Duration::from_millis(200);
+const FAREWELL: Duration = Duration::from_secs(2);
 /// Sources that are told apart; what others send is counted together.
 pub(crate) const MOST_SOURCES: usize = 65_536;
 /// The number by which the end is known among what is ready; connections are numbered from the second half on.

@@ -157,6 +157,19 @@ impl Live {
         Ok(self.statistics)
     }
 
+    /// How many frames the kernel has taken up that were not shown yet: they wait in the ring.
+    ///
+    /// A block is shown when it is full or a timer of the kernel's has run out. On a machine whose processors are withheld at times that
+    /// timer may come late by as much; this count does not depend on it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Live::statistics`].
+    pub fn waiting(&mut self) -> Result<u64, LiveError> {
+        let statistics = self.statistics()?;
+        Ok(statistics.received.saturating_sub(statistics.shown))
+    }
+
     /// What is known about the interface and the capture.
     pub fn facts(&self) -> LiveFacts {
         self.facts.clone()

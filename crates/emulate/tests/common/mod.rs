@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses some of it")]
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+pub mod course;
 pub mod fraction;
 
 use proptest::prelude::*;

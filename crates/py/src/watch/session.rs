@@ -27,7 +27,7 @@ const FLUSH: Duration = Duration::from_secs(1);
 /// How often the file is told what was dropped so far; of several statements readers take the last one.
 const TELL: Duration = Duration::from_secs(10);
 /// The end of a capture takes no longer than this, whatever still passes.
-const FAREWELL: Duration = Duration::from_secs(1);
+const FAREWELL: Duration = Duration::from_secs(10);
 /// Windows that may wait to be fetched; of more, the oldest are left out and counted.
 const WAITING: usize = 100_000;
 
@@ -197,11 +197,14 @@ impl Worker {
         let asked = now();
         match self.take(BATCH, WAIT, Ns::MAX) {
             Ok((0, _)) => {
-                // Whoever has waited this long has seen every older frame; the 10 ms are for times that are a little out of order.
-                let facts = self.live.facts();
-                let ahead = facts.hardware_clock_ahead.map_or(0, |ahead| ahead.0.min(0));
-                let seen = asked - Span(2 * facts.block_timeout.0) - Span::from_millis(10);
-                self.meter.settle(Some(seen + Span(ahead)));
+                // Whoever has waited this long has seen every older frame, unless some wait for a timer that is late; the 10 ms are for
+                // times that are a little out of order.
+                if self.live.waiting().is_ok_and(|frames| frames == 0) {
+                    let facts = self.live.facts();
+                    let ahead = facts.hardware_clock_ahead.map_or(0, |ahead| ahead.0.min(0));
+                    let seen = asked - Span(2 * facts.block_timeout.0) - Span::from_millis(10);
+                    self.meter.settle(Some(seen + Span(ahead)));
+                }
             }
             Ok(_) => {
                 if std::mem::take(&mut self.down) {
@@ -238,13 +241,16 @@ impl Worker {
         Ok((shown, late))
     }
 
-    /// The frames that passed until now; those that still wait in a block of the ring come within two of its timeouts.
+    /// The frames that passed until now; those that still wait in a block of the ring come within two of its timeouts, or when a processor
+    /// that is withheld comes back to its timer.
     fn farewell(&mut self) -> Ns {
         let (end, begun) = (now(), Instant::now());
         let patience = Span(2 * self.live.facts().block_timeout.0);
         while begun.elapsed() < FAREWELL {
             match self.take(BATCH, patience, end) {
-                Ok((0, _)) if begun.elapsed() < Duration::from_nanos(patience.0.unsigned_abs()) => {}
+                Ok((0, _))
+                    if begun.elapsed() < Duration::from_nanos(patience.0.unsigned_abs())
+                        || self.live.waiting().is_ok_and(|frames| frames > 0) => {}
                 Ok((0, _) | (_, 1..)) | Err(_) => break,
                 Ok(_) => self.meter.settle(None),
             }

@@ -71,6 +71,31 @@ pub(super) fn loss() -> Vec<Column<Row>> {
             "share of ten equal time slices with a genuine retransmission",
             Values::Float(|r| r.loss_persistence),
         ),
+        column(
+            "rtt_before_loss_ns",
+            "ns",
+            "median of the last round-trip time before each loss; null without losses",
+            Values::Float(|r| r.rtt_before_loss),
+        ),
+        column("rtt_high_ns", "ns", "99th percentile of the same round-trip time", Values::Float(|r| r.rtt_high)),
+        column(
+            "loss_level_rank",
+            "1",
+            "share of the packets that met fewer tokens than the lost ones in a bucket filled at the rate between the losses (Flach et al. 2016)",
+            Values::Float(|r| r.loss_level_rank),
+        ),
+        column(
+            "filled_overtaken",
+            "1",
+            "holes taken for upstream losses whose filling was stamped before data that came by already: overtaken, and not counted as lost",
+            Values::Count(|r| Some(r.overtaken.into())),
+        ),
+        column(
+            "reordered_answers",
+            "1",
+            "times that duplicate acknowledgements ended although nothing had been retransmitted",
+            Values::Count(|r| Some(r.reordered_answers.into())),
+        ),
     ]
 }
 
@@ -82,6 +107,7 @@ pub(super) fn limits() -> Vec<Column<Row>> {
             "share of D with the window at 0.9 of its largest value or more",
             Values::Float(|r| r.window_saturated),
         ),
+        column("window_shrunk", "1", "share of D with a window below 0.9 of the largest until then", Values::Float(|r| r.window_shrunk)),
         column("window_closed", "1", "share of D with a window below two segments", Values::Float(|r| r.window_closed)),
         column(
             "rwnd_limited",
@@ -112,6 +138,40 @@ pub(super) fn limits() -> Vec<Column<Row>> {
             "ns",
             "silence of at least two seconds with data outstanding and nothing new sent or acknowledged",
             Values::Integer(|r| Some(r.outage.0)),
+        ),
+        column(
+            "unanswered_ns",
+            "ns",
+            "time of at least half a second in which two or more retransmissions were left without any answer",
+            Values::Integer(|r| Some(r.unanswered.0)),
+        ),
+        column(
+            "interrupted_ns",
+            "ns",
+            "silences of at least half a second amid full segments that a repeated or a lone packet ended: the sender's timeouts, from afar",
+            Values::Integer(|r| Some(r.interrupted.0)),
+        ),
+        column(
+            "burst_rate_bytes_per_second",
+            "B/s",
+            "mean rate until the bend: where the delivered bytes lie highest above the line from their first to their last",
+            Values::Float(|r| r.bend.map(|b| b.rate_before)),
+        ),
+        column("burst_left_rate_bytes_per_second", "B/s", "mean rate from the bend on", Values::Float(|r| r.bend.map(|b| b.rate_after))),
+        column("burst_left_floor_ns", "ns", "median RTT floor from the bend on", Values::Float(|r| r.bend.and_then(|b| b.floor_after))),
+        column("rtt_floor_before_ns", "ns", "median RTT floor before its one best step", Values::Float(|r| r.floor_step.map(|s| s.before))),
+        column("rtt_floor_after_ns", "ns", "median RTT floor after it", Values::Float(|r| r.floor_step.map(|s| s.after))),
+        column(
+            "rtt_floor_left",
+            "1",
+            "share of the floor's absolute deviation that the step leaves",
+            Values::Float(|r| r.floor_step.map(|s| s.left)),
+        ),
+        column(
+            "rtt_floor_flight_ratio",
+            "1",
+            "rate times floor before the step over the same after it",
+            Values::Float(|r| r.floor_step.and_then(|s| s.flight_ratio)),
         ),
         column(
             "stall_gaps_ns",

@@ -74,6 +74,13 @@ pub(super) fn round_trips() -> Vec<Column<Row>> {
         ),
         column("echo_min_ns", "ns", "smallest of them", Values::Integer(|r| r.echo.min)),
         column("echo_p50_ns", "ns", "their median", Values::Float(|r| r.echo.p50)),
+        column("echo_p90_ns", "ns", "their 90th percentile", Values::Float(|r| r.echo.p90)),
+        column(
+            "way_rise_ns",
+            "ns",
+            "median one-way delay from the sender to the capture above its smallest, by the sender's clock in the timestamp option; null without it",
+            Values::Float(|r| r.way_rise),
+        ),
         column(
             "rto_raw_ns",
             "ns",
@@ -144,6 +151,18 @@ pub(super) fn spacing() -> Vec<Column<Row>> {
             "1",
             "h: share of D in which the sender had permission and data to send and did not",
             Values::Float(|r| r.withheld_fraction),
+        ),
+        column(
+            "withheld_at_rate_fraction",
+            "1",
+            "the same with the threshold by the 90th percentile of the delivery rate, where that exceeds the mean rate",
+            Values::Float(|r| r.withheld_at_rate_fraction),
+        ),
+        column(
+            "empty_fraction",
+            "1",
+            "share of D with nothing outstanding although the window was open",
+            Values::Float(|r| r.empty_fraction),
         ),
         column("window_wait_samples", "1", "turns that waited for the receiver's window", Values::Count(|r| r.window_wait.map(|w| w.0))),
         column("window_wait_ns", "ns", "their sum", Values::Integer(|r| r.window_wait.map(|w| w.1))),

@@ -36,8 +36,9 @@ DEFINITIONS: tuple[Definition, ...] = (
     Definition(
         "confidence",
         "Confidence",
-        "A count of the evidence that supports the cause, from 0.05 to 0.99. It orders cases; it is no probability. A host is "
-        "blamed for good (verdict discard) only from 0.80 on.",
+        "The probability that the cause is right, from 0.05 to 0.99: how often the rule that named it was right about transfers whose "
+        "cause was made, captured at such a place. The verdict follows from a score that counts the evidence: a host is blamed for good "
+        "(verdict discard) only from a score of 0.80 on.",
         "",
     ),
     Definition(

@@ -6,9 +6,7 @@ carries the experiment alone. :class:`Guest` is one; what a testbed asks of it i
 
 from __future__ import annotations
 
-from trustbed.testbed.qemu.commands import GuestAgent, GuestProcess
-from trustbed.testbed.qemu.control import Reading
-from trustbed.testbed.qemu.guest import ENVIRONMENT, Guest, Surroundings
+from trustbed.testbed.qemu.guest import Guest, Surroundings, peer
 from trustbed.testbed.qemu.survey import survey
 
-__all__ = ["ENVIRONMENT", "Guest", "GuestAgent", "GuestProcess", "Reading", "Surroundings", "survey"]
+__all__ = ["Guest", "Surroundings", "peer", "survey"]

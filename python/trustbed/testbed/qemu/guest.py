@@ -14,30 +14,37 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trustbed.agent import START_SECONDS, Agent, nameless_file
-from trustbed.testbed import apply, listening, namespaces
+from trustbed.testbed import apply, namespaces
+from trustbed.testbed.control import Control, ControlledHost, Peer, Reading
+from trustbed.testbed.control.host import COMMAND_SECONDS
 from trustbed.testbed.error import TestbedError
 from trustbed.testbed.plan import INTERFACE, Cable, Plan
 from trustbed.testbed.processes import Process
-from trustbed.testbed.qemu import accelerator, command_line, commands, greeting, initramfs, kernel, network, tap
+from trustbed.testbed.qemu import accelerator, command_line, greeting, initramfs, kernel, network, tap
 from trustbed.testbed.qemu.command_line import Machine, Nic
-from trustbed.testbed.qemu.commands import AgentProcess, GuestAgent, GuestProcess
-from trustbed.testbed.qemu.control import Control, Reading
 
-BOOT_SECONDS = 90.0
-"""How long a guest has until it can be used: some fifteen times what it takes on a quiet machine where every instruction is emulated."""
-ENVIRONMENT = {"PATH": "/bin", "HOME": "/", "TERM": "linux"}
-_COMMAND_SECONDS = 20.0
-_FETCH_SECONDS = 120.0
+BOOT_SECONDS = 240.0
+"""How long a guest has until it can be used: some forty times what it takes on a quiet machine where every instruction is emulated.
+
+One that ends is noticed at once."""
 _TAIL_BYTES = 1500
-_CLOCK_ROUNDS = 20
 _CLOCK_SHIFTS = 3
 """The first readings of a guest that has just booted are slow, and the clock that is set by them is off by as much."""
+
+
+def peer(name: str) -> Peer:
+    """How a guest is called, and what helps when something is wrong with it."""
+    return Peer(
+        title=f"the guest {name}",
+        when_gone="see its console log; what ran in it is lost",
+        when_missing="a guest has busybox (sh, ping, nc, wget, …: `busybox --list`) and trustbed-agent; nothing of this machine's",
+        when_unread="its memory may have run out; give it more",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +62,12 @@ class Surroundings:
     keep_console: bool
 
 
-class Guest:
+class Guest(ControlledHost):
     """A machine of an experiment. In this order: :meth:`start`, :meth:`wait_until_ready`, anything else, :meth:`end`."""
 
     def __init__(self, cable: Cable, surroundings: Surroundings) -> None:
         assert cable.host.guest is not None, "the caller saw to it"
-        self.name = cable.host.name
+        super().__init__(cable.host.name)
         self.accelerator = accelerator.Choice(name="tcg", reason="not started")
         self.clock: Reading | None = None
         self.boot_seconds: float | None = None
@@ -117,7 +124,7 @@ class Guest:
         finally:
             os.close(cable_end)
             its.close()
-        self._control = Control(ours, self.name)
+        self._control = Control(ours, peer(self.name))
 
     def wait_until_ready(self, seconds: float = BOOT_SECONDS) -> None:
         """Waits until it runs, describes its network, sets its clock, and sees that its card carries.
@@ -148,7 +155,7 @@ class Guest:
                 raise TestbedError(f"the guest {self.name} did not boot within {time.monotonic() - self._begun:.0f} s", hint)
 
     def _equip(self) -> None:
-        done = self.run(["sh", "-c", network.script(self._cable, offloads=self._description.offloads)], seconds=_COMMAND_SECONDS)
+        done = self.run(["sh", "-c", network.script(self._cable, offloads=self._description.offloads)], seconds=COMMAND_SECONDS)
         if done.returncode:
             said = done.stderr.strip().splitlines()
             raise TestbedError(
@@ -161,7 +168,7 @@ class Guest:
             try:
                 network.equip(
                     self._cable,
-                    network.Relay(relay.stdin, relay.stdout),
+                    network.Relay(relay.stdin, relay.stdout, seconds=COMMAND_SECONDS),
                     int(done.stdout),
                     mtu=self._surroundings.plan.mtu,
                     queue_packets=self._surroundings.plan.queue_packets,
@@ -175,11 +182,11 @@ class Guest:
     def _set_clock(self) -> None:
         """Ours is the clock of the experiment: a start is said in it, and captures are compared by it."""
         for _ in range(_CLOCK_SHIFTS):
-            self.clock = self.control.read_clock(_CLOCK_ROUNDS)
+            self.clock = self.read_clock()
             if abs(self.clock.ahead_ns) <= self.clock.error_ns:
                 return
             self.control.shift_clock(-self.clock.ahead_ns)
-        self.clock = self.control.read_clock(_CLOCK_ROUNDS)
+        self.clock = self.read_clock()
 
     def _wait_for_link(self, deadline: float) -> None:
         """Any other host's address will do for a greeting: the guest has a route to each."""
@@ -195,7 +202,7 @@ class Guest:
 
     def _has_carrier(self, deadline: float) -> bool:
         while time.monotonic() < deadline:
-            if self.run(["cat", f"/sys/class/net/{INTERFACE}/carrier"], seconds=_COMMAND_SECONDS).stdout.strip() == "1":
+            if self.run(["cat", f"/sys/class/net/{INTERFACE}/carrier"], seconds=COMMAND_SECONDS).stdout.strip() == "1":
                 return True
             time.sleep(0.1)
         return False
@@ -214,90 +221,16 @@ class Guest:
         assert self._process is not None, "it was started"
         return self._process.pid
 
-    def start_command(
-        self,
-        words: Sequence[str],
-        *,
-        environment: Mapping[str, str] | None = None,
-        **options: Any,  # noqa: ANN401 - as GuestProcess.start
-    ) -> GuestProcess:
-        """Starts a command in it, in the guest's own environment if none is given: see :meth:`GuestProcess.start`."""
-        return GuestProcess.start(self.control, words, environment=ENVIRONMENT if environment is None else environment, **options)
-
-    def run(self, words: Sequence[str], *, seconds: float, **options: Any) -> subprocess.CompletedProcess[str]:  # noqa: ANN401 - as above
-        """Runs a command in it to its end.
-
-        Raises:
-            TestbedError: It did not end within the time.
-        """
-        with self.start_command(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options) as process:
-            try:
-                out, err = process.output(seconds)
-            except subprocess.TimeoutExpired:
-                raise TestbedError(f"{words[0]} on {self.name} did not end within {seconds:g} s", "it was ended; give it longer") from None
-            code = process.poll()
-            assert code is not None, "it has ended"
-            return subprocess.CompletedProcess(words, code, out.decode(errors="replace"), err.decode(errors="replace"))
-
-    def start_agent(self, verb: str, config: Mapping[str, Any], *, name: str, seconds: float = START_SECONDS) -> Agent:
-        """Starts an agent in it, and waits until it says that it stands. The files that it writes are here once it has reported.
-
-        Raises:
-            AgentError: It refused, died, or did not answer.
-            TestbedError: The guest is gone.
-        """
-        files = commands.outputs(verb, config)
-        if files:
-            self.run(["mkdir", "-p", *sorted({str(file.parent) for file in files})], seconds=_COMMAND_SECONDS)
-        errors = nameless_file()
-        process = self.start_command(["trustbed-agent", verb], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
-        agent = GuestAgent(AgentProcess(process), errors, name, lambda: self._fetch_all(files))
-        agent.configure(commands.there(verb, config), seconds)
-        return agent
-
-    def _fetch_all(self, files: Sequence[Path]) -> None:
-        for file in files:
-            self.fetch(str(file), file, seconds=_FETCH_SECONDS)
-
-    def listening(self) -> set[tuple[listening.Transport, int]]:
-        """The ports on which somebody in it waits, each with its transport."""
-        transports: tuple[listening.Transport, ...] = ("tcp", "udp")
-        found: set[tuple[listening.Transport, int]] = set()
-        for transport in transports:
-            tables = self.run(
-                ["sh", "-c", f"cat /proc/net/{transport}; tail -n +2 /proc/net/{transport}6 2>/dev/null"], seconds=_COMMAND_SECONDS
-            )
-            found |= {(transport, port) for port in listening.parse(tables.stdout, transport)}
-        return found
-
-    def store(self, path: str, content: bytes, *, seconds: float = _COMMAND_SECONDS) -> None:
-        """Writes a file in it, and the folders above it."""
-        with self.start_command(
-            ["sh", "-c", 'mkdir -p "${1%/*}/" && cat > "$1"', "store", path], stdin=subprocess.PIPE, stderr=subprocess.PIPE
-        ) as process:
-            _, err = process.output(seconds, content)
-            if process.poll() != 0:
-                raise TestbedError(f"{path} cannot be written in the guest {self.name}: {err.decode(errors='replace').strip()}", _MEMORY)
-
-    def fetch(self, path: str, to: Path, *, seconds: float) -> None:
-        """Copies a file out of it, and removes it there: files take its memory."""
-        with (
-            to.open("wb") as file,
-            self.start_command(["sh", "-c", 'cat "$1" && rm "$1"', "fetch", path], stdout=file, stderr=subprocess.PIPE) as process,
-        ):
-            _, err = process.output(seconds)
-            if process.poll() != 0:
-                said = err.decode(errors="replace").strip()
-                raise TestbedError(
-                    f"{path} cannot be fetched from the guest {self.name}: {said}", "its memory may have run out; give it more"
-                )
+    def place_of(self, file: Path) -> str:
+        """The same name as here: everything in it is its own."""
+        return str(file)
 
     def facts(self) -> dict[str, Any]:
         """What a run writes down of it, its clock compared anew."""
         hello = self.control.hello or {}
         now = None
         with contextlib.suppress(TestbedError):  # one that is gone has no clock
-            now = self.control.read_clock(_CLOCK_ROUNDS).told()
+            now = self.read_clock().told()
         return {
             "nic": self._description.nic,
             "cpus": self._description.cpus,
@@ -347,9 +280,6 @@ class Guest:
                 said = next((line for line in reversed(lines) if line and not line.startswith("[")), lines[-1] if lines else "")
                 said = "".join(character for character in said if character.isprintable())
         return f": {said}" if said else ""
-
-
-_MEMORY = "its files lie in its memory; give it more"
 
 
 @contextlib.contextmanager

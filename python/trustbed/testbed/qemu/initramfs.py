@@ -26,7 +26,7 @@ while read module; do
   insmod /lib/modules/$(uname -r)/$module.ko || echo "trustbed: the module $module cannot be loaded"
 done < /etc/modules
 [ -e {PORT} ] || echo "trustbed: there is no control channel, {PORT}"
-trustbed-agent guest control {PORT} && echo "trustbed: the control channel has ended"
+trustbed-agent control {PORT} && echo "trustbed: the control channel has ended"
 poweroff -f
 """
 

@@ -120,6 +120,8 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _unpacked(folder: Path, say: Callable[[str], object]) -> Kernel:
+    for left in folder.glob("new-*"):  # by one that was killed: nobody else is at work here
+        shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="new-", dir=folder) as name:
         draft = Path(name)
         image, busybox = _packages(folder, draft, say)

@@ -6,7 +6,10 @@ What rtnetlink(7) does not reach (values of /proc/sys, the choice of congestion 
 from __future__ import annotations
 
 import ipaddress
+import os
+import select
 import struct
+import time
 from typing import IO
 
 from trustbed.testbed import batch
@@ -17,11 +20,12 @@ _LOOPBACK = 1
 
 
 class Relay:
-    """A way to the kernel of a guest: ``trustbed-agent guest netlink`` there, and its two pipes here."""
+    """A way to the kernel of a guest: ``trustbed-agent guest netlink`` there, and its two pipes here. An answer comes within the time."""
 
-    def __init__(self, requests: IO[bytes], answers: IO[bytes]) -> None:
+    def __init__(self, requests: IO[bytes], answers: IO[bytes], *, seconds: float) -> None:
         self._requests = requests
         self._answers = answers
+        self._seconds = seconds
 
     def sendall(self, message: bytes, /) -> None:
         """Passes requests on."""
@@ -32,12 +36,22 @@ class Relay:
         """The next answer.
 
         Raises:
-            OSError: The relay has ended.
+            OSError: The relay has ended, or does not answer within the time.
         """
-        head = self._answers.read(_LENGTH.size)
-        if len(head) < _LENGTH.size:
-            raise OSError("the guest's kernel does not answer")
-        return self._answers.read(min(size, _LENGTH.unpack(head)[0]))
+        deadline = time.monotonic() + self._seconds
+        length: int = _LENGTH.unpack(self._read(_LENGTH.size, deadline))[0]
+        return self._read(length, deadline)[:size]
+
+    def _read(self, count: int, deadline: float) -> bytes:
+        """So many bytes: they pass the channel in pieces."""
+        found = b""
+        while len(found) < count:
+            ready, _, _ = select.select([self._answers], [], [], max(0.0, deadline - time.monotonic()))
+            piece = os.read(self._answers.fileno(), count - len(found)) if ready else b""
+            if not piece:
+                raise OSError("the guest's kernel does not answer")
+            found += piece
+        return found
 
 
 def script(cable: Cable, *, offloads: bool) -> str:

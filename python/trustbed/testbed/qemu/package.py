@@ -31,7 +31,7 @@ def files(package: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, b
                         content = archive.extractfile(member)
                         assert content is not None, "it is a file"
                         yield name, content.read()
-    except (OSError, EOFError, tarfile.TarError) as error:
+    except (OSError, EOFError, ValueError, tarfile.TarError) as error:
         raise TestbedError(f"{package} cannot be read: {error}", "remove it; it is fetched again then") from error
 
 

@@ -1,0 +1,303 @@
+//! Every frame of one capture looked for in the other.
+//!
+//! Show it the frames of both places, roughly in the order of time by the clock of the first ([`Relation::by_first`]): they may come early or
+//! late by less than the patience. A frame that its other place has not seen within the patience is lost, if it was seen where it comes from,
+//! or else unseen there. What was seen before the other capture began, or was on its way when it ended, is undecided.
+//!
+//! Connections of which only one direction was seen at both places are not joined: which place they begin at is not known.
+
+use hashbrown::HashTable;
+use trustbed_flow::FlowKey;
+use trustbed_units::{Ns, Span};
+
+use crate::crossing::Passed;
+use crate::pending::{Pending, Waiting};
+use crate::{Crossing, End, Frame, Relation};
+
+/// How long and how much is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JoinLimits {
+    /// How long a frame has to appear at the other place.
+    pub patience: Span,
+    /// Frames of a direction that may wait at a place; beyond, the oldest is left undecided.
+    pub waiting: usize,
+    /// Connections that are held; beyond, a quarter of them, those that were silent longest, are finished.
+    pub connections: usize,
+}
+
+impl Default for JoinLimits {
+    fn default() -> Self {
+        Self { patience: Span::from_secs(10), waiting: 1 << 17, connections: 1 << 13 }
+    }
+}
+
+/// What was done besides joining.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct JoinFacts {
+    /// Frames that were shown, of either place.
+    pub frames: [u64; 2],
+    /// Frames of endpoints that are near neither place, as far as is known.
+    pub placeless: [u64; 2],
+    /// Connections that were finished because too many were held.
+    pub evicted: u64,
+}
+
+/// At the end of the captures: a frame that has not appeared within this, while others were seen there, is lost.
+const AT_THE_END: Span = Span::from_secs(1);
+
+/// Joins two captures.
+#[derive(Debug)]
+pub struct Join {
+    horizon: Horizon,
+    relation: Relation,
+    connections: usize,
+    pairs: HashTable<Pair>,
+    finished: Vec<Crossing>,
+    facts: JoinFacts,
+    turn: u64,
+}
+
+/// What is known of how far the captures reach, by the clock of the first place.
+#[derive(Debug)]
+struct Horizon {
+    patience: Span,
+    waiting: usize,
+    first: [Option<Ns>; 2],
+    latest: [Option<Ns>; 2],
+}
+
+/// A connection.
+#[derive(Debug)]
+struct Pair {
+    key: FlowKey,
+    ways: [Option<Way>; 2],
+    turn: u64,
+}
+
+/// One of its directions.
+#[derive(Debug)]
+struct Way {
+    crossing: Crossing,
+    /// What waits at either place.
+    pending: [Pending; 2],
+    /// The sequence number of its SYN.
+    opening: Option<u32>,
+    /// At either place the highest number of a frame that was seen at both.
+    furthest: [Option<u64>; 2],
+}
+
+impl Join {
+    /// Knows how the clocks differ, and nothing else yet.
+    pub fn new(relation: Relation, limits: &JoinLimits) -> Self {
+        Self {
+            horizon: Horizon { patience: limits.patience, waiting: limits.waiting, first: [None; 2], latest: [None; 2] },
+            relation,
+            connections: limits.connections.max(4),
+            pairs: HashTable::new(),
+            finished: Vec::new(),
+            facts: JoinFacts::default(),
+            turn: 0,
+        }
+    }
+
+    /// How the clocks differ.
+    pub const fn relation(&self) -> &Relation {
+        &self.relation
+    }
+
+    /// What was done so far.
+    pub const fn facts(&self) -> JoinFacts {
+        self.facts
+    }
+
+    /// A frame that was seen at a place.
+    pub fn on_frame(&mut self, end: End, frame: &Frame) {
+        self.facts.frames[end.index()] += 1;
+        let Some(from) = self.relation.near(&frame.key.source(frame.way)) else {
+            self.facts.placeless[end.index()] += 1;
+            return;
+        };
+        let seen = self.relation.by_first(end, frame.at);
+        self.horizon.reach(end, seen);
+        self.turn += 1;
+        let (key, turn) = (frame.key, self.turn);
+        let mut pair = self.pairs.entry(hash(&key), |pair| pair.key == key, |pair| hash(&pair.key)).or_insert_with(|| Pair::new(key));
+        let held = pair.get_mut();
+        if held.is_succeeded_by(frame) {
+            std::mem::replace(held, Pair::new(key)).end(&self.horizon, &mut self.finished);
+        }
+        held.turn = turn;
+        held.show(end, from, frame, seen, &self.relation);
+        held.give_up(&self.horizon);
+        if self.pairs.len() > self.connections {
+            self.make_room();
+        }
+    }
+
+    /// The crossings of connections that have ended so far.
+    pub fn take(&mut self) -> Vec<Crossing> {
+        std::mem::take(&mut self.finished)
+    }
+
+    /// The captures have ended: everything that is left.
+    pub fn finish(&mut self) -> Vec<Crossing> {
+        let mut pairs: Vec<Pair> = self.pairs.drain().collect();
+        pairs.sort_by_key(|pair| pair.turn);
+        for pair in pairs {
+            pair.end(&self.horizon, &mut self.finished);
+        }
+        self.take()
+    }
+
+    /// Finishes the connections that were silent longest.
+    fn make_room(&mut self) {
+        let mut turns: Vec<u64> = self.pairs.iter().map(|pair| pair.turn).collect();
+        turns.sort_unstable();
+        let last = turns[turns.len() / 4];
+        let mut silent: Vec<Pair> = self.pairs.extract_if(|pair| pair.turn <= last).collect();
+        silent.sort_by_key(|pair| pair.turn);
+        self.facts.evicted += silent.len() as u64;
+        for pair in silent {
+            pair.end(&self.horizon, &mut self.finished);
+        }
+    }
+}
+
+impl Horizon {
+    fn reach(&mut self, end: End, seen: Ns) {
+        let place = end.index();
+        self.first[place].get_or_insert(seen);
+        self.latest[place] = self.latest[place].max(Some(seen));
+    }
+
+    /// Whether a frame that was seen at one place could have been seen at the other.
+    fn covers(&self, other: End, seen: Ns) -> bool {
+        self.first[other.index()].is_some_and(|first| first <= seen)
+    }
+
+    /// Frames that were seen before this are not waited for any longer at the other place.
+    fn given_up(&self, other: End) -> Option<Ns> {
+        self.latest[other.index()].map(|latest| latest - self.patience)
+    }
+}
+
+impl Pair {
+    fn new(key: FlowKey) -> Self {
+        Self { key, ways: [None, None], turn: 0 }
+    }
+
+    /// Whether a frame opens another connection between the same endpoints.
+    fn is_succeeded_by(&self, frame: &Frame) -> bool {
+        frame.opens && self.ways[frame.way].as_ref().is_some_and(|way| way.opening != Some(frame.seq))
+    }
+
+    fn show(&mut self, end: End, from: End, frame: &Frame, seen: Ns, relation: &Relation) {
+        let way = self.ways[frame.way].get_or_insert_with(|| Way {
+            crossing: Crossing::new(frame, from, seen),
+            pending: [Pending::default(), Pending::default()],
+            opening: frame.opens.then_some(frame.seq),
+            furthest: [None; 2],
+        });
+        way.crossing.last = way.crossing.last.max(seen);
+        if end == way.crossing.from {
+            way.crossing.tally(frame).sent += 1;
+        }
+        match way.pending[end.other().index()].take(frame.print) {
+            None => way.pending[end.index()].push(frame, seen),
+            Some(met) => {
+                let serial = way.pending[end.index()].skip();
+                let passed = way.passed(end, frame, serial, &met, relation);
+                for (place, number) in [(end, serial), (end.other(), met.serial)] {
+                    way.furthest[place.index()] = way.furthest[place.index()].max(Some(number));
+                }
+                way.crossing.on_passed(frame, &passed);
+                self.acknowledge(frame, &passed);
+            }
+        }
+    }
+
+    /// A frame that passed acknowledges data of the other direction.
+    fn acknowledge(&mut self, frame: &Frame, passed: &Passed) {
+        let (Some(number), Some(other)) = (frame.ack, self.ways[1 - frame.way].as_mut()) else { return };
+        if let Some(to) = other.crossing.offset(number) {
+            other.crossing.round_trips.on_ack(to, passed.sent, passed.arrived);
+        }
+    }
+
+    /// Decides about what has waited for too long.
+    fn give_up(&mut self, horizon: &Horizon) {
+        for way in self.ways.iter_mut().flatten() {
+            for place in [End::First, End::Second] {
+                let other = place.other();
+                while let Some(waiting) = horizon.given_up(other).and_then(|moment| way.pending[place.index()].expire(moment)) {
+                    way.decide(place, &waiting, horizon.covers(other, waiting.seen));
+                }
+                while way.pending[place.index()].len() > horizon.waiting {
+                    let Some(waiting) = way.pending[place.index()].pop() else { break };
+                    way.decide(place, &waiting, false);
+                }
+            }
+        }
+    }
+
+    /// No more frames come.
+    fn end(mut self, horizon: &Horizon, finished: &mut Vec<Crossing>) {
+        for way in self.ways.iter_mut().flatten() {
+            for place in [End::First, End::Second] {
+                let other = place.other();
+                while let Some(waiting) = way.pending[place.index()].pop() {
+                    let is_overtaken = way.furthest[place.index()].is_some_and(|furthest| waiting.serial < furthest);
+                    let is_late = horizon.latest[other.index()].is_some_and(|latest| waiting.seen + AT_THE_END < latest);
+                    way.decide(place, &waiting, horizon.covers(other, waiting.seen) && (is_overtaken || is_late));
+                }
+            }
+        }
+        let mut crossings: Vec<Crossing> = self.ways.into_iter().flatten().map(|way| way.crossing).collect();
+        crossings.sort_by_key(|crossing| (crossing.first, crossing.way));
+        finished.extend(crossings);
+    }
+}
+
+impl Way {
+    /// What is known of a frame that was seen at `end` just now, and had been met at the other place before.
+    fn passed(&self, end: End, frame: &Frame, serial: u64, met: &Waiting, relation: &Relation) -> Passed {
+        let from = self.crossing.from;
+        let (here, there) = (frame.at, met.frame.at);
+        let (sent, arrived) = if end == from { (here, there) } else { (there, here) };
+        let (first, second) = if end == End::First { (here, there) } else { (there, here) };
+        let delay = relation.delay(from, first, second);
+        Passed {
+            sent,
+            arrived,
+            serial: if end == from { serial } else { met.serial },
+            delay,
+            above_floor: delay - relation.floor[from.index()],
+        }
+    }
+
+    /// A frame will not be seen at its other place, or nobody can tell.
+    fn decide(&mut self, place: End, waiting: &Waiting, is_known: bool) {
+        if !is_known {
+            self.crossing.tally(&waiting.frame).undecided += 1;
+        } else if place == self.crossing.from {
+            self.crossing.on_lost(waiting);
+        } else {
+            self.crossing.tally(&waiting.frame).unseen += 1;
+        }
+    }
+}
+
+/// The same in every run: no entropy.
+fn hash(key: &FlowKey) -> u64 {
+    let fold = |bytes: &[u8; 16]| {
+        let number = u128::from_be_bytes(*bytes);
+        #[expect(clippy::cast_possible_truncation, reason = "halves are taken")]
+        let halves = number as u64 ^ (number >> 64) as u64;
+        halves
+    };
+    let ports = u64::from(key.low_port) << 16 | u64::from(key.high_port);
+    (fold(&key.low).rotate_left(17) ^ fold(&key.high) ^ ports)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .rotate_left(29)
+        .wrapping_mul(0xff51_afd7_ed55_8ccd)
+}

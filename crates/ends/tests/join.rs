@@ -1,0 +1,221 @@
+//! What is found of a connection whose every frame is known.
+
+mod scene;
+
+use proptest::prelude::*;
+use scene::{Client, Clock, Fate, MS, PAYLOAD, S, Scene, key, span};
+use trustbed_ends::{End, JoinLimits, Relation, RelationError, Tally};
+use trustbed_units::Span;
+
+const AHEAD: Clock = Clock { ahead: 3 * S, skew: 0.0 };
+
+fn plain(fates: &[Fate]) -> Scene {
+    let mut scene = Scene::default();
+    scene.transfer(Client::default(), fates, AHEAD);
+    scene.sorted()
+}
+
+fn tally(sent: u64, passed: u64, lost: u64) -> Tally {
+    Tally { sent, passed, lost, unseen: 0, undecided: 0 }
+}
+
+#[test]
+fn clocks_are_compared_by_the_least_delays_of_both_ways() {
+    let fates: Vec<Fate> = (0..20).map(|n| Fate::Takes(10 * MS + n * 1000)).collect();
+    let relation = plain(&fates).relation().unwrap();
+    assert_eq!((relation.ahead.height, relation.error, relation.floor), (span(3 * S), span(10 * MS), [span(10 * MS); 2]));
+    assert_eq!((relation.near(&key(40_000).source(0)), relation.near(&key(40_000).source(1))), (Some(End::First), Some(End::Second)));
+    assert_eq!(relation.skew_error, None);
+}
+
+#[test]
+fn an_asymmetric_path_is_wrong_by_less_than_the_error_that_is_stated() {
+    let relation = plain(&[Fate::Takes(2 * MS); 10]).relation().unwrap();
+    assert_eq!((relation.ahead.height, relation.error), (span(3 * S - 4 * MS), span(6 * MS)));
+    let known = relation.known(span(3 * S));
+    assert_eq!((known.error, known.floor), (Span::ZERO, [span(2 * MS), span(10 * MS)]));
+}
+
+#[test]
+fn every_frame_is_counted_where_it_was_seen() {
+    let mut fates = vec![Fate::Takes(10 * MS); 30];
+    (fates[3], fates[4], fates[9], fates[20]) = (Fate::Lost(50 * MS), Fate::Lost(50 * MS), Fate::Lost(300 * MS), Fate::Missed(10 * MS));
+    let mut scene = Scene::default();
+    let before = Client { key: key(40_001), begin: S - 100 * MS, ..Client::default() };
+    scene.transfer(before, &[Fate::Takes(10 * MS); 3], AHEAD);
+    scene.transfer(Client::default(), &fates, AHEAD);
+    let scene = scene.sorted();
+    let (join, crossings) = scene.join(scene.relation().unwrap(), &JoinLimits::default());
+    let [_, _, data, answers] = crossings.as_slice() else { panic!("two directions") };
+    assert_eq!(data.data, Tally { unseen: 1, ..tally(32, 29, 3) }, "two were lost one behind the other");
+    assert_eq!((data.lost_bytes, data.loss_events, data.needless), (3 * u64::from(PAYLOAD), 2, 0));
+    assert_eq!(answers.bare, tally(30, 30, 0));
+    assert_eq!((data.from, answers.from), (End::First, End::Second));
+    // What was sent again arrived behind what was sent after it the first time, but not behind what was sent after it.
+    assert_eq!(data.reordered, 0);
+    assert_eq!((data.delay_floor, data.delays_negative), (Some(span(10 * MS)), 0));
+    assert_eq!(join.facts().placeless, [0, 0]);
+}
+
+#[test]
+fn what_was_sent_again_for_nothing_is_told_from_what_had_to_be() {
+    let mut scene = plain(&[Fate::Takes(10 * MS); 10]);
+    let again = *scene.seen[0].iter().find(|frame| frame.payload > 0).unwrap();
+    let print = scene::print(999);
+    scene.seen[0].push(trustbed_ends::Frame { at: again.at + span(40 * MS), print, ..again });
+    scene.seen[1].push(trustbed_ends::Frame { at: again.at + span(3 * S + 50 * MS), print, ..again });
+    let scene = scene.sorted();
+    let (_, crossings) = scene.join(scene.relation().unwrap(), &JoinLimits::default());
+    assert_eq!((crossings[0].needless, crossings[0].data), (1, tally(11, 11, 0)));
+}
+
+#[test]
+fn a_round_trip_is_taken_apart_without_comparing_clocks() {
+    let scene = plain(&[Fate::Takes(30 * MS); 40]);
+    // As wrong as the asymmetry makes it: 10 ms.
+    let relation = scene.relation().unwrap();
+    let (_, mut crossings) = scene.join(relation, &JoinLimits::default());
+    let trips = &mut crossings[0].round_trips;
+    let medians = [&mut trips.whole, &mut trips.turnaround, &mut trips.path].map(|one| (one.count(), one.min(), one.max()));
+    let exactly = |nanoseconds| (40, Some(nanoseconds), Some(nanoseconds));
+    assert_eq!(medians, [exactly(40 * MS + 50_000), exactly(50_000), exactly(40 * MS)]);
+}
+
+#[test]
+fn what_was_sent_again_is_timed_from_the_copy_that_arrived() {
+    let scene = plain(&[Fate::Takes(10 * MS), Fate::Lost(50 * MS), Fate::Takes(10 * MS)]);
+    let (_, mut crossings) = scene.join(scene.relation().unwrap(), &JoinLimits::default());
+    // Not from the copy that was lost, 50 ms before.
+    assert_eq!(crossings[0].round_trips.whole.max(), Some(20 * MS + 50_000));
+    assert_eq!(crossings[0].round_trips.whole.quantile(0.5), Some(20_050_000.0));
+}
+
+#[test]
+fn what_one_capture_could_not_see_is_not_lost() {
+    let scene = plain(&vec![Fate::Takes(10 * MS); 1500]);
+    let relation = scene.relation().unwrap();
+    let mut late = Scene { seen: scene.seen.clone(), number: 0 };
+    // The second capture begins a second later and ends half a second earlier.
+    late.seen[1].retain(|frame| (5 * S..6 * S + S / 2).contains(&frame.at.0));
+    let (_, crossings) = late.join(relation, &JoinLimits::default());
+    let data = crossings[0].data;
+    assert_eq!(data.sent, 1500);
+    assert!((740..=760).contains(&data.passed), "{data:?}");
+    assert_eq!((data.lost, data.unseen, data.undecided), (0, 0, 1500 - data.passed));
+}
+
+#[test]
+fn memory_is_bounded_by_deciding_nothing_about_the_oldest() {
+    let mut scene = plain(&[Fate::Takes(10 * MS); 200]);
+    let relation = scene.relation().unwrap();
+    let last = scene.seen[1].len() - 1;
+    scene.seen[1].retain(|frame| frame.payload == 0);
+    assert!(scene.seen[1].len() < last);
+    let (_, crossings) = scene.join(relation, &JoinLimits { waiting: 20, ..JoinLimits::default() });
+    assert_eq!((crossings[0].data.sent, crossings[0].data.undecided + crossings[0].data.lost), (200, 200));
+    assert!(crossings[0].data.undecided >= 180);
+}
+
+#[test]
+fn more_connections_than_are_held_are_finished_early() {
+    let mut scene = Scene::default();
+    for port in 0..40 {
+        let client = Client { key: key(1000 + port), begin: S + i64::from(port) * 100 * MS, ..Client::default() };
+        scene.transfer(client, &[Fate::Takes(10 * MS); 10], AHEAD);
+    }
+    let scene = scene.sorted();
+    let (join, crossings) = scene.join(scene.relation().unwrap(), &JoinLimits { connections: 8, ..JoinLimits::default() });
+    assert!(join.facts().evicted >= 30);
+    assert_eq!(crossings.len(), 80);
+    assert!(crossings.iter().filter(|one| one.data.sent > 0).all(|one| one.data == tally(10, 10, 0)));
+}
+
+#[test]
+fn a_successor_on_the_same_ports_is_a_connection_of_its_own() {
+    let mut scene = Scene::default();
+    for (begin, seq) in [(S, 1000), (20 * S, 9000)] {
+        let before = [scene.seen[0].len(), scene.seen[1].len()];
+        scene.transfer(Client { begin, ..Client::default() }, &[Fate::Takes(10 * MS); 10], AHEAD);
+        for (frames, from) in scene.seen.iter_mut().zip(before) {
+            let opening = frames[from..].iter_mut().find(|frame| frame.payload > 0).unwrap();
+            (opening.opens, opening.seq, opening.payload, opening.length) = (true, seq, 0, 1);
+        }
+    }
+    let scene = scene.sorted();
+    let (_, crossings) = scene.join(scene.relation().unwrap(), &JoinLimits::default());
+    let sent: Vec<u64> = crossings.iter().map(|one| one.data.sent + one.bare.sent).collect();
+    assert_eq!(sent, [10, 10, 10, 10]);
+}
+
+#[test]
+fn captures_that_share_nothing_are_not_joined() {
+    let mut other = Scene { number: 10_000, ..Scene::default() };
+    other.transfer(Client { back: MS, ..Client::default() }, &[Fate::Takes(MS); 50], AHEAD);
+    let mut scene = plain(&[Fate::Takes(10 * MS); 50]);
+    scene.seen[1] = other.sorted().seen[1].clone();
+    assert_eq!(scene.relation(), Err(RelationError::TooFew { meetings: 0, needed: 4 }));
+    let mut one_way = plain(&[Fate::Takes(10 * MS); 50]);
+    one_way.seen[1].retain(|frame| frame.way == 0);
+    assert_eq!(one_way.relation(), Err(RelationError::OneWay));
+}
+
+#[test]
+fn a_clock_that_was_set_is_noticed() {
+    let mut scene = plain(&[Fate::Takes(10 * MS); 400]);
+    let middle = scene.seen[1].len() / 2;
+    for frame in &mut scene.seen[1][middle..] {
+        frame.at = frame.at - span(S);
+    }
+    assert!(matches!(scene.sorted().relation(), Err(RelationError::Contradiction { .. })));
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        20 => (0..5 * MS).prop_map(|jitter| Fate::Takes(10 * MS + jitter)),
+        2 => (1_i64..200).prop_map(|after| Fate::Lost(after * MS)),
+        1 => (0..5 * MS).prop_map(|jitter| Fate::Missed(10 * MS + jitter)),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn whatever_happens_every_frame_has_one_fate_and_the_clocks_lie_within_their_error(
+        fates in proptest::collection::vec(fate(), 20..300),
+        ahead in -1_000_000 * S..1_000_000 * S,
+        back in MS..40 * MS,
+        tenths in -1000_i32..1000,
+    ) {
+        let clock = Clock { ahead, skew: f64::from(tenths) / 10.0 * 1e-6 };
+        let mut scene = Scene::default();
+        scene.transfer(Client { every: 100 * MS, back, ..Client::default() }, &fates, clock);
+        // So that the captures begin before what is looked at, and end long behind it.
+        for begin in [0, 60 * S] {
+            scene.transfer(Client { key: key(40_001), begin, back, ..Client::default() }, &[Fate::Takes(10 * MS); 10], clock);
+        }
+        let scene = scene.sorted();
+        let relation = scene.relation().unwrap();
+        check_clocks(&relation, clock, fates.len())?;
+        let (_, crossings) = scene.join(relation, &JoinLimits::default());
+        let lost = fates.iter().filter(|fate| matches!(fate, Fate::Lost(_))).count() as u64;
+        let missed = fates.iter().filter(|fate| matches!(fate, Fate::Missed(_))).count() as u64;
+        let all = fates.len() as u64;
+        let crossings: Vec<_> = crossings.iter().filter(|one| one.key == key(40_000)).collect();
+        prop_assert_eq!(crossings[0].data, Tally { unseen: missed, ..tally(all + lost - missed, all - missed, lost) });
+        prop_assert_eq!(crossings[0].needless, 0);
+        prop_assert_eq!(crossings[1].bare, tally(all, all, 0));
+    }
+}
+
+/// The offset at both ends of the connection.
+fn check_clocks(relation: &Relation, clock: Clock, frames: usize) -> Result<(), TestCaseError> {
+    let until = S + 100 * MS * i64::try_from(frames).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    for at in [S, until] {
+        let truth = clock.read(at) - trustbed_units::Ns(at);
+        let wrong = relation.ahead.at(trustbed_units::Ns(at)) - truth;
+        // What is not told as a skew of 100 ppm makes 6 ms in a minute.
+        let slack = if relation.skew_error.is_some() { span(MS) } else { span(6 * MS) };
+        let bound = relation.error + slack;
+        prop_assert!(-bound <= wrong && wrong <= bound, "{:?} against {:?}: {:?}", wrong, truth, relation);
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! Two captures of the same traffic for Python: read twice, first for their clocks, then for every frame.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use trustbed_capture::{Input, OpenError, Reader};
+use trustbed_ends::{CrossingRow, End, Frame, Frames, Join, JoinFacts, JoinLimits, Relation, RelationError, Sketch};
+use trustbed_record::{RecordError, Spool, crossings};
+use trustbed_units::Span;
+use trustbed_wire::DecodeOptions;
+
+use crate::run::{Progress, Source};
+use crate::tables::{Table, capture_error, interruptible, io_error};
+
+/// What is known of two captures of the same traffic.
+#[pyclass(frozen, module = "trustbed._core")]
+pub(crate) struct Ends {
+    #[pyo3(get)]
+    crossings: Py<Table>,
+    #[pyo3(get)]
+    clocks: Py<PyDict>,
+    #[pyo3(get)]
+    frames: Py<PyDict>,
+}
+
+/// Joins two captures.
+#[pyfunction]
+#[pyo3(signature = (first, second, *, inner=false, ahead_ns=None, progress=None))]
+pub(crate) fn join(
+    py: Python<'_>,
+    first: Vec<PathBuf>,
+    second: Vec<PathBuf>,
+    inner: bool,
+    ahead_ns: Option<i64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Ends> {
+    let files = [first, second].map(|paths| paths.into_iter().map(Input::Path).collect::<Vec<_>>());
+    let mut report = interruptible(progress);
+    let done = py.detach(|| both(&files, DecodeOptions { inner }, ahead_ns.map(Span), &mut report));
+    let joined = done.map_err(|fault| fault.into_python(py))?;
+    let (clocks, frames) = (clocks(py, &joined.relation)?.unbind(), frames(py, &joined)?.unbind());
+    Ok(Ends { crossings: Py::new(py, Table::new([joined.crossings]))?, clocks, frames })
+}
+
+/// What was found.
+struct Joined {
+    crossings: trustbed_record::Reader,
+    relation: Relation,
+    facts: JoinFacts,
+    others: [u64; 2],
+}
+
+/// Why there is nothing.
+enum Fault {
+    Open(OpenError),
+    Relation(RelationError),
+    Rows(RecordError),
+    Caller(PyErr),
+}
+
+impl From<RecordError> for Fault {
+    fn from(error: RecordError) -> Self {
+        Self::Rows(error)
+    }
+}
+
+impl Fault {
+    fn into_python(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Caller(error) => error,
+            Self::Rows(error) => io_error(&error),
+            Self::Open(error) => capture_error(py, error.to_string(), error.hint()),
+            Self::Relation(error) => {
+                let hint = match error {
+                    RelationError::Contradiction { .. } => "cut the captures where a clock was set, and join the parts",
+                    _ => {
+                        "name two captures of the same packets, at the same time, with the same addresses: nothing on the way may rewrite them"
+                    }
+                };
+                capture_error(py, format!("the two captures cannot be joined: {error}"), hint.to_owned())
+            }
+        }
+    }
+}
+
+fn both(files: &[Vec<Input>; 2], decode: DecodeOptions, ahead: Option<Span>, progress: &mut Progress<'_, PyErr>) -> Result<Joined, Fault> {
+    let [mut first, mut second] = [Sketch::default(), Sketch::default()];
+    for (inputs, sketch) in files.iter().zip([&mut first, &mut second]) {
+        let mut side = Side::open(inputs, decode)?;
+        while let Some(frame) = side.next(progress)? {
+            sketch.on_frame(&frame);
+        }
+    }
+    let relation = Relation::of(&first.meetings(&second)).map_err(Fault::Relation)?;
+    let relation = match ahead {
+        Some(ahead) => relation.known(ahead),
+        None => relation,
+    };
+    let mut rows = Spool::new(crossings());
+    let mut sides = [Side::open(&files[0], decode)?, Side::open(&files[1], decode)?];
+    let mut next = [sides[0].next(progress)?, sides[1].next(progress)?];
+    let mut join = Join::new(relation, &JoinLimits::default());
+    while let Some(end) = earlier(&next, join.relation()) {
+        let place = end.index();
+        if let Some(frame) = std::mem::replace(&mut next[place], sides[place].next(progress)?) {
+            join.on_frame(end, &frame);
+        }
+        for crossing in join.take() {
+            rows.push(CrossingRow::from(crossing))?;
+        }
+    }
+    for crossing in join.finish() {
+        rows.push(CrossingRow::from(crossing))?;
+    }
+    Ok(Joined {
+        crossings: rows.finish()?,
+        facts: join.facts(),
+        others: sides.each_ref().map(|side| side.frames.others()),
+        relation: join.relation().clone(),
+    })
+}
+
+/// The place whose next frame was seen first.
+fn earlier(next: &[Option<Frame>; 2], relation: &Relation) -> Option<End> {
+    let seen = |end: End| next[end.index()].map(|frame| relation.by_first(end, frame.at));
+    match (seen(End::First), seen(End::Second)) {
+        (None, None) => None,
+        (Some(_), None) => Some(End::First),
+        (None, Some(_)) => Some(End::Second),
+        (Some(first), Some(second)) => Some(if second < first { End::Second } else { End::First }),
+    }
+}
+
+/// The frames of one capture, in the order of time.
+struct Side {
+    reader: Reader,
+    source: Source,
+    frames: Frames,
+    cut: std::vec::IntoIter<Frame>,
+}
+
+impl Side {
+    fn open(inputs: &[Input], decode: DecodeOptions) -> Result<Self, Fault> {
+        let reader = Reader::open(inputs, decode).map_err(Fault::Open)?;
+        Ok(Self { reader, source: Source::new(), frames: Frames::default(), cut: Vec::new().into_iter() })
+    }
+
+    fn next(&mut self, progress: &mut Progress<'_, PyErr>) -> Result<Option<Frame>, Fault> {
+        loop {
+            if let Some(frame) = self.cut.next() {
+                return Ok(Some(frame));
+            }
+            let Some(ordered) = self.source.next(&mut self.reader, progress).map_err(Fault::Caller)? else { return Ok(None) };
+            let mut cut = Vec::with_capacity(ordered.batch.packets.len());
+            for packet in &ordered.batch.packets {
+                self.frames.on_packet(packet, ordered.batch.options_of(packet), |frame| cut.push(frame));
+            }
+            self.source.recycle(ordered.batch);
+            self.cut = cut.into_iter();
+        }
+    }
+}
+
+fn clocks<'py>(py: Python<'py>, relation: &Relation) -> PyResult<Bound<'py, PyDict>> {
+    let told = PyDict::new(py);
+    told.set_item("at_ns", relation.ahead.at.0)?;
+    told.set_item("ahead_ns", relation.ahead.height.0)?;
+    told.set_item("ahead_error_ns", relation.error.0)?;
+    told.set_item("skew", relation.skew_error.map(|_| relation.ahead.slope))?;
+    told.set_item("skew_error", relation.skew_error)?;
+    told.set_item("floor_ns", relation.floor.map(|floor| floor.0).to_vec())?;
+    told.set_item("frames", relation.meetings)?;
+    Ok(told)
+}
+
+fn frames<'py>(py: Python<'py>, joined: &Joined) -> PyResult<Bound<'py, PyDict>> {
+    let told = PyDict::new(py);
+    told.set_item("frames", joined.facts.frames.to_vec())?;
+    told.set_item("placeless", joined.facts.placeless.to_vec())?;
+    told.set_item("others", joined.others.to_vec())?;
+    told.set_item("evicted_connections", joined.facts.evicted)?;
+    Ok(told)
+}

@@ -1,0 +1,71 @@
+"""Findings about two captures that were joined: what of it makes losses and delays mean less."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from trustbed.diagnose.findings import Finding, finding
+from trustbed.diagnose.units import count_words, percent_words, seconds_words
+
+Row = Mapping[str, Any]
+Model = Mapping[str, Any]
+
+UNSEEN_SHARE = 0.001
+APART_SHARE = 0.01
+NEGATIVE_SHARE = 0.001
+"""Shares from which on it counts: one frame in a thousand, one in a hundred of those that belong to no place."""
+PLACES = ("first", "second")
+
+
+def _unseen(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
+    unseen, arrived = sum(row["data_unseen"] for row in rows), sum(row["data_unseen"] + row["data_passed"] for row in rows)
+    if unseen and unseen / arrived >= UNSEEN_SHARE:
+        yield finding(
+            "ends_frames_unseen",
+            f"{count_words(unseen, 'data frame')} ({percent_words(unseen / arrived)}) arrived and were not seen where they came from",
+            value=unseen / arrived,
+            threshold=UNSEEN_SHARE,
+        )
+
+
+def _apart(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
+    shares = [part / whole if whole else 0.0 for part, whole in zip(model["placeless"], model["frames"], strict=True)]
+    if max(shares) >= APART_SHARE:
+        yield finding(
+            "ends_connections_apart",
+            f"{percent_words(max(shares))} of the frames belong to connections that were not joined",
+            value=max(shares),
+            threshold=APART_SHARE,
+            evidence=", ".join(f"{part} of {whole} frames of the {place}" for part, whole, place in _counts(model)),
+        )
+
+
+def _counts(model: Model) -> Iterator[tuple[int, int, str]]:
+    yield from zip(model["placeless"], model["frames"], PLACES, strict=True)
+
+
+def _negative(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
+    negative, passed = sum(row["delays_negative"] for row in rows), sum(row["data_passed"] + row["bare_passed"] for row in rows)
+    if negative and negative / passed >= NEGATIVE_SHARE:
+        least = min(row["delay_floor_ns"] for row in rows if row["delay_floor_ns"] is not None)
+        yield finding(
+            "ends_delays_negative",
+            f"{count_words(negative, 'frame')} arrived before they were sent, by up to {seconds_words(-least / 1e9)}",
+            value=negative / passed,
+            threshold=NEGATIVE_SHARE,
+        )
+
+
+def _uncertain(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
+    error = model["clocks"]["ahead_error_seconds"]
+    if error > 0 and rows:
+        yield finding("ends_clocks_uncertain", f"one-way delays may be wrong by {seconds_words(error)}, either way", value=error)
+
+
+CHECKS: tuple[Callable[[Model, Sequence[Row]], Iterator[Finding]], ...] = (_unseen, _apart, _negative, _uncertain)
+
+
+def ends_findings(model: Model, rows: Sequence[Row]) -> list[Finding]:
+    """Every finding. ``model`` has what was counted over all frames, ``rows`` the table of crossings."""
+    return [found for check in CHECKS for found in check(model, rows)]

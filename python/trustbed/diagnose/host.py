@@ -1,0 +1,116 @@
+"""Evidence from samples of the sending host: how long its processes wanted a processor and did not have one.
+
+What matters is not how the processor was shared while it was wanted, but what the transfer missed: a program that sleeps for most of
+the time and now and then waits for a millisecond is not starved, whatever the ratio of the two. So the measure is a share of the whole
+time: ready and waiting (Linux counts it per process as run delay), throttled by a quota, or stopped.
+
+Reads no file: whoever has the samples passes their rows, with nanoseconds as the tables have them.
+
+Bias: several processes are taken for alternatives, not for a sum: the one that missed most counts. A process that is stopped and
+continued in step with the samples is found stopped always or never. What a virtual machine's own processes miss inside is not seen here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from trustbed.diagnose.evidence import Evidence
+from trustbed.diagnose.kernel import KernelTimes, with_kernel_times
+from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
+
+STOPPED = frozenset("Tt")
+"""States of a stopped process, as proc_pid_stat(5) has them."""
+
+Rows = Iterable[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostEvidence:
+    """What is known of the sending host during one transfer; ``None`` = nobody looked."""
+
+    processor_missed: float | None = None
+    processor_share: float | None = None
+    kernel: KernelTimes | None = None
+    kernel_reset: bool | None = None
+
+
+def processor_of(processes: Rows, cgroups: Rows = ()) -> HostEvidence:
+    """From the samples of the sender's processes and of the cgroup that they run in.
+
+    ``processor_missed`` is a share of the time. ``processor_share`` is what an always-ready thread in their place obtained: of the time
+    in which the processor was wanted, where that is long enough to say; else what was not missed.
+    """
+    by_process: dict[Any, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in processes:
+        by_process[row.get("process")].append(row)
+    throttled = _throttled(cgroups)
+    found = [one for rows in by_process.values() if (one := _of_process(rows)) is not None]
+    missed, share = max(found, default=(0.0, 1.0))
+    missed = min(1.0, max(missed, throttled or 0.0))
+    clear = missed < THRESHOLDS.processor_missed
+    if not found and clear:
+        return HostEvidence()  # a quota that did not bite clears nobody: other processes may have been in the way
+    return HostEvidence(processor_missed=missed, processor_share=1.0 - missed if clear else min(share, 1.0 - (throttled or 0.0)))
+
+
+def _of_process(rows: list[Mapping[str, Any]]) -> tuple[float, float] | None:
+    """Share of the time missed, and share of the wanted time obtained."""
+    whole = sum(row.get("interval_ns") or 0 for row in rows)
+    if whole <= 0:
+        return None
+    ran = sum(row.get("ran_ns") or 0 for row in rows) / whole
+    waited = sum(row.get("waited_ns") or 0 for row in rows) / whole
+    stopped = sum((row.get("interval_ns") or 0) for row in rows if row.get("state") in STOPPED) / whole
+    # A stopped process waits for nothing: the two add up.
+    missed = min(1.0, waited + stopped)
+    share = ran / (ran + waited) * (1.0 - stopped) if ran + waited > 0 else 1.0 - stopped
+    return missed, share
+
+
+def _throttled(cgroups: Rows) -> float | None:
+    """The largest share of the time that one cgroup spent throttled."""
+    whole: dict[Any, int] = defaultdict(int)
+    throttled: dict[Any, int] = defaultdict(int)
+    for row in cgroups:
+        whole[row.get("cgroup")] += row.get("interval_ns") or 0
+        throttled[row.get("cgroup")] += row.get("throttled_ns") or 0
+    shares = [throttled[name] / time for name, time in whole.items() if time > 0]
+    return max(shares, default=None)
+
+
+def with_host(evidence: Evidence, host: HostEvidence, *, thresholds: Thresholds = THRESHOLDS) -> tuple[Evidence, tuple[str, ...]]:
+    """The evidence completed by what is known of the host, and the flags that come with it."""
+    flags: tuple[str, ...] = ()
+    if host.kernel is not None:
+        evidence, flags = with_kernel_times(evidence, host.kernel, thresholds=thresholds)
+    if host.processor_share is not None:
+        evidence = replace(evidence, cpu_share=host.processor_share)
+    if host.processor_missed is not None:
+        evidence = replace(evidence, processor_missed=host.processor_missed)
+    if host.kernel_reset is not None:
+        evidence = replace(evidence, kernel_reset=host.kernel_reset)
+    return evidence, flags
+
+
+def kernel_times(tcp: Mapping[str, Any], *, send_buffer_bytes: float | None = None, declared: bool = False) -> KernelTimes | None:
+    """From a workload's report of ``tcp_info`` at the close (nanoseconds); ``None`` where the kernel did not say.
+
+    ``declared``: the workload fixed the size of its send buffer.
+    """
+    busy = tcp.get("busy_ns")
+    if busy is None:
+        return None
+    return KernelTimes(
+        busy_seconds=busy / 1e9,
+        rwnd_limited_seconds=_seconds(tcp.get("receive_window_limited_ns")),
+        sndbuf_limited_seconds=_seconds(tcp.get("send_buffer_limited_ns")),
+        send_buffer_bytes=send_buffer_bytes,
+        send_buffer_declared=declared,
+    )
+
+
+def _seconds(nanoseconds: float | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / 1e9

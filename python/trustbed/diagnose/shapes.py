@@ -1,0 +1,159 @@
+"""Numbers about the shape of a transfer over time: queue at losses, token buckets, steps of the base RTT, ceilings of the flight.
+
+Computed from the evidence alone, on demand. Decides nothing; see :mod:`trustbed.diagnose.shape_conditions`.
+
+Bias: every number is unknown where one of its parts is, so older tables and published cases have no shapes.
+
+Sources: policers: Flach et al., *An Internet-Wide Analysis of Traffic Policing*, SIGCOMM 2016; queue before loss: Sundaresan et al., *TCP
+Congestion Signatures*, IMC 2017, and Biaz and Vaidya, *Distinguishing Congestion Losses from Wireless Transmission Losses*, 1998.
+"""
+
+from __future__ import annotations
+
+from trustbed.diagnose.evidence import DELIVERY_RATE, Evidence
+from trustbed.diagnose.thresholds import Thresholds
+
+ACKNOWLEDGED_TOGETHER = 2
+"""Packets that a receiver acknowledges at once (RFC 5681): the first of them waits for the second to be sent."""
+LATE_LEAST_SECONDS = 0.002
+"""Twice the tick of most senders' clocks: a smaller rise of the way cannot be told from nothing."""
+LATE_PART = 0.5
+"""Of the inflation of the RTT, this much lies on the sender's side of the capture if that side is to be blamed."""
+
+
+def packets_own_seconds(evidence: Evidence) -> float:
+    """Time that the sender's own packets take at the bottleneck before an acknowledgement can follow; 0 where the rate is unknown.
+
+    The base RTT often comes from the handshake, whose packets are small: on a slow link two full packets alone are a good part of an RTT.
+    """
+    rate, payload, packet = evidence.rate_high_bytes_per_second, evidence.payload_bytes, evidence.packet_bytes
+    if not rate or rate <= 0 or not payload or not packet:
+        return 0.0
+    return ACKNOWLEDGED_TOGETHER * payload / rate
+
+
+def queue_inflation(evidence: Evidence) -> float | None:
+    """Mean RTT over what an empty path takes for the sender's own packets: above 1 only where these wait behind others.
+
+    The RTT of a process that is stopped, of a slow reader or of a small buffer stays at 1, however steady their rate is.
+    """
+    base, rtt = evidence.rtt_base_seconds, evidence.rtt_seconds
+    if not base or base <= 0 or rtt is None or not evidence.rate_high_bytes_per_second:
+        return None
+    return rtt / (base + packets_own_seconds(evidence))
+
+
+def high_inflation(evidence: Evidence) -> float | None:
+    """The same of the 99th percentile of the RTT: a sender that empties the queue again and again still fills it at times."""
+    base, high = evidence.rtt_base_seconds, evidence.rtt_high_seconds
+    return high / (base + packets_own_seconds(evidence)) if base and base > 0 and high is not None else None
+
+
+def queued_packets(evidence: Evidence) -> float | None:
+    """How many packets the mean RTT lies above its base, at the rate of the transfer's fast moments (Little's law)."""
+    base, rtt = evidence.rtt_base_seconds, evidence.rtt_seconds
+    rate, payload = evidence.rate_high_bytes_per_second, evidence.payload_bytes
+    return (rtt - base) * rate / payload if base is not None and rtt is not None and rate and payload else None
+
+
+def is_capacity_refuted(evidence: Evidence, thresholds: Thresholds) -> bool:
+    """Whether a steady rate that fills what fits into the path is known not to be a link's: no queue stands before it.
+
+    By Little's law *any* steady rate keeps as much outstanding as its round trip holds. A link that limits also lets a queue grow.
+    """
+    if evidence.capacity_source != DELIVERY_RATE:
+        return False
+    inflation, packets = queue_inflation(evidence), queued_packets(evidence)
+    if inflation is None or packets is None:
+        return False
+    return inflation < thresholds.link_queue_inflation or packets < thresholds.link_queue_packets
+
+
+def packets_at_loss(evidence: Evidence) -> float | None:
+    """How many packets of the transfer's own the RTT just before losses lies above an empty path; unknown without losses."""
+    before, base = evidence.rtt_before_loss_seconds, evidence.rtt_base_seconds
+    rate, payload = evidence.rate_high_bytes_per_second, evidence.payload_bytes
+    if before is None or not base or base <= 0 or not rate or not payload:
+        return None
+    return (before - base - packets_own_seconds(evidence)) * rate / payload
+
+
+def queue_at_loss(evidence: Evidence) -> float | None:
+    """Where the RTT just before losses lies between an empty path (0) and the fullest that was seen (1).
+
+    Unknown without losses. 0 when the path was never full: then no queue can have overflowed.
+    """
+    before, base, high = evidence.rtt_before_loss_seconds, evidence.rtt_base_seconds, evidence.rtt_high_seconds
+    if before is None or not base or base <= 0 or high is None:
+        return None
+    floor = base + packets_own_seconds(evidence)
+    height = high - floor
+    if height <= 0:
+        return 0.0
+    return min(1.0, max(0.0, (before - floor) / height))
+
+
+def silent_seconds(evidence: Evidence) -> float:
+    """The longest account of time in which nothing came back; from afar also silences that a timeout of the sender ended."""
+    afar = evidence.interrupted_seconds if evidence.pauses_estimated else None
+    return max(evidence.outage_seconds or 0.0, evidence.unanswered_seconds or 0.0, afar or 0.0)
+
+
+def answer_share(evidence: Evidence) -> float | None:
+    """How long the sender takes to react to an acknowledgement, as a share of the base RTT; only a capture beside it tells."""
+    if evidence.pauses_estimated is not False or evidence.answer_seconds is None or not evidence.rtt_base_seconds:
+        return None
+    return evidence.answer_seconds / evidence.rtt_base_seconds
+
+
+def way_share(evidence: Evidence) -> float | None:
+    """How much of the rise of the way to the sender and back lies on the way from it, seen from afar.
+
+    Near 1 (or above: what lies behind the capture counts, too) where a queue delays its packets, near 0 where it sends them late or where
+    the acknowledgements wait on their way to it. Unknown where the rise is no good part of the round trip.
+    """
+    median, least, rise = evidence.answer_seconds, evidence.answer_least_seconds, evidence.way_rise_seconds
+    base, rtt = evidence.rtt_base_seconds, evidence.rtt_seconds
+    if not evidence.pauses_estimated or median is None or least is None or rise is None or not base or rtt is None:
+        return None
+    late = median - least
+    return rise / late if late >= LATE_LEAST_SECONDS and late >= LATE_PART * (rtt - base) and late > 0 else None
+
+
+def floor_step(evidence: Evidence) -> float | None:
+    """Step of the RTT's floor, as a share of its lower level."""
+    before, after = evidence.floor_before_seconds, evidence.floor_after_seconds
+    if before is None or after is None or min(before, after) <= 0:
+        return None
+    return abs(after - before) / min(before, after)
+
+
+def burst_ratio(evidence: Evidence) -> float | None:
+    """Rate before the bend over the rate after it."""
+    before, after = evidence.burst_rate_bytes_per_second, evidence.burst_left_rate_bytes_per_second
+    return before / after if before is not None and after is not None and after > 0 else None
+
+
+def mean_over_steady(evidence: Evidence) -> float | None:
+    """Mean rate over the steady delivery rate, where one was seen."""
+    rate, high = evidence.throughput_bytes_per_second, evidence.rate_high_bytes_per_second
+    if evidence.capacity_source != DELIVERY_RATE or not rate or not high or high <= 0:
+        return None
+    return rate / high
+
+
+def late_share(evidence: Evidence) -> float | None:
+    """Segments late without loss, or retransmitted in vain, per segment."""
+    parts = [part for part in (evidence.spurious_retransmissions, evidence.late_segments) if part is not None]
+    return sum(parts) / evidence.data_segments if parts and evidence.data_segments else None
+
+
+def is_flight_capped(evidence: Evidence, thresholds: Thresholds) -> bool:
+    """Whether the outstanding data had a ceiling of their own, below the window's, that explains the rate: X · R is in flight (Little)."""
+    mean, most, window = evidence.outstanding_mean_bytes, evidence.outstanding_max_bytes, evidence.window_bytes
+    rate, rtt = evidence.throughput_bytes_per_second, evidence.rtt_seconds
+    if evidence.pauses_estimated or mean is None or not most or not window or not rate or not rtt:
+        return False
+    held = mean >= thresholds.flight_steady * most and most < thresholds.flight_below_window * window
+    prompt = not (share := answer_share(evidence)) or share < thresholds.answer_late
+    return held and prompt and thresholds.flight_carried * most <= rate * rtt <= thresholds.window_met * most

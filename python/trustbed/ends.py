@@ -1,0 +1,113 @@
+"""Both ends: two captures of the same packets, one beside the sender and one beside the receiver, joined.
+
+What one capture can only infer is seen here: which packets were lost between the two, how long each took, and what of a round trip was
+spent on the way and what in the receiver's machine. Finding and counting are the engine's; this module names them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from trustbed import _core
+from trustbed.diagnose.ends_findings import ends_findings
+from trustbed.diagnose.findings import Finding
+from trustbed.question import STANDARD_INPUT, files_of, name_of
+from trustbed.report import columns, schemas
+
+Captures = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocks:
+    """How the receiver's clock differs from the sender's.
+
+    ``ahead_seconds`` at the first frame that both saw, give or take ``ahead_error_seconds``; ``skew`` in seconds per second, with what the
+    two directions disagree about in ``skew_error``, both ``None`` where the captures are too short to tell. ``frames`` were compared.
+    """
+
+    ahead_seconds: float
+    ahead_error_seconds: float
+    skew: float | None
+    skew_error: float | None
+    frames: int
+
+
+def join(
+    sender: Captures,
+    receiver: Captures,
+    *,
+    same_clock: bool = False,
+    inner: bool = False,
+    progress: Callable[[int, int | None], object] | None = None,
+) -> Ends:
+    """Joins a capture taken beside the sender with one taken beside the receiver; each a file or the files of a rotated one.
+
+    Which is which only names them: transfers of both directions are found. ``same_clock`` says that one clock stamped both, ``inner`` looks
+    into tunnels. Both are read twice, ``progress`` is called with bytes read and bytes in total of each reading.
+
+    Raises ``CaptureError`` when one cannot be read or the two do not hold the same packets.
+    """
+    files = (files_of(sender), files_of(receiver))
+    for names in files:
+        if STANDARD_INPUT in names:
+            raise ValueError("captures are joined by reading them twice, which standard input does not allow: name files")
+    return Ends(_core.join(*files, inner=inner, ahead_ns=0 if same_clock else None, progress=progress), files)
+
+
+class Ends:
+    """Two captures, joined. Made by :func:`join`."""
+
+    def __init__(self, joined: _core.Ends, files: tuple[Sequence[str], Sequence[str]]) -> None:
+        self._joined = joined
+        self.files = files
+
+    @cached_property
+    def clocks(self) -> Clocks:
+        """How the two clocks differ."""
+        told = self._joined.clocks
+        return Clocks(
+            ahead_seconds=told["ahead_ns"] / 1e9,
+            ahead_error_seconds=told["ahead_error_ns"] / 1e9,
+            skew=told["skew"],
+            skew_error=told["skew_error"],
+            frames=told["frames"],
+        )
+
+    @cached_property
+    def crossings(self) -> pa.Table:
+        """One row per direction of a connection: what was sent, what passed, how long it took."""
+        return self.stream().read_all()
+
+    def stream(self) -> pa.RecordBatchReader:
+        """The same as a stream of record batches."""
+        return schemas.ordered(pa.RecordBatchReader.from_stream(self._joined.crossings))
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What makes losses and delays mean less."""
+        return tuple(ends_findings(self._counted, [row for batch in self.stream() for row in columns.plain_rows(batch)]))
+
+    @property
+    def _counted(self) -> Mapping[str, Any]:
+        return {"clocks": asdict(self.clocks), **self._joined.frames}
+
+    @cached_property
+    def model(self) -> Mapping[str, Any]:
+        """Everything, as JSON carries it."""
+        rows = [row for batch in self.stream() for row in columns.text_rows(batch)]
+        return {
+            "captures": [[Path(name).name for name in names] for names in self.files],
+            **self._counted,
+            "findings": [asdict(finding) for finding in self.findings],
+            "crossings": rows,
+        }
+
+    def __repr__(self) -> str:
+        return f"<Ends {name_of(self.files[0])} and {name_of(self.files[1])}: {len(self.crossings)} crossings>"

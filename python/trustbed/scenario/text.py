@@ -1,0 +1,75 @@
+"""Reads the text of a file that people write, and says what is wrong with one that is no text, or no TOML."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trustbed.scenario.error import ScenarioError, nearest
+
+_MOST_BYTES = 4 << 20
+_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nature:
+    """What a file is taken for: its name with the article, how it ends, and where something goes that is none."""
+
+    name: str
+    endings: Sequence[str]
+    otherwise: str
+
+    @property
+    def hint(self) -> str:
+        """Which file would do."""
+        return f"name {self.name}, a file that ends in {' or '.join(self.endings)}"
+
+
+SCENARIO = Nature(name="a scenario", endings=(".toml",), otherwise="a capture goes to trustbed analyze")
+
+
+def read_text(path: Path, nature: Nature) -> str:
+    """The text of a file.
+
+    Raises:
+        ScenarioError: It is not there, cannot be read, is too long, or no text.
+    """
+    try:
+        octets = path.read_bytes()
+    except FileNotFoundError:
+        folder = path.parent
+        siblings = [entry.name for ending in nature.endings for entry in folder.glob(f"*{ending}")] if folder.is_dir() else []
+        raise ScenarioError(f"no such file, {path}", nearest(path.name, siblings, nature.hint)) from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ScenarioError(f"cannot be read, {path}: {reason}", nature.hint) from None
+    if len(octets) > _MOST_BYTES:
+        message = f"is no {nature.name.partition(' ')[2]}, {path}: {len(octets):,} bytes"
+        raise ScenarioError(message, f"name {nature.name}; {nature.otherwise}")
+    try:
+        return octets.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = octets[: error.start].count(b"\n") + 1
+        raise ScenarioError("is no UTF-8 text", f"save it as UTF-8; {nature.otherwise}", file=path, line=line) from None
+
+
+def read_toml(path: Path, text: str, nature: Nature) -> dict[str, Any]:
+    """What a text says as TOML.
+
+    Raises:
+        ScenarioError: It is none; it says where.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        said = str(error)
+    found = _PLACE.search(said)
+    line = int(found.group(1)) if found is not None and found.group(1) else len(text.splitlines()) or 1
+    message = _PLACE.sub("", said)
+    message = message[:1].lower() + message[1:]
+    hint = f"{nature.name} is TOML (https://toml.io): texts and quantities in quotes, tables in brackets, every name once"
+    raise ScenarioError(message, hint, file=path, line=line)

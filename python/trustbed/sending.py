@@ -1,0 +1,60 @@
+"""What a repetition knows of the hosts that sent its transfers: the kernel's account of each socket, and what their processes missed.
+
+Reads the record and the samples of a complete repetition; judges nothing. A transfer of the capture is matched with a socket by the
+address and port that it was sent from, so background and foreign traffic get no such evidence.
+
+Bias: of several senders on one host the one that missed most speaks for all, and a cgroup's throttling counts for every host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+
+from trustbed.diagnose.evidence import Row
+from trustbed.diagnose.host import HostEvidence, kernel_times, processor_of
+from trustbed.diagnose.judge import HostOf
+from trustbed.scenario import Scenario
+
+
+def host_of(record: Mapping[str, Any], repetition: Path, scenario: Scenario) -> HostOf:
+    """The function that says, for a row of the transfers table, what is known of the host that sent it."""
+    names = {address: host.name for host in scenario.hosts for address in host.addresses}
+    processes, cgroups = _samples(repetition, "processes"), _samples(repetition, "cgroups")
+    owners = {one.get("process"): one.get("host") for one in record.get("processes") or ()}
+    fixed = {workload.name for workload in scenario.workloads if workload.send_buffer_bytes is not None}
+    sockets = {end: (name, transfer) for name, transfer in _transfers(record) if (end := _end(transfer.get("local"))) is not None}
+
+    def of(row: Row) -> HostEvidence | None:
+        source = str(row.get("src"))
+        found = sockets.get((source, int(row.get("src_port") or 0)))
+        if found is None:
+            return None
+        name, transfer = found
+        own = [one for one in processes if owners.get(one.get("process")) == names.get(source)]
+        size = transfer.get("send_buffer_bytes")
+        times = kernel_times(transfer.get("tcp") or {}, send_buffer_bytes=size, declared=name in fixed)
+        return replace(processor_of(own, cgroups), kernel=times)
+
+    return of
+
+
+def _transfers(record: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for workload in record.get("workloads") or ():
+        for transfer in (workload.get("report") or {}).get("transfers") or ():
+            yield str(workload.get("name")), transfer
+
+
+def _end(local: object) -> tuple[str, int] | None:
+    """Address and port of ``192.0.2.1:5001`` or ``[2001:db8::1]:5001``."""
+    address, colon, port = str(local or "").rpartition(":")
+    return (address.strip("[]"), int(port)) if colon and port.isdigit() else None
+
+
+def _samples(repetition: Path, kind: str) -> list[Mapping[str, Any]]:
+    file = repetition / "samples" / f"{kind}.parquet"
+    return pyarrow.parquet.read_table(file).to_pylist() if file.is_file() else []

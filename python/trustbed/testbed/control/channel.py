@@ -1,0 +1,457 @@
+"""The control channel of a host: commands started there, their streams moved, the clock read, over one socket.
+
+A thread of its own moves everything, so that whoever started a command may wait for it, or not look at it at all. What a command writes
+waits there until it is read: each stream has a window, and none can fill memory or keep the others from the socket.
+
+A host that may vanish without closing anything (a cut network, a machine that lost its power) is asked for a sign of life as often as its
+:class:`Peer` says; the questions are at the same time what tells it that we are still here.
+
+Nothing is decided here about what runs. Bias: a reading of the other clock is in error by at most half the time between question and
+answer, of which the other side's slowness, or the way there, is the larger part; the shortest of several is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import select
+import socket
+import stat
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from trustbed.testbed.control import frames
+from trustbed.testbed.control.frames import Kind
+from trustbed.testbed.control.peer import Peer, Reading
+from trustbed.testbed.error import TestbedError
+
+_PIECE = 16 << 10
+_SHARED_PIECE = 4096
+"""What a pipe takes without waiting once it is ready (PIPE_BUF): for streams that are not ours to make non-blocking."""
+_STREAMS = {Kind.OUTPUT: 1, Kind.ERRORS: 2}
+_ENDS = {Kind.OUTPUT_END: 1, Kind.ERRORS_END: 2}
+
+
+SIGNS = 4
+"""How many signs of life a host may owe; they are asked for evenly over the time that it may be silent."""
+
+
+class _Sink:
+    """Where a stream of a command goes: a descriptor of ours, and what it has not taken yet."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        # A file takes as much as there is, without waiting for anybody.
+        self.piece = frames.WINDOW_BYTES if descriptor >= 0 and stat.S_ISREG(os.fstat(descriptor).st_mode) else _SHARED_PIECE
+        self.waiting = bytearray()
+        self.ended = False
+
+    def close(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+class Channel:
+    """A command on the host."""
+
+    def __init__(self, control: Control, number: int, words: Sequence[str]) -> None:
+        self.number = number
+        self.words = tuple(words)
+        self.pid: int | None = None
+        self.code: int | None = None
+        self.refusal: tuple[int, str] | None = None
+        self.unwritten: int | None = None
+        self._control = control
+        # Of the control's thread alone.
+        self.source = -1
+        self.source_room = frames.WINDOW_BYTES
+        self.sinks: dict[int, _Sink] = {}
+
+    @property
+    def drained(self) -> bool:
+        """Whether it has ended, and all it wrote has arrived where it was to go."""
+        return self.code is not None and not self.sinks
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it has gone with the host."""
+        return self.code is None and self._control.is_gone
+
+    def signal(self, number: int) -> None:
+        """Sends its group a signal."""
+        self._control.send(self.number, Kind.SIGNAL, bytes([number]))
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Tells its terminal another size."""
+        self._control.send(self.number, Kind.SIZE, struct.pack("<HH", rows, columns))
+
+    def wait(self, condition: Callable[[Channel], bool], seconds: float | None) -> bool:
+        """Waits until something holds of it; false if it does not within the time.
+
+        Raises:
+            TestbedError: The host is gone.
+        """
+        return self._control.wait(lambda: condition(self), seconds)
+
+
+class Control:
+    """The socket to a host. :meth:`close` ends the thread; what runs there ends itself when nobody is here any more."""
+
+    def __init__(self, link: socket.socket, peer: Peer, explain: Callable[[str], str] = str) -> None:
+        """Over a socket.
+
+        Args:
+            link: The socket, which belongs to the channel from now on.
+            peer: Who is at its other end.
+            explain: Says better why the other end is gone, as far as whoever made the socket knows it; it may take a moment.
+        """
+        self.peer = peer
+        self.hello: dict[str, Any] | None = None
+        self._link = link
+        self._explain = explain
+        self._owed = 0
+        self._due = time.monotonic()
+        link.setblocking(False)
+        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._changed = threading.Condition()
+        self._channels: dict[int, Channel] = {}
+        self._next = 1
+        self._opening: dict[int, Channel] = {}
+        self._orders: deque[Callable[[], None]] = deque()
+        self._out = bytearray()
+        self._in = bytearray()
+        self._times: dict[bytes, tuple[int, bytes]] = {}
+        self._gone: str | None = None
+        self._closing = False
+        self._thread = threading.Thread(target=self._serve, name=f"control of {peer.title}", daemon=True)
+        self._thread.start()
+
+    # For everybody else.
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nobody is there any more."""
+        return self._gone is not None
+
+    def open(
+        self,
+        words: Sequence[str],
+        *,
+        stdin: int,
+        stdout: int,
+        stderr: int,
+        environment: Mapping[str, str],
+        folder: str | None = None,
+        terminal: tuple[int, int] | None = None,
+    ) -> Channel:
+        """Asks for a command. The descriptors belong to the channel from now on and are closed by it, whatever happens; -1 is none.
+
+        Raises:
+            TestbedError: The host is gone, or the command is too long.
+        """
+        channel = Channel(self, self._numbered(), words)
+        channel.source = stdin
+        channel.sinks = {number: _Sink(descriptor) for number, descriptor in ((1, stdout), (2, stderr))}
+        size = None if terminal is None else {"rows": terminal[0], "columns": terminal[1]}
+        order = {"words": list(words), "environment": dict(environment), "folder": folder, "terminal": size}
+        content = json.dumps(order).encode()
+        if len(content) > frames.LONGEST_BYTES:
+            self._drop(channel)
+            raise TestbedError(f"{words[0]}: arguments and environment of {len(content)} bytes are too long", "put them into a file")
+
+        def begin() -> None:
+            self._channels[channel.number] = self._opening.pop(channel.number)
+            self._queue(channel.number, Kind.OPEN, content)
+            if channel.source < 0:
+                self._queue(channel.number, Kind.INPUT_END)
+
+        with self._changed:
+            if self._gone is not None:
+                self._drop(channel)
+                raise self._lost(self._gone)
+            self._opening[channel.number] = channel
+            self._order(begin)
+        return channel
+
+    def _numbered(self) -> int:
+        with self._changed:
+            self._next += 1
+            return self._next - 1
+
+    def send(self, channel: int, kind: Kind, content: bytes = b"") -> None:
+        """Sends a frame."""
+        self._order(lambda: self._queue(channel, kind, content))
+
+    def wait(self, condition: Callable[[], bool], seconds: float | None) -> bool:
+        """Waits until something holds that a frame can bring about; false if it does not within the time.
+
+        Raises:
+            TestbedError: The host is gone.
+        """
+        with self._changed:
+            found = self._changed.wait_for(lambda: condition() or self._gone is not None, seconds)
+            if condition():
+                return True
+            if self._gone is not None:
+                raise self._lost(self._gone)
+            return found
+
+    def _lost(self, why: str) -> TestbedError:
+        return TestbedError(f"{self.peer.title} is gone: {why}", self.peer.when_gone)
+
+    def read_clock(self, rounds: int = 20, seconds: float = 30.0) -> Reading:
+        """Compares its real-time clock with ours: the round that took the shortest time counts.
+
+        Raises:
+            TestbedError: It does not answer.
+        """
+        best: Reading | None = None
+        for number in range(rounds):
+            reading = self._ask_time(struct.pack("<Q", time.monotonic_ns() + number), seconds)
+            if best is None or reading.error_ns < best.error_ns:
+                best = reading
+        assert best is not None, "there was a round"
+        return best
+
+    def _ask_time(self, mark: bytes, seconds: float) -> Reading:
+        self._order(lambda: self._queue(0, Kind.CLOCK, mark + struct.pack("<Q", time.time_ns())))
+        if not self.wait(lambda: mark in self._times, seconds):
+            raise TestbedError(f"{self.peer.title} does not say what time it is", "the machine may be overloaded; try again")
+        came, content = self._times.pop(mark)
+        its, asked = struct.unpack("<q8xQ", content)
+        trip = came - asked
+        return Reading(ahead_ns=its - (asked + trip // 2), error_ns=trip // 2, at_ns=came)
+
+    def shift_clock(self, nanoseconds: int) -> None:
+        """Moves its real-time clock."""
+        self.send(0, Kind.SHIFT, struct.pack("<q", nanoseconds))
+
+    def close(self) -> None:
+        """Ends the thread and closes the socket."""
+        with self._changed:
+            self._closing = True
+        self._ring()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    # The thread.
+
+    def _order(self, order: Callable[[], None]) -> None:
+        with self._changed:
+            self._orders.append(order)
+        self._ring()
+
+    def _ring(self) -> None:
+        # The bell goes with the thread; its number may be another file's by then.
+        with self._changed, contextlib.suppress(OSError):
+            if self._bell >= 0:
+                os.eventfd_write(self._bell, 1)
+
+    def _queue(self, channel: int, kind: Kind, content: bytes = b"") -> None:
+        self._out += frames.pack(channel, kind, content)
+
+    def _serve(self) -> None:
+        why = "it has closed its control channel"
+        try:
+            while self._turn():
+                pass
+        except (OSError, frames.Torn) as error:
+            why = str(error)
+        finally:
+            if not self._closing:
+                why = self._explain(why)
+            with self._changed:
+                self._gone = "it was ended" if self._closing else why
+                for channel in (*self._channels.values(), *self._opening.values()):
+                    self._drop(channel)
+                os.close(self._bell)
+                self._bell = -1
+                self._changed.notify_all()
+            self._link.close()
+
+    def _turn(self) -> bool:
+        """One wait for something, and what it brings; false at the end."""
+        with self._changed:
+            if self._closing:
+                return False
+            while self._orders:
+                self._orders.popleft()()
+        self._flush()
+        poller = select.poll()
+        poller.register(self._bell, select.POLLIN)
+        poller.register(self._link, select.POLLIN | (select.POLLOUT if self._out else 0))
+        readers, writers = self._register(poller)
+        for number, events in poller.poll(self._until_sign()):
+            if number == self._bell:
+                with contextlib.suppress(BlockingIOError):
+                    os.eventfd_read(self._bell)
+            elif number == self._link.fileno():
+                if events & ~select.POLLOUT and not self._hear():
+                    return False
+            elif number in readers:
+                self._read(readers[number])
+            elif number in writers:
+                self._write(*writers[number])
+        return True
+
+    def _until_sign(self) -> float | None:
+        """Asks for a sign of life if it is time; the milliseconds until the next one is due.
+
+        Raises:
+            OSError: There was none for too long.
+        """
+        silence = self.peer.silence_seconds
+        if silence is None:
+            return None
+        now = time.monotonic()
+        if now >= self._due:
+            if self._owed == SIGNS:
+                raise OSError(f"it has been silent for {silence:g} s")
+            # Counted, not timed: whoever was suspended first looks at what has come meanwhile.
+            self._owed += 1
+            self._due = now + silence / SIGNS
+            self._queue(0, Kind.CLOCK)
+            self._flush()
+        return (self._due - now) * 1000
+
+    def _register(self, poller: select.poll) -> tuple[dict[int, Channel], dict[int, tuple[Channel, int]]]:
+        readers: dict[int, Channel] = {}
+        writers: dict[int, tuple[Channel, int]] = {}
+        for channel in self._channels.values():
+            if channel.source >= 0 and channel.source_room > 0 and channel.pid is not None:
+                readers[channel.source] = channel
+                poller.register(channel.source, select.POLLIN)
+            for number, sink in channel.sinks.items():
+                if sink.waiting:
+                    writers[sink.descriptor] = (channel, number)
+                    poller.register(sink.descriptor, select.POLLOUT)
+        return readers, writers
+
+    def _flush(self) -> None:
+        while self._out:
+            try:
+                sent = self._link.send(self._out)
+            except BlockingIOError:
+                return
+            del self._out[:sent]
+
+    def _hear(self) -> bool:
+        try:
+            piece = self._link.recv(1 << 18)
+        except BlockingIOError:
+            return True
+        came = time.time_ns()
+        if not piece:
+            return False
+        self._owed = 0
+        self._in += piece
+        with self._changed:
+            for frame in frames.unpack(self._in):
+                self._understand(frame, came)
+            self._changed.notify_all()
+        return True
+
+    def _understand(self, frame: frames.Frame, came: int) -> None:
+        number, kind, content = frame
+        if kind is Kind.HELLO:
+            self.hello = json.loads(content)
+        elif kind is Kind.TIME:
+            if len(content) > 8:  # else it was a sign of life
+                self._times[content[8:16]] = (came, content)
+        elif (channel := self._channels.get(number)) is not None:
+            self._understand_channel(channel, kind, content)
+
+    def _understand_channel(self, channel: Channel, kind: Kind, content: bytes) -> None:
+        if kind is Kind.STARTED:
+            channel.pid = int.from_bytes(content, "little")
+        elif kind is Kind.REFUSED:
+            channel.refusal = (int.from_bytes(content[:4], "little", signed=True), content[4:].decode(errors="replace"))
+            self._drop(channel)
+        elif kind is Kind.ROOM:
+            channel.source_room += frames.granted(content)
+        elif kind in _STREAMS:
+            sink = channel.sinks.get(_STREAMS[kind])
+            if sink is not None:
+                sink.waiting += content
+                if sink.descriptor < 0:  # nobody wants to see it
+                    self._taken(channel, _STREAMS[kind], len(content))
+        elif kind in _ENDS:
+            channel.sinks[_ENDS[kind]].ended = True
+            self._close_if_done(channel, _ENDS[kind])
+        elif kind is Kind.ENDED:
+            channel.code = int.from_bytes(content, "little", signed=True)
+            self._close_source(channel)
+            self._forget_if_done(channel)
+
+    def _read(self, channel: Channel) -> None:
+        """What the command is to read."""
+        try:
+            piece = os.read(channel.source, min(_PIECE, channel.source_room))
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            piece = b""
+        if piece:
+            channel.source_room -= len(piece)
+            self._queue(channel.number, Kind.INPUT, piece)
+        else:
+            self._close_source(channel)
+            self._queue(channel.number, Kind.INPUT_END)
+
+    def _write(self, channel: Channel, number: int) -> None:
+        """What the command has written."""
+        sink = channel.sinks.get(number)
+        if sink is None or not sink.waiting:
+            return
+        try:
+            written = os.write(sink.descriptor, sink.waiting[: sink.piece])
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            if error.errno != errno.EPIPE:
+                channel.unwritten = error.errno
+                self._queue(channel.number, Kind.SIGNAL, bytes([15]))
+            sink.close()
+            self._queue(channel.number, Kind.SHUT, bytes([number]))
+            written = len(sink.waiting)
+        self._taken(channel, number, written)
+
+    def _taken(self, channel: Channel, number: int, count: int) -> None:
+        sink = channel.sinks[number]
+        del sink.waiting[:count]
+        self._queue(channel.number, Kind.ROOM, frames.room(number, count))
+        self._close_if_done(channel, number)
+
+    def _close_if_done(self, channel: Channel, number: int) -> None:
+        sink = channel.sinks[number]
+        if sink.ended and not sink.waiting:
+            sink.close()
+            with self._changed:
+                del channel.sinks[number]
+                self._forget_if_done(channel)
+                self._changed.notify_all()
+
+    def _close_source(self, channel: Channel) -> None:
+        if channel.source >= 0:
+            os.close(channel.source)
+            channel.source = -1
+
+    def _forget_if_done(self, channel: Channel) -> None:
+        if channel.drained:
+            self._queue(channel.number, Kind.FORGET)
+            self._channels.pop(channel.number, None)
+
+    def _drop(self, channel: Channel) -> None:
+        self._close_source(channel)
+        for sink in channel.sinks.values():
+            sink.close()
+        channel.sinks = {}
+        self._channels.pop(channel.number, None)
+        self._opening.pop(channel.number, None)

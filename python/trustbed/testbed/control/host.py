@@ -1,0 +1,104 @@
+"""What can be asked of a host at the other end of a control channel: commands, agents and their files, its clock, its ports."""
+
+from __future__ import annotations
+
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from trustbed.agent import START_SECONDS, Agent, nameless_file
+from trustbed.testbed import listening
+from trustbed.testbed.control import files
+from trustbed.testbed.control.channel import Control
+from trustbed.testbed.control.commands import AgentProcess, ControlledAgent, ControlledProcess
+from trustbed.testbed.control.peer import Reading
+from trustbed.testbed.processes import finished
+
+COMMAND_SECONDS = 60.0
+"""What a command may take that only looks at something."""
+CLOCK_ROUNDS = 20
+
+
+class ControlledHost(ABC):
+    """A host that is another machine, or is treated as one.
+
+    ``program`` is the agent there; ``fetch_seconds`` how long a file may be on its way.
+    """
+
+    program = "trustbed-agent"
+    fetch_seconds = 120.0
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    @abstractmethod
+    def control(self) -> Control:
+        """Its control channel."""
+
+    @abstractmethod
+    def place_of(self, file: Path) -> str:
+        """The name that a file of this machine, not made yet, gets there."""
+
+    def start_command(self, words: Sequence[str], **options: Any) -> ControlledProcess:  # noqa: ANN401 - as ControlledProcess.start
+        """Starts a command there, with the host's own environment and what is given here: see :meth:`ControlledProcess.start`."""
+        return ControlledProcess.start(self.control, words, **options)
+
+    def run(self, words: Sequence[str], *, seconds: float, **options: Any) -> subprocess.CompletedProcess[str]:  # noqa: ANN401 - as above
+        """Runs a command there to its end.
+
+        Raises:
+            TestbedError: It did not end within the time.
+        """
+        with self.start_command(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options) as process:
+            return finished(process, self.name, seconds)
+
+    def start_agent(self, verb: str, config: Mapping[str, Any], *, name: str, seconds: float = START_SECONDS) -> Agent:
+        """Starts an agent there, and waits until it says that it stands. The files that it writes are here once it has reported.
+
+        Raises:
+            AgentError: It refused, died, or did not answer.
+            TestbedError: The host is gone.
+        """
+        written = files.written(verb, config, self.place_of)
+        if written:
+            folders = sorted({str(PurePosixPath(file.there).parent) for file in written})
+            self.run(["mkdir", "-p", *folders], seconds=COMMAND_SECONDS)
+        errors = nameless_file()
+        process = self.start_command([self.program, verb], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        agent = ControlledAgent(AgentProcess(process), errors, name, lambda: self._fetch(written))
+        agent.configure(files.there(config, written), seconds)
+        return agent
+
+    def _fetch(self, written: Sequence[files.Written]) -> None:
+        for file in written:
+            self.fetch(file.there, file.here)
+
+    def fetch(self, path: str, to: Path) -> None:
+        """Copies one of its files here, and removes it there once it is here.
+
+        Raises:
+            TestbedError: It is not there, cannot be written here, or takes too long.
+        """
+        files.fetch(self.control, path, to, seconds=self.fetch_seconds)
+
+    def read_clock(self) -> Reading:
+        """Compares its real-time clock with ours.
+
+        Raises:
+            TestbedError: It does not answer.
+        """
+        return self.control.read_clock(CLOCK_ROUNDS)
+
+    def listening(self) -> set[tuple[listening.Transport, int]]:
+        """The ports on which somebody there waits, each with its transport."""
+        transports: tuple[listening.Transport, ...] = ("tcp", "udp")
+        found: set[tuple[listening.Transport, int]] = set()
+        for transport in transports:
+            tables = self.run(
+                ["sh", "-c", f"cat /proc/net/{transport}; tail -n +2 /proc/net/{transport}6 2>/dev/null"], seconds=COMMAND_SECONDS
+            )
+            found |= {(transport, port) for port in listening.parse(tables.stdout, transport)}
+        return found

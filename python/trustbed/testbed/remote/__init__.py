@@ -1,0 +1,12 @@
+"""Hosts that are other machines: reached by SSH, by a command that runs others there, or without leaving this one.
+
+``with Hosts(inventory) as hosts`` and ``hosts.connect()`` copy the agent to each and start it; then ``hosts["alpha"]`` is asked what any
+host is asked: commands, agents, files, its clock, its ports. The connection is the control channel, and nothing else is opened.
+"""
+
+from __future__ import annotations
+
+from trustbed.testbed.remote.host import RemoteHost, title_of, way_of
+from trustbed.testbed.remote.hosts import AT_ONCE, Hosts
+
+__all__ = ["AT_ONCE", "Hosts", "RemoteHost", "title_of", "way_of"]

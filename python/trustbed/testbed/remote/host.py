@@ -1,0 +1,197 @@
+"""A host that is another machine, reached by SSH or by a command; or this one, treated the same.
+
+From its beginning to its end: the way there, a look, the program, the control channel; then commands and agents run on it as on any host.
+Nothing is left running there, whatever ends first: the agent ends with its standard input, or when it has heard nothing for
+:data:`~trustbed.testbed.remote.program.SILENCE_SECONDS`, and with it all that it has started; files that nobody has fetched are removed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+from trustbed import agent
+from trustbed.scenario.inventory import InventoryHost, Local, Namespace, Prefix, Ssh
+from trustbed.testbed.control import Control, ControlledHost, Peer
+from trustbed.testbed.error import TestbedError
+from trustbed.testbed.remote import program as programs
+from trustbed.testbed.remote.loop import Loop
+from trustbed.testbed.remote.prefix import PrefixWay
+from trustbed.testbed.remote.program import SILENCE_SECONDS, Program, Seen
+from trustbed.testbed.remote.ssh import SshWay
+from trustbed.testbed.remote.way import Stream, Way
+
+_HELLO_SECONDS = 60.0
+_END_SECONDS = 40.0
+"""More than what runs there is granted before it is killed there."""
+_GONE_SECONDS = 2.0
+
+
+class RemoteHost(ControlledHost):
+    """Made by :meth:`connect`; :meth:`end` ends it, and everything on it that is ours."""
+
+    fetch_seconds = 3600.0
+
+    def __init__(self, described: InventoryHost, way: Way, program: Program, seen: Seen) -> None:
+        super().__init__(described.name)
+        self.described = described
+        self.seen = seen
+        self.title = title_of(described)
+        self._way = way
+        self._program = program
+        self._copied = not isinstance(described.way, (Local, Namespace))
+        self._numbers = itertools.count(1)
+        self._stream: Stream | None = None
+        self._control: Control | None = None
+
+    @classmethod
+    def connect(cls, loop: Loop, described: InventoryHost, program: Program, known_hosts: Path | None = None) -> RemoteHost:
+        """Goes there, copies the agent if it is not there yet, and starts it.
+
+        Raises:
+            TestbedError: Something does not let us; it says what, and what to do.
+        """
+        title = title_of(described)
+        way = _way(loop, described, title, known_hosts)
+        try:
+            seen = programs.look(way, title, program, described.folder)
+            host = cls(described, way, program, seen)
+            if host._copied and not seen.kept:
+                programs.copy(way, title, program, seen.place)
+            host.program = f"{seen.place}/{program.name}" if host._copied else str(program.path)
+            host._begin()
+        except BaseException:
+            way.close()
+            raise
+        return host
+
+    def _begin(self) -> None:
+        self._stream = stream = programs.start(self._way, self.seen.place, self.program)
+        peer = Peer(
+            title=self.title,
+            when_gone="what ran there has been ended; connect again when it can be reached",
+            when_missing="install it there, or name it by its whole path",
+            when_unread="see whether its disk is full, and whether what writes the file runs there",
+            silence_seconds=SILENCE_SECONDS,
+        )
+        self._control = control = Control(stream.link, peer, stream.why)
+        try:
+            if not control.wait(lambda: control.hello is not None, _HELLO_SECONDS):
+                hint = "the host may be overloaded; try again"
+                raise TestbedError(f"the agent on {self.title} does not answer within {_HELLO_SECONDS:g} s", hint)
+            self._check_version()
+        except TestbedError as error:
+            ended = stream.wait(0) if control.is_gone else None
+            self.stop()
+            raise programs.not_started(self.title, self.program, ended, error, self._program) from None
+        except BaseException:
+            self.stop()
+            raise
+
+    def _check_version(self) -> None:
+        from trustbed import __version__
+
+        found = (self.control.hello or {}).get("version")
+        if found != __version__:
+            message = f"the agent on {self.title} is of trustbed {found}, and this is {__version__}"
+            raise TestbedError(
+                message, "TRUSTBED_AGENT names another agent, or the installation is half an old one: install trustbed again"
+            )
+
+    @property
+    def control(self) -> Control:
+        """Its control channel."""
+        assert self._control is not None, "it is connected"
+        return self._control
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nothing can be asked of it any more."""
+        return self._control is None or self._control.is_gone
+
+    @property
+    def folder(self) -> str:
+        """A folder there for the files of this session; it is removed with it."""
+        return str((self.control.hello or {})["folder"])
+
+    def place_of(self, file: Path) -> str:
+        """A name of its own in the session's folder."""
+        return f"{self.folder}/{next(self._numbers)}/{file.name}"
+
+    def facts(self) -> dict[str, Any]:
+        """What a record says of it, its clock compared now.
+
+        Raises:
+            TestbedError: It is gone.
+        """
+        hello = self.control.hello or {}
+        return {
+            "way": way_of(self.described),
+            "measured": None if self.described.measured is None else str(self.described.measured),
+            "system": self.seen.system,
+            "machine": self.seen.machine,
+            "kernel": hello.get("kernel"),
+            "agent_version": hello.get("version"),
+            "agent_sha256": self._program.sha256,
+            "agent": self.program,
+            "clock": self.read_clock().told(),
+        }
+
+    def end(self, *, remove: bool = False) -> None:
+        """Ends what runs there, and waits until it has; nothing happens if it has ended.
+
+        Args:
+            remove: Remove the agent's program from there as well.
+
+        Raises:
+            TestbedError: The program was to be removed, and stays.
+        """
+        try:
+            self.stop()
+            if remove and self._copied:
+                programs.remove(self._way, self.title, self.seen.place)
+        finally:
+            self._way.close()
+
+    def stop(self) -> None:
+        """Ends what runs there, as far as it is ours, and removes its files; the way there stays."""
+        gone = self.is_gone
+        if self._control is not None:
+            self._control.close()
+        if self._stream is not None:
+            # From a host that is gone no answer is to be expected.
+            self._stream.wait(_GONE_SECONDS if gone else _END_SECONDS)
+            self._stream.end()
+            self._stream = None
+
+
+def title_of(described: InventoryHost) -> str:
+    """How a host is called in what people read."""
+    return f"the host {described.name}"
+
+
+def way_of(described: InventoryHost) -> str:
+    """How it is reached, in a line."""
+    match described.way:
+        case Ssh(address=address, user=user, port=port, jumps=jumps):
+            through = "".join(f" through {jump}" for jump in jumps or ())
+            return f"ssh {'' if user is None else f'{user}@'}{address}{'' if port is None else f' port {port}'}{through}"
+        case Prefix(words=words):
+            return " ".join(words)
+        case Namespace(file=file):
+            return f"namespace {file}"
+        case Local():
+            return "local"
+
+
+def _way(loop: Loop, described: InventoryHost, title: str, known_hosts: Path | None) -> Way:
+    match described.way:
+        case Ssh() as ssh:
+            return SshWay.connect(loop, ssh, known_hosts, title)
+        case Prefix(words=words):
+            return PrefixWay(loop, words, title)
+        case Namespace(file=file):
+            return PrefixWay(loop, [str(agent.binary()), "exec", "--namespace", str(file), "--replace", "--"], title)
+        case Local():
+            return PrefixWay(loop, (), title)

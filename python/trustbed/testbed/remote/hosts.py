@@ -1,0 +1,112 @@
+"""Many hosts at once: connected side by side, so many at a time, and none of them in the way of the others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Self
+
+from trustbed.scenario.inventory import ALL, Inventory
+from trustbed.testbed.error import TestbedError
+from trustbed.testbed.remote.host import RemoteHost
+from trustbed.testbed.remote.loop import Loop
+from trustbed.testbed.remote.program import Program
+
+AT_ONCE = 8
+"""How many connections are made at a time. sshd drops some of those beyond ten that have not logged in yet (MaxStartups)."""
+
+
+class Hosts(Mapping[str, RemoteHost]):
+    """The hosts of an inventory that are connected, by name. As a context it ends them all.
+
+    :meth:`connect` may be called again: it takes up those that are not connected, or no longer.
+    """
+
+    def __init__(self, inventory: Inventory, names: Sequence[str] = (ALL,), *, at_once: int = AT_ONCE) -> None:
+        """Connects to nothing yet.
+
+        Args:
+            inventory: Which hosts there are.
+            names: Those that are wanted, or groups of them.
+            at_once: How many are connected to at the same time.
+
+        Raises:
+            AgentError: There is no agent to be copied.
+            ScenarioError: There is no host of such a name.
+        """
+        self.described = {host.name: host for host in inventory.select(names)}
+        self._program = Program.read()
+        self._known_hosts = inventory.known_hosts
+        self._at_once = at_once
+        self._connected: dict[str, RemoteHost] = {}
+        self._changing = threading.Lock()
+        self._loop = Loop()
+
+    def __getitem__(self, name: str) -> RemoteHost:
+        return self._connected[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names, in the order of the inventory."""
+        return (name for name in self.described if name in self._connected)
+
+    def __len__(self) -> int:
+        return len(self._connected)
+
+    def connect(self) -> dict[str, TestbedError]:
+        """Connects to all that are not connected, and returns why the others could not be."""
+        gone = [name for name, host in self._connected.items() if host.is_gone]
+        self._end(gone)
+        wanted = [name for name in self.described if name not in self._connected]
+        failed: dict[str, TestbedError] = {}
+        with ThreadPoolExecutor(self._at_once, thread_name_prefix="connect") as pool:
+            futures = {name: pool.submit(self._connect, name) for name in wanted}
+            try:
+                for name, future in futures.items():
+                    try:
+                        future.result()
+                    except TestbedError as error:
+                        failed[name] = error
+            except BaseException:
+                for future in futures.values():
+                    future.cancel()
+                self._loop.interrupt()  # else what is being done would be waited for
+                raise
+        return failed
+
+    def _connect(self, name: str) -> None:
+        host = RemoteHost.connect(self._loop, self.described[name], self._program, self._known_hosts)
+        with self._changing:
+            self._connected[name] = host
+
+    def remove_programs(self) -> dict[str, TestbedError]:
+        """Ends all that are connected, and removes from each what was copied there; returns why that was not possible on some."""
+        with ThreadPoolExecutor(self._at_once, thread_name_prefix="stop") as pool:
+            # Several may be one machine, whose program the last of them takes away.
+            list(pool.map(RemoteHost.stop, self._connected.values()))
+        return self._end(list(self._connected), remove=True)
+
+    def _end(self, names: Sequence[str], *, remove: bool = False) -> dict[str, TestbedError]:
+        """Ends hosts side by side: each may take its time."""
+        failed: dict[str, TestbedError] = {}
+        with ThreadPoolExecutor(self._at_once, thread_name_prefix="end") as pool:
+            futures = {name: pool.submit(self._connected.pop(name).end, remove=remove) for name in names}
+            for name, future in futures.items():
+                try:
+                    future.result()
+                except TestbedError as error:
+                    failed[name] = error
+        return failed
+
+    def close(self) -> None:
+        """Ends all of them. Nothing happens if that was done."""
+        try:
+            self._end(list(self._connected))
+        finally:
+            self._loop.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,128 @@
+"""A way to a host by a command that runs others there, as ``docker exec -i web`` does; or by none, which is this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+
+from trustbed.agent import nameless_file
+from trustbed.testbed.error import TestbedError
+from trustbed.testbed.remote.loop import Loop
+from trustbed.testbed.remote.way import TAIL_BYTES, Ended, how
+
+_WHY_SECONDS = 5.0
+
+
+class PrefixWay:
+    """Commands are started by the thread of a loop, since those of ours end with the thread that has started them."""
+
+    def __init__(self, loop: Loop, prefix: Sequence[str], title: str) -> None:
+        self._loop = loop
+        self._prefix = tuple(prefix)
+        self._title = title
+
+    def run(self, words: Sequence[str], *, content: bytes = b"", seconds: float) -> Ended:
+        """Runs a command there to its end: see :meth:`Way.run`."""
+        return self._loop.run(self._run([*self._prefix, *words], content, seconds))
+
+    async def _run(self, words: Sequence[str], content: bytes, seconds: float) -> Ended:
+        process = await self._start(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            async with asyncio.timeout(seconds):
+                out, err = await process.communicate(content)
+        except TimeoutError:
+            hint = "the machine may be overloaded, or not let anybody in; try the command by hand"
+            raise TestbedError(f"{self._title}: {words[0]} did not end within {seconds:g} s", hint) from None
+        finally:
+            if process.returncode is None:
+                await _end(process)
+        return Ended(_code(process.returncode), out, err)
+
+    async def _start(self, words: Sequence[str], **streams: int) -> asyncio.subprocess.Process:
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(*words, start_new_session=True, **streams)  # type: ignore[arg-type] # streams by their names
+        )
+        try:
+            # Half started it could not be ended.
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            with contextlib.suppress(OSError):
+                await _end(await starting)
+            raise
+        except OSError as error:
+            said = (error.strerror or str(error)).lower()
+            hint = "install it, or name another command in the inventory"
+            raise TestbedError(f"{self._title}: {words[0]} cannot be run: {said}", hint) from None
+
+    def open(self, words: Sequence[str]) -> PrefixStream:
+        """Starts a command there that stays: see :meth:`Way.open`."""
+        ours, its = socket.socketpair()
+        errors = nameless_file()
+        try:
+            process = self._loop.run(self._start([*self._prefix, *words], stdin=its.fileno(), stdout=its.fileno(), stderr=errors))
+        except BaseException:
+            ours.close()
+            os.close(errors)
+            raise
+        finally:
+            its.close()
+        return PrefixStream(self._loop, process, ours, errors)
+
+    def close(self) -> None:
+        """There is nothing to give up."""
+
+
+class PrefixStream:
+    """See :class:`~trustbed.testbed.remote.way.Stream`."""
+
+    def __init__(self, loop: Loop, process: asyncio.subprocess.Process, link: socket.socket, errors: int) -> None:
+        self.link = link
+        self._process = process
+        self._errors = errors
+        self._loop = loop
+        self._code: Future[int] = loop.start(process.wait())
+
+    def wait(self, seconds: float) -> Ended | None:
+        """How it ended, if it has within the time."""
+        try:
+            code = self._code.result(seconds)
+        except FutureTimeout:
+            return None
+        said = b"" if self._errors < 0 else os.pread(self._errors, TAIL_BYTES, max(0, os.fstat(self._errors).st_size - TAIL_BYTES))
+        return Ended(_code(code), b"", said)
+
+    def why(self, otherwise: str) -> str:
+        """Why it has ended."""
+        ended = self.wait(_WHY_SECONDS)
+        return otherwise if ended is None else how(ended)
+
+    def end(self) -> None:
+        """Kills what has not ended by itself."""
+        if not self._code.done():
+            self._loop.run(self._kill())
+        if self._errors >= 0:
+            os.close(self._errors)
+            self._errors = -1
+
+    async def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kills a command with all that it has started, and reads what its streams still hold, so that they are closed."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.communicate()
+
+
+def _code(code: int | None) -> int | None:
+    return code if code is None or code >= 0 else None

@@ -1,0 +1,206 @@
+"""The agent's program on a host: copied once for each content, checked, started, removed.
+
+It lies in ``FOLDER/trustbed``, which is the user's own; FOLDER is the user's cache unless an inventory names another. Its name holds its
+hash: it is written under another name, compared, and renamed, so that what has the name is whole, whoever else copies it at the same time.
+A session has a folder of its own beside it, which is removed with the session, or by the next one after a host that lost its power.
+
+What runs on the host is a POSIX shell with ``uname``, ``sha256sum`` and what else every Linux has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from trustbed import agent
+from trustbed.testbed.error import TestbedError
+from trustbed.testbed.remote.way import Ended, Stream, Way, last_line
+
+SILENCE_SECONDS = 90
+"""How long either side may hear nothing of the other before it takes it for gone."""
+_LOOK_SECONDS = 60.0
+_COPY_SECONDS = 600.0
+_HASH_DIGITS = 16
+_BEGINS = "trustbed-begins"
+_NAMES = {"amd64": "x86_64", "arm64": "aarch64"}
+"""Other names of the same machines."""
+_MACHINES = {3: "i686", 22: "s390x", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64", 258: "loongarch64"}
+"""Numbers of machines in an ELF header (elf(5), ``e_machine``)."""
+_FULL = re.compile(r"no space left|quota exceeded", re.IGNORECASE)
+
+# Scripts are single lines for shells that read no others, and take their values as arguments: $1 is the folder, $2 the name or the path of
+# the program, $3 its hash.
+_PLACE = 'case "$1" in "") set -- "${XDG_CACHE_HOME:-$HOME/.cache}" "$2" "$3";; "~/"*) set -- "$HOME/${1#??}" "$2" "$3";; esac'
+_LOOK = "; ".join(
+    (
+        _PLACE,
+        f"echo {_BEGINS}",
+        "uname -s",
+        "uname -m",
+        'echo "$1/trustbed"',
+        'test "$(sha256sum < "$1/trustbed/$2" 2>/dev/null)" = "$3  -" && test -x "$1/trustbed/$2" && echo kept',
+        "true",
+    )
+)
+_COPY = " && ".join(
+    (
+        "umask 077",
+        '{ command -v sha256sum > /dev/null || { echo "it has no sha256sum" >&2; false; }; }',
+        'mkdir -p "$1"',
+        '{ test -O "$1" || { echo "$1 belongs to somebody else" >&2; false; }; }',
+        'chmod 700 "$1"',
+        'new="$1/.$2.$(uname -n).$$"',
+        '{ cat > "$new" || { rm -f "$new"; false; }; }',
+        '{ test "$(sha256sum < "$new")" = "$3  -" || { rm -f "$new"; echo "what arrived is not what was sent" >&2; false; }; }',
+        'chmod 700 "$new"',
+        'mv -f "$new" "$1/$2"',
+    )
+)
+_SESSION = "; ".join(
+    (
+        "umask 077",
+        'mkdir -p "$1" && cd "$1" || exit 1',
+        'here="session-$(uname -n)"',
+        # Folders of sessions and halves of copies whose shell is no more. Other machines with the same home see to their own.
+        'for old in "$here"-* .agent-*."$(uname -n)".*; do kill -0 "${old##*[-.]}" 2>/dev/null || rm -rf "$old"; done',
+        'mkdir "$here-$$" && cd "$here-$$" || exit 1',
+        '"$2" exec -- "$2" control - --silence "$3"',
+        "code=$?",
+        'cd / && rm -rf "$1/$here-$$"',
+        "exit $code",
+    )
+)
+_REMOVE = "; ".join(
+    (
+        'for one in "$1"/session-*; do test -d "$one" && { echo "somebody has a session there, $one" >&2; exit 1; }; done',
+        'rm -f "$1"/agent-* && rmdir "$1" 2>/dev/null',
+        "true",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """The agent as it is here. ``machine`` is what it was built for, as far as that is known."""
+
+    path: Path
+    content: bytes
+    sha256: str
+    machine: str | None
+
+    @classmethod
+    def read(cls) -> Program:
+        """The one of this installation.
+
+        Raises:
+            AgentError: There is none.
+        """
+        path = agent.binary()
+        content = path.read_bytes()
+        machine = struct.unpack_from("<H", content, 18)[0] if content[:4] == b"\x7fELF" and len(content) > 20 else None
+        return cls(path=path, content=content, sha256=hashlib.sha256(content).hexdigest(), machine=_MACHINES.get(machine or 0))
+
+    @property
+    def name(self) -> str:
+        """Of the file on a host."""
+        return f"agent-{self.sha256[:_HASH_DIGITS]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a look at a host has shown: its system and machine, the folder for what is ours, and whether the program lies there."""
+
+    system: str
+    machine: str
+    place: str
+    kept: bool
+
+
+def look(way: Way, title: str, program: Program, folder: str | None) -> Seen:
+    """Looks at a host before anything is done to it.
+
+    Raises:
+        TestbedError: There is no shell, or one that talks by itself; or another machine than the agent is for.
+    """
+    ended = way.run(["sh", "-c", _LOOK, "sh", folder or "", program.name, program.sha256], seconds=_LOOK_SECONDS)
+    if ended.code != 0:
+        raise TestbedError(f"{title} runs no commands: {_said(ended)}", "it needs a shell (sh), and must let you run commands")
+    before, begins, behind = ended.out.decode(errors="replace").partition(f"{_BEGINS}\n")
+    lines = behind.splitlines()
+    if not begins or len(lines) < 3:
+        terminal = "it gives a terminal, which changes what passes: leave that out of its command (-t)"
+        hint = terminal if b"\r\n" in ended.out else "it needs a shell (sh), and must let you run commands"
+        said = ended.said or last_line(ended.out) or "nothing"
+        raise TestbedError(f"{title} does not answer as a shell does, but with: {said}", hint)
+    if before:
+        hint = "let ~/.bashrc and the like be silent where nobody types: begin it with `case $- in *i*) ;; *) return;; esac`"
+        raise TestbedError(
+            f"{title} says something before anything is asked, which the agent would be mistaken for: {before.strip()!r:.80}", hint
+        )
+    seen = Seen(system=lines[0], machine=_NAMES.get(lines[1], lines[1]), place=lines[2], kept=lines[3:] == ["kept"])
+    if seen.system != "Linux":
+        raise TestbedError(f"{title} runs {seen.system}, and the agent runs on Linux", "take another host")
+    if program.machine is not None and seen.machine != program.machine:
+        hint = f"build trustbed on a machine of its kind, and name its agent by TRUSTBED_AGENT: it runs on {seen.machine} hosts then"
+        raise TestbedError(f"{title} is a machine of another kind ({seen.machine}) than the agent is for ({program.machine})", hint)
+    return seen
+
+
+def copy(way: Way, title: str, program: Program, place: str) -> str:
+    """Puts the program there; its path.
+
+    Raises:
+        TestbedError: There is no room for it, or it may not be written there.
+    """
+    words = ["sh", "-c", _COPY, "sh", place, program.name, program.sha256]
+    ended = way.run(words, content=program.content, seconds=_COPY_SECONDS)
+    if ended.code != 0:
+        raise refused(title, place, ended, program)
+    return f"{place}/{program.name}"
+
+
+def refused(title: str, place: str, ended: Ended, program: Program) -> TestbedError:
+    """Why nothing could be written there."""
+    another = 'or name another folder for it in the inventory, for example: folder = "/var/tmp"'
+    if _FULL.search(ended.err.decode(errors="replace")):
+        size = f"{len(program.content) / 1e6:.0f} MB"
+        return TestbedError(f"{title} has no room for the agent ({size}) in {place}: {_said(ended)}", f"free some space there, {another}")
+    return TestbedError(f"the agent cannot be put into {place} on {title}: {_said(ended)}", f"let your user write there, {another}")
+
+
+def start(way: Way, place: str, path: str) -> Stream:
+    """Starts a session of the agent: its control channel."""
+    return way.open(["sh", "-c", _SESSION, "sh", place, path, str(SILENCE_SECONDS)])
+
+
+def remove(way: Way, title: str, place: str) -> None:
+    """Removes every version of the program, and the folder.
+
+    Raises:
+        TestbedError: It stays, since another session needs it, or since it may not be removed.
+    """
+    ended = way.run(["sh", "-c", _REMOVE, "sh", place], seconds=_LOOK_SECONDS)
+    if ended.code != 0 or ended.err:
+        raise TestbedError(
+            f"the agent cannot be removed from {place} on {title}: {_said(ended)}", f"when nobody needs it any more, remove {place} by hand"
+        )
+
+
+def not_started(title: str, path: str, ended: Ended | None, otherwise: TestbedError, program: Program) -> TestbedError:
+    """Why a session ended before it had begun."""
+    place = os.path.dirname(path)  # noqa: PTH120 - a path of another machine
+    if ended is not None and ended.code == 126:
+        hint = 'its file system may be mounted noexec: name another folder for it in the inventory, for example: folder = "/var/tmp"'
+        return TestbedError(f"the agent may not be executed in {place} on {title}: {_said(ended)}", hint)
+    if ended is not None and (ended.code == 1 or _FULL.search(ended.err.decode(errors="replace"))):
+        return refused(title, place, ended, program)
+    return otherwise
+
+
+def _said(ended: Ended) -> str:
+    code = "it was killed" if ended.code is None else f"code {ended.code}"
+    return ended.said or code

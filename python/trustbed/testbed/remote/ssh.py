@@ -1,0 +1,267 @@
+"""A way to a host by SSH: its connection, through jump hosts where there are some, and sessions on it.
+
+What an inventory does not say, OpenSSH's configuration does; keys come from files and from an agent, and host keys are always checked
+(:mod:`~trustbed.testbed.remote.doorkeeper`). Nobody is asked for a password or a passphrase: measuring goes on when nobody is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shlex
+import socket
+from collections.abc import Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from pathlib import Path
+from typing import Any
+
+import asyncssh
+
+from trustbed.scenario.error import ScenarioError
+from trustbed.scenario.inventory import Checks, Jump, Ssh
+from trustbed.scenario.table import Source
+from trustbed.testbed.error import TestbedError
+from trustbed.testbed.remote import doorkeeper, refusals
+from trustbed.testbed.remote.doorkeeper import Doorkeeper
+from trustbed.testbed.remote.loop import Loop
+from trustbed.testbed.remote.way import TAIL_BYTES, Ended, how
+
+CONNECT_SECONDS = 60.0
+"""How long one connection may take, with all that is agreed on it; ``ConnectTimeout`` of OpenSSH's configuration can make it shorter."""
+_CONFIGURATIONS = ("~/.ssh/config", "/etc/ssh/ssh_config")
+_MOST_JUMPS = 8
+_PIECE = 1 << 16
+_WHY_SECONDS = 5.0
+_CLOSE_SECONDS = 10.0
+
+
+class SshWay:
+    """A connection. Its sessions end with it."""
+
+    def __init__(self, loop: Loop, connections: Sequence[asyncssh.SSHClientConnection], title: str) -> None:
+        self._loop = loop
+        self._connections = tuple(connections)
+        self._title = title
+
+    @classmethod
+    def connect(cls, loop: Loop, host: Ssh, known_hosts: Path | None, title: str) -> SshWay:
+        """Connects.
+
+        Raises:
+            TestbedError: That is not possible; it says why, and what to do.
+        """
+        return cls(loop, loop.run(_connected(host, known_hosts, title)), title)
+
+    def run(self, words: Sequence[str], *, content: bytes = b"", seconds: float) -> Ended:
+        """Runs a command there to its end: see :meth:`Way.run`."""
+        return self._loop.run(self._run(words, content, seconds))
+
+    async def _run(self, words: Sequence[str], content: bytes, seconds: float) -> Ended:
+        process = await self._session(words)
+        try:
+            async with asyncio.timeout(seconds):
+                if content:
+                    process.stdin.write(content)
+                process.stdin.write_eof()
+                out, err = await process.communicate()
+        except TimeoutError:
+            raise TestbedError(
+                f"{self._title}: {words[0]} did not end within {seconds:g} s", "the host may be overloaded; try again"
+            ) from None
+        except (OSError, asyncssh.Error) as error:
+            raise self._lost(error) from None
+        finally:
+            process.close()
+        if process.exit_status is None and process.exit_signal is None:
+            raise self._lost(None)
+        return Ended(process.exit_status, out or b"", err or b"")
+
+    async def _session(self, words: Sequence[str]) -> asyncssh.SSHClientProcess[bytes]:
+        try:
+            return await self._connections[-1].create_process(shlex.join(words), encoding=None, request_pty=False)
+        except (OSError, asyncssh.Error) as error:
+            raise self._lost(error) from None
+
+    def _lost(self, error: Exception | None) -> TestbedError:
+        return TestbedError(f"{self._title}: {refusals.lost(error)}", "connect again when it can be reached")
+
+    def open(self, words: Sequence[str]) -> SshStream:
+        """Starts a command there that stays: see :meth:`Way.open`."""
+        return self._loop.run(self._open(words))
+
+    async def _open(self, words: Sequence[str]) -> SshStream:
+        process = await self._session(words)
+        ours, its = socket.socketpair()
+        reader, writer = await asyncio.open_connection(sock=its)
+        return SshStream(self._loop, process, ours, _Mover(process, reader, writer))
+
+    def close(self) -> None:
+        """Ends the connection, and those that it went through."""
+        self._loop.run(_close(self._connections))
+
+
+class SshStream:
+    """See :class:`~trustbed.testbed.remote.way.Stream`."""
+
+    def __init__(self, loop: Loop, process: asyncssh.SSHClientProcess[bytes], link: socket.socket, mover: _Mover) -> None:
+        self.link = link
+        self._loop = loop
+        self._process = process
+        self._mover = mover
+        self._done: Future[None] = loop.start(mover.move())
+
+    def wait(self, seconds: float) -> Ended | None:
+        """How it ended, if it has within the time."""
+        try:
+            self._done.result(seconds)
+        except FutureTimeout:
+            return None
+        return Ended(self._process.exit_status, b"", bytes(self._mover.errors))
+
+    def why(self, otherwise: str) -> str:
+        """Why it has ended."""
+        ended = self.wait(_WHY_SECONDS)
+        if ended is None:
+            return otherwise
+        gone = self._process.exit_status is None and self._process.exit_signal is None
+        return refusals.lost(self._mover.lost) if gone else how(ended)
+
+    def end(self) -> None:
+        """Closes the session if it has not ended by itself."""
+        if not self._done.done():
+            self._loop.run(self._abort())
+
+    async def _abort(self) -> None:
+        self._process.close()
+        with contextlib.suppress(asyncssh.Error, OSError, TimeoutError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await self._process.wait_closed()
+
+
+class _Mover:
+    """Moves what passes between a socket of ours and a session, at the pace of the slower one."""
+
+    def __init__(self, process: asyncssh.SSHClientProcess[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._process = process
+        self._reader = reader
+        self._writer = writer
+        self.errors = bytearray()
+        self.lost: Exception | None = None
+
+    async def move(self) -> None:
+        """Until the session has ended."""
+        there = asyncio.create_task(self._there())
+        try:
+            await asyncio.gather(self._back(), self._complaints())
+            await self._process.wait_closed()
+        finally:
+            there.cancel()
+            self._writer.close()
+            with contextlib.suppress(OSError, asyncio.CancelledError):
+                await there
+                await self._writer.wait_closed()
+
+    async def _there(self) -> None:
+        with contextlib.suppress(OSError, asyncssh.Error):  # it has ended; how, the other direction sees
+            while piece := await self._reader.read(_PIECE):
+                self._process.stdin.write(piece)
+                await self._process.stdin.drain()
+            self._process.stdin.write_eof()
+
+    async def _back(self) -> None:
+        try:
+            while piece := await self._process.stdout.read(_PIECE):
+                with contextlib.suppress(OSError):  # nobody listens any more; it is read all the same, so that it can end
+                    self._writer.write(piece)
+                    await self._writer.drain()
+        except (OSError, asyncssh.Error) as error:
+            self.lost = error
+        self._writer.close()
+
+    async def _complaints(self) -> None:
+        with contextlib.suppress(OSError, asyncssh.Error):
+            while piece := await self._process.stderr.read(_PIECE):
+                self.errors += piece
+                del self.errors[:-TAIL_BYTES]
+
+
+# Connecting.
+
+
+async def _connected(host: Ssh, known_hosts: Path | None, title: str) -> list[asyncssh.SSHClientConnection]:
+    """Connections to all jump hosts in turn, and to the host."""
+    made: list[asyncssh.SSHClientConnection] = []
+    try:
+        await _reach(host, known_hosts, title, made)
+    except BaseException:
+        await _close(made)
+        raise
+    return made
+
+
+async def _reach(host: Ssh, known_hosts: Path | None, title: str, made: list[asyncssh.SSHClientConnection], depth: int = 0) -> None:
+    if depth > _MOST_JUMPS or len(made) > _MOST_JUMPS:
+        hint = "ProxyJump in OpenSSH's configuration may lead in a circle"
+        raise TestbedError(f"{title} lies behind more than {_MOST_JUMPS} jump hosts", hint)
+    settings = _settings(host)
+    options = _options(settings, title)
+    jumps = host.jumps if host.jumps is not None else () if made else _configured(options.tunnel, host.address, title)
+    for jump in jumps:
+        # The first one may itself lie behind others, which OpenSSH's configuration says.
+        through = Ssh(address=jump.address, user=jump.user, port=jump.port, keys=host.keys)
+        await _reach(through, known_hosts, f"the jump host {jump}", made, depth + 1)
+    places = doorkeeper.files(options, known_hosts, title)
+    keys = doorkeeper.known(places, title)
+    door = Doorkeeper()
+    guarded = {"known_hosts": keys, "server_host_key_algs": doorkeeper.algorithms(options, keys), "client_factory": lambda: door}
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            made.append(await asyncssh.connect(**settings, **guarded, tunnel=made[-1] if made else None))
+    except asyncssh.HostKeyNotVerifiable:
+        raise doorkeeper.explained(title, options, keys, door.shown, places) from None
+    except (OSError, TimeoutError, asyncssh.Error, ValueError) as error:
+        raise refusals.explained(error, title, options, CONNECT_SECONDS) from error
+
+
+def _settings(host: Ssh) -> dict[str, Any]:
+    files = [path for path in (Path(name).expanduser() for name in _CONFIGURATIONS) if path.is_file()]
+    return {
+        "host": host.address,
+        "port": () if host.port is None else host.port,
+        "username": () if host.user is None else host.user,
+        "config": [str(path) for path in files],
+        "client_keys": [str(key) for key in host.keys] or (),
+        # A key with a passphrase is left to the agent that holds it.
+        "ignore_encrypted": True,
+    }
+
+
+def _options(settings: dict[str, Any], title: str) -> asyncssh.SSHClientConnectionOptions:
+    """What a connection would be made with, OpenSSH's configuration included."""
+    try:
+        return asyncssh.SSHClientConnectionOptions(**settings)
+    except (OSError, ValueError, asyncssh.Error) as error:
+        hint = "look into ~/.ssh/config and the keys that it or the inventory names"
+        raise TestbedError(f"{title}: SSH cannot be set up: {error}", hint) from None
+
+
+def _configured(proxy_jump: object, address: str, title: str) -> tuple[Jump, ...]:
+    """The jump hosts of OpenSSH's configuration; a host that is to be reached through itself is reached directly."""
+    if not isinstance(proxy_jump, str):
+        return ()
+    checks = Checks(Source(Path("~/.ssh/config").expanduser()))
+    try:
+        jumps = [checks.jump(("ProxyJump",), one) for one in proxy_jump.split(",")]
+    except ScenarioError as error:
+        raise TestbedError(f"{title}: {error.message}", error.hint) from None
+    return tuple(jump for jump in jumps if jump.address != address)
+
+
+async def _close(connections: Sequence[asyncssh.SSHClientConnection]) -> None:
+    for connection in reversed(connections):
+        connection.close()
+        with contextlib.suppress(OSError, asyncssh.Error, TimeoutError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await connection.wait_closed()
+        connection.abort()

@@ -1,0 +1,89 @@
+"""``trustbed doctor``: what is asked of the agent, what is written, how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trustbed.doctor
+from tests.diagnose.host_facts import GOOD, Facts, changed
+from trustbed.agent import AgentError
+from trustbed.cli import main
+
+
+@pytest.fixture
+def facts(monkeypatch: pytest.MonkeyPatch) -> Facts:
+    """What the host will have told; `asked` is how it was asked."""
+    told: Facts = {"facts": GOOD, "asked": []}
+
+    def ask(**options: Any) -> Facts:  # noqa: ANN401 - as the function's
+        told["asked"].append(options)
+        if isinstance(told["facts"], Exception):
+            raise told["facts"]
+        return told["facts"]  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(trustbed.doctor, "facts_of_this_host", ask)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("places", "fail_on", "code"),
+    [
+        ({}, None, 0),
+        ({}, "review", 0),
+        ({"permissions__capture": False}, None, 0),
+        ({"permissions__capture": False}, "discard", 0),
+        ({"permissions__capture": False}, "review", 3),
+        ({"live__spinning__share": 0.5}, None, 0),
+        ({"live__spinning__share": 0.5}, "discard", 4),
+        ({"live__spinning__share": 0.5}, "review", 4),
+    ],
+)
+def test_how_it_ends(places: Facts, fail_on: str | None, code: int, facts: Facts, capsys: pytest.CaptureFixture[str]) -> None:
+    facts["facts"] = changed(**places)
+    assert main(["doctor", *(("--fail-on", fail_on) if fail_on else ())]) == code
+    out, err = capsys.readouterr()
+    assert out.startswith("bench · Linux 6.12.0")
+    assert err == ""
+
+
+def test_json_holds_findings_and_the_facts_behind_them(facts: Facts, capsys: pytest.CaptureFixture[str]) -> None:
+    facts["facts"] = changed(network__congestion_control="bbr")
+    assert main(["doctor", "--json"]) == 0
+    written = json.loads(capsys.readouterr().out)
+    assert written["trustbed"]["command"] == "trustbed doctor --json"
+    (host,) = written["hosts"]
+    assert host["facts"] == facts["facts"]
+    assert [(one["code"], one["severity"]) for one in host["findings"]] == [("machine_congestion_control", "info")]
+    assert host["fitness"] == "fit"
+    assert {"message", "value", "threshold", "unit", "evidence", "meaning", "next_step"} <= set(host["findings"][0])
+
+
+def test_quick_tries_nothing_and_quiet_says_nothing(facts: Facts, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--quick", "--quiet"]) == 0
+    assert main(["doctor", "--quiet"]) == 0
+    assert [one["live"] for one in facts["asked"]] == [False, True]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_agent_that_cannot_is_an_error_with_a_hint(facts: Facts, capsys: pytest.CaptureFixture[str]) -> None:
+    facts["facts"] = AgentError("there is no agent at /nowhere", "install trustbed again")
+    assert main(["doctor"]) == 1
+    assert capsys.readouterr().err == "error: there is no agent at /nowhere\nhint: install trustbed again\n"
+
+
+def test_a_host_needs_an_inventory_that_says_how_it_is_reached(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "alpha"]) == 2
+    assert "trustbed doctor --inventory hosts.toml alpha beta" in capsys.readouterr().err
+
+
+def test_an_inventory_that_names_no_such_host_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "hosts.toml"
+    file.write_text("[hosts.here]\nlocal = true\n", encoding="utf-8")
+    assert main(["doctor", "--inventory", str(file), "hare"]) == 1
+    err = capsys.readouterr().err
+    assert "no host and no group named hare" in err
+    assert "here" in err.splitlines()[1]

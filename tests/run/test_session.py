@@ -1,0 +1,191 @@
+"""A run from call to call, with repetitions that are carried out by nobody: what is checked, kept, continued, and left alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+
+from trustbed.run import session
+from trustbed.run.directory import RunDirectory, RunDirectoryError
+from trustbed.run.error import RunError
+from trustbed.run.session import Session
+from trustbed.scenario import load
+
+TEXT = """
+[hosts.client]
+[hosts.server]
+[link]
+rate = "20Mbit/s"
+[workload.w]
+kind = "bulk"
+host = "client"
+to = "server"
+[background.noise]
+model = "none"
+from = "client"
+to = "server"
+rate = "1Mbit/s"
+[factors]
+"background.noise.model" = ["none", "cbr"]
+"""
+
+Run = Callable[..., None]
+
+
+class Bed:
+    """No testbed."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def __enter__(self) -> Bed:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class Execution:
+    """A repetition in which nothing happens."""
+
+    more: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, bed: object, scenario: object, repetition: Any, **_: object) -> None:  # noqa: ANN401 - as the real one's
+        self.number = repetition.number
+
+    def carry_out(self) -> dict[str, Any]:
+        plain = {"number": self.number, "outcome": "complete", "failures": [], "emulator": None, "workloads": [], "seconds": 1.0}
+        return {**plain, **self.more}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the machine was asked for before a run."""
+    found: list[str] = []
+    monkeypatch.setattr(session, "prepare", lambda: None)
+    monkeypatch.setattr(session, "agent", SimpleNamespace(binary=lambda: found.append("agent")))
+    monkeypatch.setattr(session.ceiling, "refuse_too_much", lambda scenarios: found.append("ceiling"))
+    monkeypatch.setattr(session, "Testbed", Bed)
+    monkeypatch.setattr(session, "Execution", Execution)
+    return found
+
+
+@pytest.fixture
+def run(tmp_path: Path, asked: list[str]) -> Run:
+    """Calls ``trustbed run``."""
+
+    def call(text: str = TEXT, **options: Any) -> None:  # noqa: ANN401 - those of Session
+        (tmp_path / "study.toml").write_text(text)
+
+        def judge(directory: RunDirectory, folder: str, scenario: object) -> dict[str, Any]:
+            directory.write_findings(folder, {"use": "trust", "why": ""})
+            return {"use": "trust", "why": ""}
+
+        Session(load(tmp_path / "study.toml"), RunDirectory(tmp_path / "run"), judge=judge, about={}, **options).carry_out()
+
+    return call
+
+
+def manifest(tmp_path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    return found
+
+
+def folders(tmp_path: Path) -> list[str]:
+    return sorted(path.parent.name for path in (tmp_path / "run").glob("rep-*/done"))
+
+
+def test_every_repetition_is_carried_out_and_judged(run: Run, tmp_path: Path) -> None:
+    run(repetitions=2)
+    assert folders(tmp_path) == ["rep-000", "rep-001", "rep-002", "rep-003"]
+    assert all((tmp_path / "run" / name / "findings.json").is_file() for name in folders(tmp_path))
+
+
+FULL = "its file cannot be written: No space left on device (os error 28)"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"failures": [{"verb": "capture", "where": "client", "message": FULL}]},
+        {"emulator": {"ledger": {"error": "No space left on device (os error 28)"}}},
+        {"workloads": [{"name": "w", "outcome": "failed", "reason": FULL}]},
+    ],
+)
+def test_a_repetition_for_which_the_disk_was_too_small_is_not_complete(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(Execution, "more", {"outcome": "failed", **more})
+    with pytest.raises(RunError, match="no space left") as caught:
+        run()
+    assert "it continues" in caught.value.hint
+    assert folders(tmp_path) == []
+    monkeypatch.setattr(Execution, "more", {})
+    run()
+    assert folders(tmp_path) == ["rep-000", "rep-001"]
+
+
+def test_rounds_are_added(run: Run, tmp_path: Path) -> None:
+    run()
+    run(repetitions=3)
+    assert len(folders(tmp_path)) == len(manifest(tmp_path)["order"]) == 6
+
+
+def test_what_is_complete_stays_in_the_run_when_fewer_are_asked_for(run: Run, tmp_path: Path) -> None:
+    run(repetitions=3)
+    before = manifest(tmp_path)["order"]
+    run()
+    assert manifest(tmp_path)["order"] == before
+    assert manifest(tmp_path)["repetitions"] == 3
+
+
+def test_rounds_that_were_never_begun_may_be_given_up(run: Run, tmp_path: Path) -> None:
+    run(repetitions=3)
+    for name in folders(tmp_path)[3:]:  # as if it had been killed in its second round
+        (tmp_path / "run" / name / "done").unlink()
+        (tmp_path / "run" / name / "findings.json").unlink()
+    run(repetitions=1)
+    assert len(manifest(tmp_path)["order"]) == 4
+
+
+def test_a_second_call_at_the_same_place_does_not_disturb_the_first(run: Run, tmp_path: Path, asked: list[str]) -> None:
+    with RunDirectory(tmp_path / "run").locked():
+        with pytest.raises(RunDirectoryError, match="another run is at work here"):
+            run()
+        assert "ceiling" not in asked, "a flood beside somebody else's measurement"
+
+
+def test_what_another_call_has_begun_meanwhile_is_not_mixed_with_this_one(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = Session.check
+    other = TEXT.replace("20Mbit/s", "10Mbit/s")
+
+    def slow(one: Session) -> None:
+        check(one)
+        if "20Mbit/s" in one.study.text:  # the other is quicker
+            run(other)
+
+    monkeypatch.setattr(Session, "check", slow)
+    with pytest.raises(RunDirectoryError, match="another scenario"):
+        run()
+    assert (tmp_path / "run" / "scenario.toml").read_text() == other
+
+
+def test_what_is_refused_leaves_nothing(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(scenarios: object) -> None:
+        raise RunError("too much", "ask for less")
+
+    monkeypatch.setattr(session.ceiling, "refuse_too_much", refuse)
+    with pytest.raises(RunError, match="too much"):
+        run()
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "run").mkdir()
+    with pytest.raises(RunError, match="too much"):
+        run()
+    assert (tmp_path / "run").is_dir(), "which somebody made"

@@ -1,0 +1,137 @@
+"""Two captures of the same packets, joined: by the library and on the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pyarrow.parquet
+import pytest
+
+import trustbed
+from tests.patience import PATIENCE
+from trustbed.report import columns, contract
+
+RECORDINGS = Path(__file__).resolve().parent.parent / "recordings"
+SCHEMA = json.loads(contract.HERE.read_text(encoding="utf-8"))
+
+
+def ends(name: str) -> tuple[Path, Path]:
+    return RECORDINGS / f"{name}.sender.pcap.gz", RECORDINGS / f"{name}.receiver.pcap.gz"
+
+
+def bulk(joined: trustbed.Ends) -> dict[str, Any]:
+    """The crossing with the most data."""
+    rows = [row for batch in joined.stream() for row in columns.plain_rows(batch)]
+    return max(rows, key=lambda row: row["data_sent"])
+
+
+def shifted(path: Path, out: Path, seconds: int) -> Path:
+    """The same capture by a clock that is ahead."""
+    import gzip
+    import struct
+
+    data = bytearray(gzip.decompress(path.read_bytes()))
+    at = 24
+    while at < len(data):
+        second, _, kept = struct.unpack_from("<III", data, at)
+        struct.pack_into("<I", data, at, second + seconds)
+        at += 16 + kept
+    out.write_bytes(data)
+    return out
+
+
+def trustbed_says(*words: str) -> subprocess.CompletedProcess[str]:
+    program = str(Path(sys.executable).with_name("trustbed"))
+    return subprocess.run([program, "analyze", *words], capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
+def test_a_clock_that_is_ahead_is_told(tmp_path: Path) -> None:
+    sender, receiver = ends("random-loss")
+    joined = trustbed.join(sender, shifted(receiver, tmp_path / "receiver.pcap", 3600))
+    assert joined.clocks.ahead_seconds == pytest.approx(3600, abs=1e-4)
+    assert joined.clocks.ahead_error_seconds == pytest.approx(0.010, abs=1e-3)
+    assert bulk(joined)["data_lost"] == bulk(trustbed.join(sender, receiver))["data_lost"] == 40
+
+
+def test_one_clock_needs_no_comparison() -> None:
+    joined = trustbed.join(*ends("cross-traffic"), same_clock=True)
+    assert (joined.clocks.ahead_seconds, joined.clocks.ahead_error_seconds) == (0, 0)
+    # The queue of others never empties: without the statement half of it would look like an offset.
+    assert trustbed.join(*ends("cross-traffic")).clocks.ahead_seconds > 1e-3
+    assert bulk(joined)["delay_floor_ns"] > 12_000_000
+    assert [finding.code for finding in joined.findings] == []
+
+
+def test_a_statement_that_cannot_be_is_noticed(tmp_path: Path) -> None:
+    sender, receiver = ends("random-loss")
+    joined = trustbed.join(sender, shifted(receiver, tmp_path / "receiver.pcap", -1), same_clock=True)
+    assert [finding.code for finding in joined.findings] == ["ends_delays_negative"]
+    assert bulk(joined)["data_lost"] == 40
+
+
+def test_the_order_of_the_two_names_them_and_nothing_else() -> None:
+    sender, receiver = ends("self-congested")
+    there, back = bulk(trustbed.join(sender, receiver)), bulk(trustbed.join(receiver, sender))
+    names = [name for name in there if name not in ("from_place", "start_ns", "duration_ns")]
+    assert (there["from_place"], back["from_place"]) == ("first", "second")
+    same = [name for name in names if not name.startswith("delay")]
+    assert [there[name] for name in same] == [back[name] for name in same]
+
+
+def test_captures_of_different_packets_are_refused() -> None:
+    with pytest.raises(trustbed.CaptureError, match="cannot be joined: 0 frames are in both captures"):
+        trustbed.join(ends("random-loss")[0], ends("self-congested")[1])
+    with pytest.raises(ValueError, match="standard input"):
+        trustbed.join("-", ends("random-loss")[1])
+
+
+def test_the_command_judges_the_sender_and_tells_what_the_other_end_saw() -> None:
+    sender, receiver = map(str, ends("random-loss"))
+    ended = trustbed_says("--sender", sender, "--receiver", receiver)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    text = " ".join(ended.stdout.split())
+    assert "captured beside the sender (as given)" in text
+    assert "3,603 data frames sent, 40 lost (1.1 %) in 39 events between the two captures" in text
+    assert "a round trip took 20.4 ms (p50): 20.4 ms on the way" in text
+    assert all(len(line) <= 100 for line in ended.stdout.splitlines())
+
+
+def test_json_and_tables_carry_it(tmp_path: Path) -> None:
+    sender, receiver = map(str, ends("guest-frozen"))
+    ended = trustbed_says("--sender", sender, "--receiver", receiver, "--same-clock", "--json", "--out", str(tmp_path / "out"))
+    document = json.loads(ended.stdout)
+    jsonschema.validate(document, SCHEMA)
+    rows = document["both_ends"]["crossings"]
+    assert document["both_ends"]["clocks"]["ahead_error_seconds"] == 0
+    assert len(rows) == pyarrow.parquet.read_table(tmp_path / "out" / "crossings.parquet").num_rows == 4
+    assert sum(row["data_lost"] for row in rows) == 0
+    assert "both_ends" not in json.loads(trustbed_says(sender, "--json").stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--sender", "a.pcap"], "--receiver is missing"),
+        (["--receiver", "a.pcap"], "--sender is missing"),
+        (["--sender", "a.pcap", "--receiver", "b.pcap", "c.pcap"], "c.pcap is neither"),
+        (["--sender", "a.pcap", "--receiver", "b.pcap", "--at", "middle"], "--at is said by"),
+        (["--sender", "-", "--receiver", "b.pcap"], "read twice"),
+        (["--same-clock", "a.pcap"], "two captures"),
+    ],
+)
+def test_half_of_a_question_is_refused(words: list[str], said: str) -> None:
+    ended = trustbed_says(*words)
+    assert ended.returncode == 2
+    assert said in ended.stderr
+
+
+def test_a_missing_end_is_named(tmp_path: Path) -> None:
+    ended = trustbed_says("--sender", str(ends("random-loss")[0]), "--receiver", str(tmp_path / "gone.pcap"))
+    assert ended.returncode == 1
+    assert "gone.pcap" in ended.stderr
+    assert "hint: " in ended.stderr

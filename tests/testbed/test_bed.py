@@ -1,0 +1,48 @@
+"""What a testbed passes on to its hosts, whatever they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trustbed.testbed import Host, Process, Testbed, plan
+from trustbed.testbed.registry import VARIABLE
+
+HOSTS = [Host(name="near", addresses=("10.77.0.1",)), Host(name="far", addresses=("10.77.0.2",))]
+
+
+@pytest.fixture
+def bed(monkeypatch: pytest.MonkeyPatch) -> Testbed:
+    """One that does not stand."""
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    monkeypatch.setenv("OURS", "alone")
+    monkeypatch.setattr(Testbed, "id", "abcdef")
+    return Testbed(plan(HOSTS))
+
+
+class Guest:
+    """Takes commands and runs none."""
+
+    def __init__(self) -> None:
+        self.environment: dict[str, str] | None = None
+
+    def start_command(self, command: list[str], *, environment: dict[str, str] | None, **options: Any) -> None:  # noqa: ANN401 - as Guest's
+        self.environment = environment
+
+
+def test_a_guest_has_what_it_is_given_even_where_we_have_the_same(bed: Testbed) -> None:
+    guest: Any = Guest()
+    bed._guests["near"] = guest
+    bed.start("near", ["env"], environment={"LANG": "C.UTF-8", "MORE": "x"})
+    assert guest.environment == {"LANG": "C.UTF-8", "MORE": "x"}
+    bed.start("near", ["env"])
+    assert guest.environment is None, "it keeps its own"
+
+
+def test_a_namespace_has_ours_as_well(bed: Testbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[dict[str, str]] = []
+    monkeypatch.setattr(Process, "start", lambda command, **options: given.append(options["environment"]))
+    bed.start("near", ["env"], environment={"LANG": "C", "MORE": "x"})
+    (environment,) = given
+    assert (environment["LANG"], environment["OURS"], environment["MORE"], environment[VARIABLE]) == ("C", "alone", "x", "abcdef")

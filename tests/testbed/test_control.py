@@ -1,0 +1,342 @@
+"""The control channel of a host: the agent's end runs here, behind a terminal that passes bytes as a guest's serial port does."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+import tty
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.patience import PATIENCE, wait_until
+from trustbed.agent import AgentError, binary
+from trustbed.testbed import TestbedError
+from trustbed.testbed.control import Control, ControlledProcess, Peer, commands, files, frames
+from trustbed.testbed.control.channel import SIGNS
+from trustbed.testbed.control.commands import AgentProcess, ControlledAgent
+from trustbed.testbed.control.frames import Kind
+
+PEER = Peer(title="the host test", when_gone="look there", when_missing="install it there", when_unread="free some space there")
+
+
+@pytest.fixture
+def control() -> Iterator[Control]:
+    """A channel to the agent's end, which says hello."""
+    port, its = os.openpty()
+    tty.setraw(its)
+    ours, behind = socket.socketpair()
+    with contextlib.ExitStack() as stack:
+        # Around it is what ends all that it has started, as the end of the machine does it for a guest.
+        agent = subprocess.Popen([binary(), "exec", "--", binary(), "control", os.ttyname(its)])
+        stack.callback(agent.wait)
+        stack.callback(agent.terminate)
+        for move in (lambda: _move(lambda: os.read(port, 4096), behind.sendall), lambda: _move(lambda: behind.recv(4096), _writer(port))):
+            thread = threading.Thread(target=move, daemon=True)
+            thread.start()
+        channel = Control(ours, PEER)
+        stack.callback(behind.close)
+        stack.callback(channel.close)
+        assert channel.wait(lambda: channel.hello is not None, PATIENCE), "no hello"
+        os.close(its)  # not before the agent has it open: a terminal without another end hangs up
+        yield channel
+    os.close(port)
+
+
+def _move(read: object, write: object) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        while piece := read():  # type: ignore[operator]
+            write(piece)  # type: ignore[operator]
+
+
+def _writer(port: int) -> object:
+    def write(piece: bytes) -> None:
+        while piece:
+            piece = piece[os.write(port, piece) :]
+
+    return write
+
+
+def started(control: Control, *words: str, **options: Any) -> ControlledProcess:  # noqa: ANN401 - those of ControlledProcess.start
+    """A command whose output is read here."""
+    return ControlledProcess.start(control, words, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options})
+
+
+def run(control: Control, *words: str, content: bytes | None = None) -> tuple[int | None, bytes, bytes]:
+    """A command to its end: code, output, errors."""
+    stdin = subprocess.DEVNULL if content is None else subprocess.PIPE
+    with started(control, *words, stdin=stdin) as process:
+        if process.stdin is not None:
+            process.stdin.write(content or b"")
+        out, err = process.output(PATIENCE)
+        return process.poll(), out, err
+
+
+def test_the_host_says_what_it_is(control: Control) -> None:
+    assert control.hello is not None
+    assert control.hello["kernel"] == os.uname().release
+    assert control.hello["folder"] == str(Path.cwd())
+
+
+def test_a_command_has_the_environment_of_its_host_and_what_is_given(control: Control) -> None:
+    with started(control, "sh", "-c", "echo $PATH $GIVEN", environment={"GIVEN": "more"}) as process:
+        assert process.output(PATIENCE)[0].decode() == f"{os.environ['PATH']} more\n"
+
+
+def test_a_command_has_streams_and_a_code(control: Control) -> None:
+    assert run(control, "sh", "-c", "echo out; echo err >&2; exit 3") == (3, b"out\n", b"err\n")
+    assert run(control, "sh", "-c", "kill -9 $$") == (137, b"", b"")
+    assert run(control, "cat", content=b"what it reads") == (0, b"what it reads", b"")
+    assert run(control, "cat") == (0, b"", b"")
+
+
+def test_streams_longer_than_the_window_arrive_whole(control: Control) -> None:
+    content = bytes(range(256)) * (4 * frames.WINDOW_BYTES // 256)
+    with started(control, "cat", stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        feeder = threading.Thread(target=lambda: (process.stdin.write(content), process.stdin.close()))  # type: ignore[union-attr]
+        feeder.start()
+        assert process.stdout is not None
+        found = process.stdout.read(1)
+        while len(found) < len(content):
+            found += process.stdout.read(len(content))
+        feeder.join()
+        assert found == content
+        assert process.wait(PATIENCE) == 0
+
+
+def test_who_does_not_read_does_not_hold_up_others(control: Control) -> None:
+    with started(control, "yes") as endless:
+        assert run(control, "echo", "here") == (0, b"here\n", b"")
+        assert endless.poll() is None
+        endless.signal(signal.SIGTERM)
+        endless.end()
+
+
+def test_whose_output_is_closed_ends(control: Control) -> None:
+    with started(control, "yes") as endless:
+        assert endless.stdout is not None
+        endless.stdout.read(10)
+        endless.stdout.close()
+        assert endless._channel.wait(lambda one: one.code is not None, PATIENCE)
+        assert endless._channel.code in (128 + signal.SIGPIPE, 1)
+
+
+def test_output_goes_into_files(control: Control, tmp_path: Path) -> None:
+    with (
+        (tmp_path / "out").open("wb") as file,
+        ControlledProcess.start(control, ["echo", "kept"], stdout=file) as process,
+    ):
+        assert process.wait(PATIENCE) == 0
+    assert (tmp_path / "out").read_bytes() == b"kept\n"
+
+
+def test_a_terminal_is_passed_through(control: Control) -> None:
+    with started(control, "sh", "-c", "stty size; read a; stty size", stdin=subprocess.PIPE, terminal=(33, 77)) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        said = b""
+        while b"33 77\r\n" not in said:
+            said += process.stdout.read(100)
+        process.resize(10, 20)
+        process.stdin.write(b"\r")
+        assert process.wait(PATIENCE) == 0
+        assert b"10 20\r\n" in process.stdout.read(100)
+
+
+def test_what_is_not_there_is_said(control: Control) -> None:
+    with pytest.raises(TestbedError, match="no-such-program is not on the host test") as caught:
+        ControlledProcess.start(control, ["no-such-program"])
+    assert caught.value.hint == "install it there"
+    with pytest.raises(TestbedError, match="/etc/passwd cannot be run on the host test: permission denied"):
+        ControlledProcess.start(control, ["/etc/passwd"])
+    assert run(control, "echo", "still here") == (0, b"still here\n", b"")
+
+
+def test_a_command_that_takes_too_long_is_ended(control: Control) -> None:
+    process = started(control, "sleep", "600")
+    with process, pytest.raises(subprocess.TimeoutExpired):
+        process.output(0.1)
+    assert process._channel.code == 128 + signal.SIGTERM
+
+
+def test_the_clock_is_read_with_its_error(control: Control) -> None:
+    reading = control.read_clock(5)
+    assert abs(reading.ahead_ns) <= reading.error_ns, "both ends have the same clock here"
+    assert reading.error_ns > 0
+
+
+def test_a_host_that_goes_away_is_noticed(control: Control) -> None:
+    with started(control, "sleep", "600") as process:
+        control._link.shutdown(socket.SHUT_RDWR)
+        with pytest.raises(TestbedError, match="the host test is gone"):
+            process.wait(PATIENCE)
+        assert process.poll() == 128 + signal.SIGKILL, "it has gone too"
+    with pytest.raises(TestbedError, match="the host test is gone"):
+        ControlledProcess.start(control, ["true"])
+
+
+def gone(control: Control) -> None:
+    """The host goes away."""
+    control._link.shutdown(socket.SHUT_RDWR)
+    control._thread.join(PATIENCE)
+    assert control.is_gone
+
+
+def test_who_speaks_to_a_host_that_is_gone_writes_into_no_other_file(control: Control, tmp_path: Path) -> None:
+    bell = control._bell
+    process = started(control, "sleep", "600")
+    gone(control)
+    number = os.open(tmp_path / "file", os.O_WRONLY | os.O_CREAT)
+    if number != bell:
+        os.dup2(number, bell)  # as the next file that is opened could have it
+    process.end()
+    control.close()
+    for one in {number, bell}:
+        os.close(one)
+    assert (tmp_path / "file").read_bytes() == b""
+
+
+def test_a_command_for_a_host_that_is_gone_leaves_nothing_open(control: Control) -> None:
+    gone(control)
+    before = sorted(Path("/proc/self/fd").iterdir())
+    for _ in range(3):
+        with pytest.raises(TestbedError, match="the host test is gone"):
+            started(control, "true", stdin=subprocess.PIPE)
+    assert sorted(Path("/proc/self/fd").iterdir()) == before
+
+
+def test_a_file_is_fetched_and_takes_no_memory_there_any_more(control: Control, tmp_path: Path) -> None:
+    (tmp_path / "there").write_bytes(bytes(range(256)) * 2000)
+    files.fetch(control, str(tmp_path / "there"), tmp_path / "here", seconds=PATIENCE)
+    assert (tmp_path / "here").read_bytes() == bytes(range(256)) * 2000
+    assert not (tmp_path / "there").exists()
+    with pytest.raises(TestbedError, match=r"there cannot be fetched from the host test: .*No such file"):
+        files.fetch(control, str(tmp_path / "there"), tmp_path / "here", seconds=PATIENCE)
+
+
+@contextlib.contextmanager
+def short_files() -> Iterator[None]:
+    """No file of this process can be longer than this, as on a disk that is full; Python has the signal for it ignored."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_is_full_here_is_not_taken_for_one_there(control: Control, tmp_path: Path) -> None:
+    (tmp_path / "there").write_bytes(bytes(100_000))
+    (tmp_path / "here").write_bytes(b"of an earlier time")
+    with short_files(), pytest.raises(TestbedError, match="here cannot be written: file too large") as caught:
+        files.fetch(control, str(tmp_path / "there"), tmp_path / "here", seconds=PATIENCE)
+    assert "free some space" in caught.value.hint
+    assert (tmp_path / "there").exists(), "it is still there"
+    assert (tmp_path / "here").read_bytes() == b"of an earlier time", "and here is no half of it"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["here", "there"]
+
+
+def test_of_every_verb_it_is_known_which_files_it_writes() -> None:
+    said = subprocess.run([binary(), "nothing"], capture_output=True, text=True, timeout=PATIENCE, check=False).stdout
+    verbs = set(json.loads(said)["hint"].rpartition(": ")[2].split(", "))
+    assert {"capture", "control"} < verbs
+    # The first three take words, and the emulator runs beside the cables alone.
+    assert verbs - {"control", "exec", "guest", "emulate"} <= set(files.OUTPUTS)
+
+
+@pytest.fixture
+def hung() -> Iterator[Control]:
+    """A channel to a host that starts whatever is asked for, and does nothing else any more."""
+    ours, its = socket.socketpair()
+    with its:
+        answering = threading.Thread(target=lambda: its.recv(1 << 16) and its.sendall(frames.pack(1, Kind.STARTED, struct.pack("<I", 77))))
+        answering.start()
+        channel = Control(ours, PEER)
+        yield channel
+        answering.join()
+        channel.close()
+
+
+def test_an_agent_on_a_host_that_hangs_is_given_up(hung: Control, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "_END_SECONDS", 0.05)
+    agent = sampler(hung, tmp_path, lambda: None)
+    agent.close(seconds=0.05)
+    assert agent._errors == -1, "and nothing of it is open here"
+
+
+def sampler(control: Control, folder: Path, fetch: Callable[[], None]) -> ControlledAgent:
+    """An agent that has not been told what to do."""
+    process = started(control, str(binary()), "sample", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    errors = os.open(folder / "errors", os.O_RDWR | os.O_CREAT)
+    return ControlledAgent(AgentProcess(process), errors, "sample on test", fetch)
+
+
+def test_a_host_that_is_silent_is_gone_and_one_that_answers_is_not(control: Control) -> None:
+    ours, its = socket.socketpair()
+    with its:
+        silent = Control(ours, replace(PEER, silence_seconds=0.2))
+        with pytest.raises(TestbedError, match=r"the host test is gone: it has been silent for 0\.2 s"):
+            silent.wait(lambda: False, PATIENCE)
+        silent.close()
+        asked = bytearray(its.recv(1 << 16))
+        assert [frame.kind for frame in frames.unpack(asked)] == [Kind.CLOCK] * SIGNS
+    # The same questions, to an end that answers them; it has time, or a busy machine would be taken for a silent one.
+    control.peer = replace(PEER, silence_seconds=PATIENCE)
+    for _ in range(SIGNS + 1):
+        control._due = 0.0
+        control._ring()
+        wait_until(lambda: control._due > 0 and control._owed == 0, "an answer")
+    assert not control.is_gone
+
+
+def test_an_agent_converses(control: Control, tmp_path: Path) -> None:
+    fetched: list[str] = []
+    with sampler(control, tmp_path, lambda: fetched.append("all")) as agent:
+        agent.configure({"path": str(tmp_path / "seen.jsonl"), "interval_ns": 50_000_000, "sockets": False}, PATIENCE)
+        assert agent.ready["event"] == "ready"
+        agent.begin()
+        time.sleep(0.2)
+        assert fetched == []
+        assert agent.stop(PATIENCE)["event"] == "report"
+        assert fetched == ["all"]
+
+
+def test_an_agent_that_refuses_says_why(control: Control, tmp_path: Path) -> None:
+    agent = sampler(control, tmp_path, lambda: None)
+    with pytest.raises(AgentError, match="sample on test: configuration"):
+        agent.configure({"paths": "odd"}, PATIENCE)
+
+
+def test_files_of_an_agent_have_the_names_that_its_host_gives_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = {"interface": "eth0", "path": "captures/client.pcapng"}
+    (written,) = files.written("capture", config, lambda file: f"/there/{file.name}")
+    assert written == files.Written("path", tmp_path / "captures/client.pcapng", "/there/client.pcapng")
+    assert files.there(config, (written,)) == {"interface": "eth0", "path": "/there/client.pcapng"}
+    assert files.written("bulk", {"role": "receive"}, str) == ()
+
+
+def test_frames_are_read_as_they_were_written() -> None:
+    buffer = bytearray(frames.pack(7, Kind.OUTPUT, b"said") + frames.pack(0, Kind.HELLO) + frames.pack(1, Kind.ENDED, b"cut")[:-1])
+    assert list(frames.unpack(buffer)) == [(7, Kind.OUTPUT, b"said"), (0, Kind.HELLO, b"")]
+    assert buffer == frames.pack(1, Kind.ENDED, b"cut")[:-1]
+    buffer += b"t"
+    assert list(frames.unpack(buffer)) == [(1, Kind.ENDED, b"cut")]
+
+
+@pytest.mark.parametrize("head", [frames.pack(0, Kind.OPEN)[:4] + b"\x63" + bytes(7), frames.pack(0, Kind.OPEN)[:8] + b"\0\0\0\1"])
+def test_what_is_no_frame_is_refused(head: bytes) -> None:
+    with pytest.raises(frames.Torn, match="is impossible"):
+        list(frames.unpack(bytearray(head)))

@@ -1,0 +1,325 @@
+"""Hosts that are reached by a command, in a namespace, or not at all: this machine, treated as another."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import trustbed
+from tests.patience import PATIENCE, wait_until
+from tests.testbed.conftest import Machine, processes_with
+from trustbed.agent import binary
+from trustbed.scenario import inventory
+from trustbed.testbed import TestbedError
+from trustbed.testbed.control import frames
+from trustbed.testbed.control.frames import Kind
+from trustbed.testbed.remote import Hosts
+from trustbed.testbed.remote.program import Program
+
+THROUGH_SHELL = ("sh", "-c", 'exec "$@"', "sh")
+"""Runs a command when its words are put behind these, as `docker exec -i web` does elsewhere."""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where hosts keep what is ours."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "trustbed"
+
+
+@pytest.fixture
+def hosts(tmp_path: Path, cache: Path) -> Iterator[Hosts]:
+    """This machine, and the same by a command; connected."""
+    with Hosts(described(tmp_path, "[hosts.here]\nlocal = true\n", prefix("web", THROUGH_SHELL))) as made:
+        assert made.connect() == {}
+        yield made
+
+
+def prefix(name: str, words: tuple[str, ...], more: str = "") -> str:
+    """A host by a command."""
+    return f"[hosts.{name}]\ncommand = {json.dumps(words)}\n{more}\n"
+
+
+def described(folder: Path, *parts: str) -> inventory.Inventory:
+    """An inventory."""
+    file = folder / "hosts.toml"
+    file.write_text("\n".join(parts), encoding="utf-8")
+    return inventory.load(file)
+
+
+def failure(folder: Path, *parts: str) -> TestbedError:
+    """Why the only host of an inventory cannot be connected."""
+    with Hosts(described(folder, *parts)) as made:
+        (error,) = made.connect().values()
+        assert len(made) == 0
+        return error
+
+
+def sessions(cache: Path) -> list[Path]:
+    """The folders of sessions."""
+    return sorted(cache.glob("session-*"))
+
+
+@pytest.mark.parametrize("name", ["here", "web"])
+def test_a_host_runs_commands_in_a_folder_of_its_own(hosts: Hosts, cache: Path, name: str) -> None:
+    done = hosts[name].run(["sh", "-c", "pwd; echo $GIVEN"], seconds=PATIENCE, environment={"GIVEN": "more"})
+    assert done.stdout.splitlines() == [hosts[name].folder, "more"]
+    assert Path(hosts[name].folder) in sessions(cache)
+    with pytest.raises(TestbedError, match=f"no-such-program is not on the host {name}"):
+        hosts[name].start_command(["no-such-program"])
+
+
+def test_only_a_host_that_is_elsewhere_gets_a_copy_of_the_agent(hosts: Hosts, cache: Path) -> None:
+    (copy,) = cache.glob("agent-*")
+    assert hosts["web"].program == str(copy)
+    assert hosts["here"].program == str(binary())
+    assert copy.read_bytes() == binary().read_bytes()
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o700
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+
+
+def test_a_copy_is_made_once_and_a_damaged_one_is_replaced(tmp_path: Path, cache: Path) -> None:
+    about = described(tmp_path, prefix("web", THROUGH_SHELL))
+
+    def copied() -> os.stat_result:
+        with Hosts(about) as made:
+            assert made.connect() == {}
+        (copy,) = cache.iterdir()  # and neither a session nor half a copy
+        return copy.stat()
+
+    first, second = copied(), copied()
+    assert (first.st_ino, first.st_mtime_ns) == (second.st_ino, second.st_mtime_ns)
+    (copy,) = cache.iterdir()
+    copy.write_bytes(copy.read_bytes()[:-1])
+    assert copied().st_size == first.st_size
+
+
+def test_what_was_copied_is_removed_on_request(hosts: Hosts, cache: Path) -> None:
+    assert hosts.remove_programs() == {}
+    assert len(hosts) == 0
+    assert not cache.exists() or list(cache.iterdir()) == []
+    assert binary().exists(), "the one of this machine stays"
+
+
+def test_what_somebody_else_still_needs_is_not_removed(hosts: Hosts, tmp_path: Path, cache: Path) -> None:
+    with Hosts(described(tmp_path, prefix("other", THROUGH_SHELL))) as others:
+        assert others.connect() == {}
+        failed = hosts.remove_programs()
+        assert list(failed) == ["web"]
+        assert "somebody has a session there" in failed["web"].message
+        assert others["other"].run(["echo", "still here"], seconds=PATIENCE).stdout == "still here\n"
+        assert others.remove_programs() == {}
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize("name", ["here", "web"])
+def test_an_agent_writes_a_file_that_is_here_when_it_has_reported(hosts: Hosts, tmp_path: Path, name: str) -> None:
+    file = tmp_path / "deep" / "samples"
+    file.parent.mkdir()
+    config = {"path": str(file), "interval_ns": 50_000_000, "sockets": False}
+    with hosts[name].start_agent("sample", config, name=f"sample on {name}", seconds=PATIENCE) as agent:
+        agent.begin(seconds=PATIENCE)
+        time.sleep(0.2)
+        assert not file.exists(), "it lies there until then"
+        agent.stop(PATIENCE)
+    assert file.stat().st_size > 0
+    left = hosts[name].run(["find", hosts[name].folder, "-type", "f"], seconds=PATIENCE)
+    assert left.stdout == "", "and takes no room there any more"
+
+
+def test_clock_ports_and_facts_are_told(hosts: Hosts) -> None:
+    reading = hosts["here"].read_clock()
+    assert abs(reading.ahead_ns) <= reading.error_ns
+    with hosts["web"].start_command([sys.executable, "-c", LISTEN], stdout=subprocess.PIPE) as listener:
+        assert listener.stdout is not None
+        port = int(listener.stdout.readline())
+        assert ("tcp", port) in hosts["web"].listening()
+    facts = hosts["web"].facts()
+    assert facts["way"].startswith("sh -c")
+    assert facts["agent_sha256"] == Program.read().sha256
+    assert (facts["system"], facts["kernel"]) == ("Linux", os.uname().release)
+
+
+LISTEN = "import socket, time; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); time.sleep(600)"
+
+
+def test_nothing_runs_and_nothing_lies_there_when_it_has_ended(tmp_path: Path, cache: Path) -> None:
+    with Hosts(described(tmp_path, prefix("web", THROUGH_SHELL))) as made:
+        made.connect()
+        made["web"].start_command(["sh", "-c", "sleep 617 & echo kept > file; wait"])
+        wait_until(lambda: processes_with("sleep\x00617"), "what the command has started")
+    assert processes_with("sleep\x00617") == []
+    assert processes_with(str(cache)) == []
+    assert sessions(cache) == []
+
+
+def test_who_is_killed_leaves_nothing_running(tmp_path: Path, cache: Path) -> None:
+    about = described(tmp_path, prefix("web", THROUGH_SHELL), "[hosts.here]\nlocal = true\n")
+    owner = textwrap.dedent("""
+        import sys, time
+        from pathlib import Path
+        from trustbed.scenario import inventory
+        from trustbed.testbed.remote import Hosts
+        with Hosts(inventory.load(Path(sys.argv[1]))) as hosts:
+            assert hosts.connect() == {}
+            for name in hosts:
+                hosts[name].start_command(["sleep", "619"])
+            print("ready", flush=True)
+            time.sleep(600)
+    """)
+    with subprocess.Popen([sys.executable, "-c", owner, str(about.file)], stdout=subprocess.PIPE) as killed:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == b"ready\n"
+        assert len(processes_with("sleep\x00619")) == 2
+        killed.send_signal(signal.SIGKILL)
+    wait_until(lambda: not processes_with("sleep\x00619"), "the end of what ran there")
+    wait_until(lambda: not sessions(cache), "the end of what lay there")
+
+
+def test_an_agent_that_hears_nothing_ends_with_all_that_it_started(tmp_path: Path) -> None:
+    words = [str(binary()), "exec", "--", str(binary()), "control", "-", "--silence", "1"]
+    order = frames.pack(1, Kind.OPEN, json.dumps({"words": ["sleep", "621"], "environment": {}, "folder": None, "terminal": None}).encode())
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as control:
+        assert control.stdin is not None
+        assert control.stdout is not None
+        assert control.stderr is not None
+        control.stdin.write(order)
+        control.stdin.flush()  # and nothing more, though the stream stays open
+        said = bytearray()
+        while Kind.STARTED not in [frame.kind for frame in frames.unpack(bytearray(said))]:
+            said += os.read(control.stdout.fileno(), 4096)
+        assert control.wait(PATIENCE) == 4
+        assert b"silent for 1 s" in control.stderr.read()
+    assert processes_with("sleep\x00621") == []
+
+
+def test_files_of_a_session_whose_host_lost_its_power_are_removed_by_the_next(tmp_path: Path, cache: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    dead, other = cache / f"session-{os.uname().nodename}-{ended.pid}", cache / f"session-elsewhere-{ended.pid}"
+    alive = cache / f"session-{os.uname().nodename}-{os.getpid()}"
+    for folder in (dead, alive, other):
+        (folder / "1").mkdir(parents=True)
+    half = cache / f".agent-0123456789abcdef.{os.uname().nodename}.{ended.pid}"
+    half.touch()
+    with Hosts(described(tmp_path, "[hosts.here]\nlocal = true\n")) as made:
+        assert made.connect() == {}
+        assert not dead.exists()
+        assert not half.exists()
+        assert alive.exists()
+        assert other.exists(), "another machine with the same home knows better"
+
+
+def test_a_bad_host_does_not_stop_others_and_is_tried_again(tmp_path: Path, cache: Path) -> None:
+    switch = tmp_path / "on"
+    fickle = ("sh", "-c", f'test -e {shlex.quote(str(switch))} && exec "$@"', "sh")
+    with Hosts(described(tmp_path, "[hosts.here]\nlocal = true\n", prefix("web", fickle), prefix("none", ("no-such-program",)))) as made:
+        failed = made.connect()
+        assert list(made) == ["here"]
+        assert failed["web"].message == "the host web runs no commands: code 1"
+        assert failed["none"].message == "the host none: no-such-program cannot be run: no such file or directory"
+        before = made["here"]
+        switch.touch()
+        assert list(made.connect()) == ["none"]
+        assert list(made) == ["here", "web"]
+        assert made["here"] is before, "who is connected stays so"
+
+
+def test_who_interrupts_connecting_does_not_wait_for_what_hangs(tmp_path: Path, cache: Path) -> None:
+    def interrupt() -> None:
+        wait_until(lambda: processes_with("sleep\x00657"), "what hangs")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    interrupting = threading.Thread(target=interrupt)
+    with Hosts(described(tmp_path, prefix("web", ("sh", "-c", "exec sleep 657", "sh")))) as made:
+        interrupting.start()
+        with pytest.raises(KeyboardInterrupt):
+            made.connect()
+        interrupting.join()
+    assert processes_with("sleep\x00657") == []
+
+
+def test_a_host_that_is_gone_is_taken_up_again(hosts: Hosts) -> None:
+    web = hosts["web"]
+    session = Path(web.folder)
+    os.kill(int(session.name.rpartition("-")[2]), signal.SIGKILL)  # the shell; the kernel ends what depends on it
+    with pytest.raises(TestbedError, match="the host web is gone: ") as caught:
+        web.run(["sleep", "600"], seconds=PATIENCE)
+    assert "connect again" in caught.value.hint
+    assert hosts.connect() == {}
+    assert hosts["web"] is not web
+    assert hosts["web"].run(["echo", "again"], seconds=PATIENCE).stdout == "again\n"
+
+
+def test_a_shell_that_talks_by_itself_is_named(tmp_path: Path, cache: Path) -> None:
+    error = failure(tmp_path, prefix("web", ("sh", "-c", 'echo Welcome!; exec "$@"', "sh")))
+    assert "says something before anything is asked" in error.message
+    assert "Welcome!" in error.message
+    assert ".bashrc" in error.hint
+
+
+def test_an_answer_that_is_none_of_a_shell_is_named(tmp_path: Path, cache: Path) -> None:
+    assert "does not answer as a shell does" in failure(tmp_path, prefix("web", ("echo",))).message
+    terminal = failure(tmp_path, prefix("web", ("sh", "-c", '"$@" | sed "s/$/\r/"', "sh")))
+    assert "leave that out of its command (-t)" in terminal.hint
+
+
+def test_a_machine_of_another_kind_is_refused_before_anything_is_copied(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = replace(Program.read(), machine="s390x")
+    monkeypatch.setattr(Program, "read", lambda: other)
+    error = failure(tmp_path, prefix("web", THROUGH_SHELL))
+    assert error.message == f"the host web is a machine of another kind ({os.uname().machine}) than the agent is for (s390x)"
+    assert not cache.exists()
+
+
+def test_an_agent_of_another_version_is_refused(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    version = trustbed.__version__
+    monkeypatch.setattr(trustbed, "__version__", "99.0.0")
+    error = failure(tmp_path, prefix("web", THROUGH_SHELL))
+    assert error.message == f"the agent on the host web is of trustbed {version}, and this is 99.0.0"
+    assert sessions(cache) == []
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, cache: Path) -> None:
+    (tmp_path / "file").touch()
+    error = failure(tmp_path, prefix("web", THROUGH_SHELL, f'folder = "{tmp_path}/file"'))
+    assert error.message.startswith(f"the agent cannot be put into {tmp_path}/file/trustbed on the host web: ")
+    assert "folder =" in error.hint
+
+
+def test_a_host_in_a_namespace_sees_its_network_alone(machine: Machine) -> None:
+    found = machine.python(
+        """
+from pathlib import Path
+from trustbed.scenario import inventory
+from trustbed.testbed.remote import Hosts
+with Testbed(plan(PAIR)) as bed:
+    file = Path(sys.argv[1], "hosts.toml")
+    file.write_text("".join(f'[hosts.{name}]\\nnamespace = "{bed.namespace(name).name}"\\n' for name in ("near", "far")))
+    with Hosts(inventory.load(file)) as hosts:
+        assert hosts.connect() == {}, hosts.connect()
+        addresses = {name: hosts[name].run(["ip", "-4", "-brief", "address"], seconds=60).stdout for name in hosts}
+        facts = hosts["far"].facts()
+print(json.dumps([addresses, facts["way"]]))
+""",
+        str(machine.runtime),
+    )
+    assert "10.77.0.1" in found[0]["near"]
+    assert "10.77.0.2" not in found[0]["near"]
+    assert "10.77.0.2" in found[0]["far"]
+    assert found[1].startswith("namespace /run/netns/tb-")

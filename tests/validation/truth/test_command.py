@@ -1,0 +1,27 @@
+"""The command that makes transfers: how it ends when it is asked to."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from validation.truth.command import _ending_in_order
+
+
+def test_who_is_asked_to_end_leaves_by_the_way_that_waits_for_what_runs() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    left = []
+
+    def work() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            left.append("pool")
+
+    with pytest.raises(SystemExit) as ended, _ending_in_order():
+        work()
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert left == ["pool"]
+    assert signal.getsignal(signal.SIGTERM) == before

@@ -1,0 +1,190 @@
+"""How each kind of disturbance is written into a scenario.
+
+Rates are dosed by what the undisturbed network gives, times by its round trip, so that "half" means the same everywhere. A function that
+writes a dose changes the scenario of the undisturbed twin and nothing else. Which doses there are is said in `disturbances`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any, TypeAlias
+
+from validation.truth.networks import PACKET_BYTES, Network
+from validation.truth.scenario import CLIENT, OTHER, ROUTER, SERVER, TRANSFER, Values
+
+Parameters: TypeAlias = Mapping[str, Any]
+Write: TypeAlias = Callable[[Values, Network, Parameters, Random], None]
+
+
+# Links.
+
+
+def _wire(values: Values, network: Network) -> Values:
+    """The narrow link."""
+    link: Values = values["links"][network.narrow]
+    return link
+
+
+def _some_wire(values: Values, random: Random) -> Values:
+    link: Values = values["links"][random.choice(("near", "far"))]
+    return link
+
+
+def random_loss(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """Independent loss of data on one of the two links."""
+    _some_wire(values, random)["up"] = {"loss": dose["loss"]}
+
+
+def bursty_loss(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """Loss of data in bursts on one of the two links."""
+    loss = {"model": "gilbert-elliott", "to_bad": dose["to_bad"], "to_good": dose["to_good"], "in_bad": "50%"}
+    _some_wire(values, random)["up"] = {"loss": loss}
+
+
+def policer(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """A token bucket that drops, on one of the two links."""
+    rate = network.expected_megabits * dose["share"]
+    _some_wire(values, random)["up"] = {"policer": {"rate": _rate(rate), "burst": f"{_burst(rate, dose)}B"}}
+
+
+def shaper(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """A token bucket that delays. Its wire is the narrow link; what waits behind it waits in that link's queue."""
+    rate = network.expected_megabits * dose["share"]
+    octets = dose["burst_share"] * rate * 1e6 / 8 * network.seconds if "burst_share" in dose else 2 * PACKET_BYTES
+    _wire(values, network)["up"] = {"shaper": {"rate": _rate(rate), "burst": f"{max(int(octets), 2 * PACKET_BYTES)}B"}}
+
+
+def _burst(megabits: float, dose: Parameters) -> int:
+    return max(int(megabits * 1e6 / 8 * dose["burst_seconds"]), 5 * PACKET_BYTES)
+
+
+def reordering(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """Some data packets are held back, on one of the two links."""
+    held = max(network.round_trip_ms * dose["trips"], 0.5)
+    _some_wire(values, random)["up"] = {"reorder": {"probability": dose["share"], "delay": f"{held:g}ms"}}
+
+
+def route_change(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """The far link takes longer from some moment in the middle on."""
+    link = values["links"]["far"]
+    before = float(link["delay"].removesuffix("ms"))
+    after = before + network.round_trip_ms * (dose["trips"] - 1)
+    at = network.seconds * random.uniform(0.3, 0.6)
+    steps = [{"at": "0s", "delay": f"{before:g}ms"}, {"at": f"{at:.2f}s", "delay": f"{after:g}ms"}]
+    link["up"] = {"delay": {"steps": steps}}
+
+
+def outage(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """One of the two links is dead, both ways, after the beginning."""
+    at = network.seconds * random.uniform(0.2, 0.4)
+    dead = [{"at": f"{at:.2f}s", "lasts": dose["lasts"]}]
+    values["links"][random.choice(("near", "far"))] |= {"up": {"outages": dead}, "down": {"outages": dead}}
+
+
+def nic_stall(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """Every link of the sender is dead for some resets of 13 s each, while several transfers run."""
+    values["duration"] = f"{dose['stalls'] * 13 + 6}s"
+    values["workload"][TRANSFER]["connections"] = dose["connections"]
+    values["faults"] = {"stall": {"kind": "nic-stall", "host": CLIENT, "start": "2s", "duration": f"{dose['stalls'] * 13}s"}}
+
+
+# Others on the way.
+
+
+def _another(values: Values) -> None:
+    """Another host behind the router, on the side of the sender, that shares what lies beyond it."""
+    values["hosts"][OTHER] = {}
+    values["links"]["beside"] = {"between": [OTHER, ROUTER], "delay": "1ms"}
+    values["warm_up"] = "300ms"
+
+
+def greedy(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """TCP transfers of another host."""
+    _another(values)
+    values["workload"]["others"] = {
+        "kind": "bulk",
+        "host": OTHER,
+        "to": SERVER,
+        "congestion_control": random.choice(("reno", "cubic")),
+        "connections": dose["flows"],
+        "duration": f"{network.seconds:g}s",
+    }
+
+
+def steady(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """UDP of another host, the same way."""
+    _another(values)
+    values["background"] = {
+        "others": {"model": dose["model"], "from": OTHER, "to": SERVER, "rate": _rate(network.rate_megabits * dose["share"])}
+    }
+
+
+def reverse(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """UDP to another host, against the data."""
+    _another(values)
+    values["background"] = {
+        "others": {"model": "poisson", "from": SERVER, "to": OTHER, "rate": _rate(network.rate_megabits * dose["share"])}
+    }
+
+
+# Hosts.
+
+
+def fault(**keys: str) -> Write:
+    """A fault of the sending host, by the scenario's own keys; those of the dose come on top."""
+
+    def write(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+        values["faults"] = {"fault": {**keys, "host": CLIENT, **dose}}
+
+    return write
+
+
+def freeze_and_loss(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """Stops of the sender, and loss."""
+    _some_wire(values, random)["up"] = {"loss": dose["loss"]}
+    values["faults"] = {"fault": {"kind": "freeze", "host": CLIENT, "stopped": dose["stopped"], "every": dose["every"]}}
+
+
+def quota_and_loss(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """A share of a processor for the sender, and loss."""
+    _some_wire(values, random)["up"] = {"loss": dose["loss"]}
+    values["faults"] = {"fault": {"kind": "cpu-quota", "host": CLIENT, "share": dose["share"], "period": "10ms"}}
+
+
+def loss_and_queue(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """Loss, and TCP transfers of another host."""
+    greedy(values, network, dose, random)
+    values["links"]["near"].setdefault("up", {})["loss"] = dose["loss"]
+
+
+# Applications.
+
+
+def slow_reader(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """The receiving application takes so much in a second and no more."""
+    values["workload"][TRANSFER]["read"] = {"rate": _rate(network.expected_megabits * dose["share"])}
+
+
+def bursty_writer(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """So much at once that the application's own mean is this share of what the network gives."""
+    pause_ms = max(network.round_trip_ms * dose["trips"], 5.0)
+    rate = network.expected_megabits * 1e6 / 8
+    writing = pause_ms / 1e3 * dose["share"] / (1 - dose["share"])
+    burst = max(int(rate * writing), PACKET_BYTES)
+    values["workload"][TRANSFER]["write"] = {"burst": f"{burst}B", "pause": f"{pause_ms:g}ms"}
+
+
+def send_buffer(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """A buffer of the sender that holds this share of what is under way undisturbed."""
+    octets = max(int(network.expected_megabits * 1e6 / 8 * network.round_trip_ms / 1e3 * dose["paths"]), 8192)
+    values["workload"][TRANSFER]["send_buffer"] = f"{octets}B"
+
+
+def delayed_ack(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """The receiver's acknowledgements wait for its timer."""
+    values["workload"][TRANSFER]["delayed_ack"] = dose["delayed"]
+
+
+def _rate(megabits: float) -> str:
+    return f"{max(round(megabits * 1000), 50)}kbit/s"
