@@ -70,7 +70,7 @@ _BOTH: tuple[Limit, ...] = ("window", "link")
 _PATHS = (
     Disturbance(
         kind="loss-random",
-        transfers=50,
+        transfers=40,
         limits=_BOTH,
         doses=_doses(loss=("0.05%", "0.3%", "1%", "2%", "4%")),
         write=writers.random_loss,
@@ -146,14 +146,14 @@ _PATHS = (
 _APPLICATIONS = (
     Disturbance(
         kind="slow-reader",
-        transfers=36,
+        transfers=30,
         limits=("window",),
         doses=_doses(share=(0.1, 0.4, 0.7, 0.9, 1.3)),
         write=writers.slow_reader,
     ),
     Disturbance(
         kind="bursty-writer",
-        transfers=40,
+        transfers=36,
         limits=_BOTH,
         doses=_doses(share=(0.1, 0.4, 0.8), trips=(0.3, 1.5, 5.0)),
         write=writers.bursty_writer,
@@ -167,14 +167,14 @@ _APPLICATIONS = (
         least_trip_ms=10,
     ),
     Disturbance(
-        kind="delayed-ack", transfers=24, limits=("window",), doses=_doses(delayed=("always",)), write=writers.delayed_ack, tiny_window=True
+        kind="delayed-ack", transfers=16, limits=("window",), doses=_doses(delayed=("always",)), write=writers.delayed_ack, tiny_window=True
     ),
 )
 
 _PROCESSES = (
     Disturbance(
         kind="freeze",
-        transfers=176,
+        transfers=128,
         limits=("window",),
         doses=_stops("5ms/50ms", "35ms/50ms", "70ms/100ms", "140ms/200ms", "100ms/1s", "300ms/400ms", "500ms/1s", "800ms/1s"),
         write=writers.fault(kind="freeze"),
@@ -198,7 +198,7 @@ _PROCESSES = (
     ),
     Disturbance(
         kind="freeze-and-loss",
-        transfers=16,
+        transfers=12,
         limits=("window",),
         doses=_doses(loss=("0.3%", "1%"), stopped=("140ms",), every=("200ms",)),
         write=writers.freeze_and_loss,
@@ -209,7 +209,7 @@ _PROCESSES = (
 _MACHINES = (
     Disturbance(
         kind="nic-stall",
-        transfers=20,
+        transfers=14,
         limits=("window",),
         doses=({"stalls": 1, "connections": 3}, {"stalls": 1, "connections": 6}, {"stalls": 2, "connections": 4}),
         write=writers.nic_stall,
@@ -217,7 +217,7 @@ _MACHINES = (
     ),
     Disturbance(
         kind="guest-quota",
-        transfers=96,
+        transfers=72,
         limits=("window",),
         doses=_shares("10%/10ms", "90%/10ms", "20%/10ms", "20%/100ms", "50%/10ms", "15%/10ms", "10%/50ms", "30%/20ms"),
         write=writers.fault(kind="cpu-quota"),
@@ -225,7 +225,7 @@ _MACHINES = (
     ),
     Disturbance(
         kind="guest-freeze",
-        transfers=96,
+        transfers=72,
         limits=("window",),
         doses=_stops("2ms/50ms", "140ms/200ms", "35ms/50ms", "70ms/100ms", "300ms/400ms", "500ms/1s"),
         write=writers.fault(kind="freeze"),
@@ -233,7 +233,7 @@ _MACHINES = (
     ),
     Disturbance(
         kind="guest-spinner",
-        transfers=40,
+        transfers=30,
         limits=("window",),
         doses=_spins("9ms/10ms realtime", "7ms/10ms realtime", "45ms/50ms realtime", "9ms/10ms normal", "90ms/100ms realtime"),
         write=writers.fault(kind="spinner"),
@@ -241,7 +241,7 @@ _MACHINES = (
     ),
     Disturbance(
         kind="guest-quota-and-loss",
-        transfers=12,
+        transfers=8,
         limits=("window",),
         doses=_doses(share=("10%", "20%"), loss=("0.3%", "1%")),
         write=writers.quota_and_loss,

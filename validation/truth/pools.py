@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import zip_longest
 from random import Random
 
 from validation.truth.disturbances import Disturbance
 from validation.truth.networks import CONTROLS, PACKET_BYTES, WINDOW_SHARES, Limit, Network, drawn
 
-WINDOW_NETWORKS, LINK_NETWORKS, SMALL_BUFFER_NETWORKS, GUEST_NETWORKS = 28, 24, 16, 12
-TINY_SEGMENTS = (3, 5, 3, 6, 2, 3, 5, 12)
+WINDOW_NETWORKS, LINK_NETWORKS, SMALL_BUFFER_NETWORKS, GUEST_NETWORKS = 12, 16, 12, 8
+CANDIDATES = 16
+"""Networks that are drawn for each that is taken."""
+TINY_SEGMENTS = (3, 5, 2, 6)
 """Windows of networks on which acknowledgements are delayed."""
 GUEST_NICS = ("virtio-net", "e1000")
 GUEST_RATES_MEGABITS, GUEST_TRIPS_MS = (10, 20, 50, 100), (10, 20, 20, 50, 50, 100)
@@ -64,13 +67,16 @@ class Pools:
         return [one for one in fit if one.narrow == "far" or not disturbance.shared]
 
     def _drawn(self, limit: Limit, count: int, *, wide: bool = False) -> tuple[Network, ...]:
+        """So many, every round trip in its turn: few are drawn, and none is to be left out by chance."""
         random = Random(f"{self._seed} {limit} {wide}")
-        found: dict[Network, None] = {}
-        while len(found) < count:
-            network = drawn(random, limit)
+        found: dict[float, list[Network]] = {}
+        for network in (drawn(random, limit) for _ in range(count * CANDIDATES)):
             if not wide or _WIDE_MS <= network.round_trip_ms <= _MOST_MS:
-                found[network] = None
-        return tuple(found)
+                found.setdefault(network.round_trip_ms, []).append(network)
+        turns = zip_longest(*(dict.fromkeys(found[trip]) for trip in sorted(found)))
+        taken = [network for turn in turns for network in turn if network is not None][:count]
+        random.shuffle(taken)
+        return tuple(taken)
 
     def _tiny(self) -> Iterator[Network]:
         """A window of a few segments, which a receiver may wait to acknowledge."""

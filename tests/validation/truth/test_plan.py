@@ -21,22 +21,22 @@ PLAN = Plan(1)
 
 
 MUST_BE_DISCARDED = {kind.name for kind in kinds.KINDS.values() if kind.known.verdicts == (kinds.DISCARD,)}
-HOURS = 2.5
+HOURS = 2.0
 
 
 def test_a_whole_run_is_as_large_as_it_should_be() -> None:
     transfers = PLAN.transfers
-    assert len(transfers) >= 1000
+    assert len(transfers) >= 900
     assert sum(one.network.guest is not None for one in transfers) >= 120
     even = [one for one in transfers if not one.is_odd]
-    assert sum(one.disturbance is None for one in even) >= 180
-    assert sum(one.kind in MUST_BE_DISCARDED for one in even) >= 200
+    assert sum(one.disturbance is None for one in even) >= 100
+    assert sum(one.kind in MUST_BE_DISCARDED for one in even) >= 190
     assert len({kinds.KINDS[one.kind].cause for one in transfers}) >= 12
     assert len({one.name for one in transfers}) == len({one.seed for one in transfers}) == len(transfers)
 
 
 def test_a_whole_run_takes_as_long_as_it_may() -> None:
-    """Three hours at most, of which half an hour is for waiting and for what has to be made twice."""
+    """Three hours at most, of which one is for waiting and for what has to be made twice."""
     assert sum(one.seconds for one in PLAN.transfers) <= HOURS * 3600
     assert all(one.seconds > one.network.seconds for one in PLAN.transfers)
 
