@@ -64,6 +64,7 @@ FOUND = [
         "emulator",
         "lost 5 packets",
     ),
+    ("run_processors_halt", "info", {"emulator_ready": {"idle_refused": "not permitted"}}, "emulator", "not permitted"),
     ("run_priority_refused", "info", {"emulator_ready": {"priority_refused": "not permitted"}}, "emulator", "not permitted"),
     ("run_ledger_incomplete", "warning", emulator(ledger={"lost": 5, "error": "disk full"}), "emulator", "5 packets not in the ledger"),
     ("run_generator_late", "error", {"backgrounds": [{"name": "noise", "send": LATE_SEND}]}, "noise", "20 % of the packets of noise"),

@@ -24,7 +24,7 @@ def test_a_pair_knows_its_way_through_the_gateway() -> None:
 
 def test_the_emulator_is_told_every_port_and_the_mac_behind_it() -> None:
     planned = plan(PAIR)
-    config = planned.emulator({"hosts": []}, seed=7, ledger={"path": "x", "detail": "packets"}, priority="normal")
+    config = planned.emulator({"hosts": []}, seed=7, ledger={"path": "x", "detail": "packets"}, priority="normal", idle="halt")
     assert config == {
         "topology": {"hosts": []},
         "ports": [
@@ -33,6 +33,7 @@ def test_the_emulator_is_told_every_port_and_the_mac_behind_it() -> None:
         ],
         "seed": 7,
         "priority": "normal",
+        "idle": "halt",
         "ledger": {"path": "x", "detail": "packets"},
     }
     assert "ledger" not in planned.emulator({}, seed=1)

@@ -18,6 +18,7 @@ mod facts;
 mod filter;
 mod guest;
 mod http;
+mod idle;
 mod json_lines;
 mod kernel;
 mod net;

@@ -35,6 +35,16 @@ RUN_ENTRIES = (
         "run as root, or give the program CAP_SYS_NICE",
     ),
     Entry(
+        "run_processors_halt",
+        "info",
+        "run",
+        "idle processors halted while the emulator ran",
+        "",
+        "A processor that halts has to be woken, and on a virtual machine the hypervisor may have given it to others: what sleeps for a "
+        "millisecond then wakes up milliseconds late. How late the emulator was is in its lateness; senders and receivers wake up as late.",
+        "run as root on a host that shows /dev/cpu_dma_latency, or keep its processors from halting (idle=poll for its kernel)",
+    ),
+    Entry(
         "run_ledger_incomplete",
         "warning",
         "run",

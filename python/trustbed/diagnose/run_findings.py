@@ -84,6 +84,12 @@ def _priority(record: Record) -> Iterator[Finding]:
         yield finding("run_priority_refused", f"no real-time priority: {refused}", scope="emulator", evidence=str(refused))
 
 
+def _idle(record: Record) -> Iterator[Finding]:
+    refused = (record.get("emulator_ready") or {}).get("idle_refused")
+    if refused:
+        yield finding("run_processors_halt", f"idle processors halt: {refused}", scope="emulator", evidence=str(refused))
+
+
 def _ledger(record: Record) -> Iterator[Finding]:
     ledger = (record.get("emulator") or {}).get("ledger") or {}
     lost = ledger.get("lost") or 0
@@ -168,6 +174,7 @@ CHECKS: tuple[Callable[[Record], Iterator[Finding]], ...] = (
     _lateness,
     _dropped,
     _priority,
+    _idle,
     _ledger,
     _generators,
     _machine,

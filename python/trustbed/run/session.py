@@ -142,8 +142,9 @@ class Session:
         self._check_space()  # after what an earlier attempt has left was removed: it may be what fills the disk
         planned = plan_of(scenario)
         ledger = {"path": str(path / "ledger" / _RAW_LEDGER), "detail": scenario.emulator.ledger}
+        own = scenario.emulator
         emulator = planned.emulator(
-            topology(scenario), seed=repetition.seed_of("emulator"), ledger=ledger, priority=scenario.emulator.priority
+            topology(scenario), seed=repetition.seed_of("emulator"), ledger=ledger, priority=own.priority, idle=own.idle
         ) | emulated(scenario, path / "captures")
         with Testbed(planned, purpose=f"{scenario.name}, {repetition.folder}", consoles=path / "logs") as bed:
             execution = Execution(

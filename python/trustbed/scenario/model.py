@@ -314,6 +314,7 @@ class Emulator:
 
     ledger: Literal["packets", "summary"] = "packets"
     priority: Literal["fifo", "normal"] = "fifo"
+    idle: Literal["poll", "halt"] = "poll"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,7 +111,9 @@ def _emulator(root: Table) -> Emulator:
     if table is None:
         return Emulator()
     found = Emulator(
-        ledger=table.choice("ledger", ("packets", "summary"), "packets"), priority=table.choice("priority", ("fifo", "normal"), "fifo")
+        ledger=table.choice("ledger", ("packets", "summary"), "packets"),
+        priority=table.choice("priority", ("fifo", "normal"), "fifo"),
+        idle=table.choice("idle", ("poll", "halt"), "poll"),
     )
     table.close()
     return found

@@ -103,10 +103,16 @@ class Plan:
         return [{"host": cable.host.name, "interface": cable.port, "mac": cable.mac} for cable in self.cables]
 
     def emulator(
-        self, topology: Mapping[str, Any], *, seed: int, ledger: Mapping[str, Any] | None = None, priority: str = "fifo"
+        self,
+        topology: Mapping[str, Any],
+        *,
+        seed: int,
+        ledger: Mapping[str, Any] | None = None,
+        priority: str = "fifo",
+        idle: str = "poll",
     ) -> dict[str, Any]:
         """The configuration of the agent that emulates ``topology`` between these hosts."""
-        config: dict[str, Any] = {"topology": dict(topology), "ports": self.ports(), "seed": seed, "priority": priority}
+        config: dict[str, Any] = {"topology": dict(topology), "ports": self.ports(), "seed": seed, "priority": priority, "idle": idle}
         return config if ledger is None else config | {"ledger": dict(ledger)}
 
 

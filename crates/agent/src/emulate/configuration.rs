@@ -10,6 +10,7 @@ use super::frame::{self, Mac};
 use super::tap::TapDescription;
 use super::times::TimesBegin;
 use crate::clock::Priority;
+use crate::idle::Idle;
 
 /// The configuration, as it is read.
 #[derive(Debug, Deserialize)]
@@ -33,6 +34,9 @@ pub(super) struct Configuration {
     /// How the moving thread is scheduled.
     #[serde(default)]
     pub(super) priority: Priority,
+    /// What processors do meanwhile that nobody wants.
+    #[serde(default)]
+    pub(super) idle: Idle,
 }
 
 /// An interface whose other end is a host's.

@@ -10,7 +10,7 @@
 //!
 //! Links may be described by times: outages, steps of a delay. These count from the start, or from a moment that is told later (`"times": "told"`).
 //!
-//! One thread moves, with real-time priority where permitted; one writes the ledger, one each capture at a router; one talks.
+//! One thread moves, with real-time priority where permitted, while no processor halts; one writes the ledger, one each capture at a router; one talks.
 
 mod configuration;
 mod error;
@@ -34,6 +34,7 @@ use trustbed_emulate::{Network, Topology};
 use trustbed_units::{Ns, Span};
 
 use crate::clock;
+use crate::idle;
 use crate::talk::{Command, Failure, Stop, Talk};
 use configuration::{Configuration, Detail};
 use error::EmulatorError;
@@ -113,12 +114,14 @@ fn move_packets(
     stop: Stop,
 ) -> Result<Option<Report>, EmulatorError> {
     let (mut mover, taps) = prepare(configuration, published)?;
+    let idle = idle::keep(configuration.idle);
     let ready = Ready {
         verb: "emulate",
         agent_version: env!("CARGO_PKG_VERSION"),
         process: std::process::id(),
         seed: configuration.seed,
         granted: mover.granted.clone(),
+        idle: idle.granted.clone(),
         ports: mover.ports.iter().map(ready_port).collect(),
     };
     // Nobody listens when the other side has ended, and then nobody starts either.
@@ -127,7 +130,8 @@ fn move_packets(
     let (begun, used) = (clock::monotonic(), clock::thread_time());
     mover.run(at, stop)?;
     let (duration, processor) = (clock::monotonic() - begun, clock::thread_time() - used);
-    Ok(Some(finish(mover, taps, duration, processor)))
+    let own = Own::new(&mover, idle.granted, duration, processor);
+    Ok(Some(finish(mover, taps, duration, own)))
 }
 
 fn prepare(configuration: &Configuration, published: Arc<Published>) -> Result<(Mover, Taps), EmulatorError> {
@@ -157,7 +161,7 @@ fn ready_port(port: &port::Port) -> ReadyPort {
     }
 }
 
-fn finish(mut mover: Mover, taps: Taps, duration: Span, processor: Span) -> Report {
+fn finish(mut mover: Mover, taps: Taps, duration: Span, own: Own) -> Report {
     // From here on nothing is in a hurry, and others should run.
     let _ = crate::kernel::schedule_normal();
     mover.network.close();
@@ -167,7 +171,6 @@ fn finish(mut mover: Mover, taps: Taps, duration: Span, processor: Span) -> Repo
             Err(error) => port.counts.refused_by_kernel("count", &error),
         }
     }
-    let own = Own::new(&mover, duration, processor);
     let summary = mover.network.summary();
     let ports = mover.ports.into_iter().map(|port| port.counts).collect();
     let ledger = mover.network.into_ledger().finish();

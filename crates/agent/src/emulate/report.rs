@@ -9,6 +9,7 @@ use super::mover::{Fared, Mover};
 use super::port::PortCounts;
 use super::tap::Tapped;
 use crate::clock::Granted;
+use crate::idle;
 
 /// Everything stands.
 #[derive(Debug, Clone, Serialize)]
@@ -19,6 +20,8 @@ pub(super) struct Ready {
     pub(super) seed: u64,
     #[serde(flatten)]
     pub(super) granted: Granted,
+    #[serde(flatten)]
+    pub(super) idle: idle::Granted,
     pub(super) ports: Vec<ReadyPort>,
 }
 
@@ -65,6 +68,8 @@ pub(super) struct Report {
 pub(super) struct Own {
     #[serde(flatten)]
     granted: Granted,
+    #[serde(flatten)]
+    idle: idle::Granted,
     /// How often it slept although there was something to do, because real-time priority left no time for others.
     naps: u64,
     /// Of one core, by the moving thread.
@@ -80,11 +85,12 @@ pub(super) struct Own {
 
 impl Own {
     /// How a mover fared that ran for a time and used that much of a core.
-    pub(super) fn new(mover: &Mover, duration: Span, processor: Span) -> Self {
+    pub(super) fn new(mover: &Mover, idle: idle::Granted, duration: Span, processor: Span) -> Self {
         let share = |part: Span| part.as_f64() / duration.as_f64().max(1.0);
         let Fared { turns, asleep, longest_turn } = mover.fared;
         Self {
             granted: mover.granted.clone(),
+            idle,
             naps: mover.rest.naps(),
             processor_share: share(processor),
             asleep_share: share(asleep),

@@ -22,6 +22,7 @@ use std::sync::mpsc;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{self, Granted, Priority};
+use crate::idle::{self, Idle};
 use crate::net::attend::{self, Start};
 use crate::net::socket;
 use crate::talk::{Failure, Stop, Talk};
@@ -46,6 +47,9 @@ struct Configuration {
     first_source: u16,
     #[serde(default)]
     priority: Priority,
+    /// What processors do meanwhile that nobody wants.
+    #[serde(default)]
+    idle: Idle,
     /// Where every departure is written down: when it was due, when it left. Nowhere unless given.
     departures: Option<PathBuf>,
 }
@@ -55,6 +59,8 @@ struct ReadyBody<'a> {
     sources: Vec<source::Opened<'a>>,
     #[serde(flatten)]
     granted: Granted,
+    #[serde(flatten)]
+    idle: &'a idle::Granted,
 }
 
 #[derive(Debug, Serialize)]
@@ -101,6 +107,7 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     let (tell_granted, granted) = mpsc::channel();
     let (tell_start, start) = mpsc::channel();
     let priority = configuration.priority;
+    let idle = idle::keep(configuration.idle);
     let thread = attend::spawn("send", move || {
         let granted = clock::take_priority(priority);
         sender.on_priority(granted.priority);
@@ -112,7 +119,7 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     })?;
     let granted = granted.recv().unwrap_or(Granted { priority: Priority::Normal, priority_refused: Some("its thread ended".to_owned()) });
     let opened = configuration.sources.iter().map(source::Opened::of).collect();
-    talk.ready(&ReadyBody { sources: opened, granted })?;
+    talk.ready(&ReadyBody { sources: opened, granted, idle: &idle.granted })?;
     let begun = attend::wait_for_start(talk)?;
     match begun {
         // Where the thread is gone, joining it says so.
