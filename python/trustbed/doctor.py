@@ -25,10 +25,10 @@ from trustbed.diagnose.findings import Finding
 if TYPE_CHECKING:
     from trustbed.testbed.remote import Hosts
 
-SLEEPING_NS = 1_000_000_000
+SLEEPING_NS = 1_500_000_000
 SPINNING_NS = 1_000_000_000
 PACKETS = 1000
-"""What is tried: a second of sleeping a millisecond at a time, a second of spinning, and so many packets over loopback."""
+"""What is tried: a second and a half of sleeping a millisecond at a time, a second of spinning, and so many packets over loopback."""
 SECONDS = 60.0
 """How long an agent has for it: it takes some three seconds, on a machine that is not withheld."""
 

@@ -80,6 +80,7 @@ GOOD: Facts = {
     "live": {
         "sleeping": {"late_p99_ns": 900_000},
         "sleeping_exactly": {"sleeps": 500, "late_p50_ns": 40_000, "late_p99_ns": 249_000, "late_most_ns": 9_000_000, "priority": "fifo"},
+        "sleeping_polling": {"sleeps": 500, "late_p99_ns": 150_000, "idle": "poll"},
         "while_sleeping": {"idle_share": 0.89, "waiting_for_disk_share": 0.02, "steal_share": 0.0099},
         "spinning": {
             "lasted_ns": 1_000_000_000,

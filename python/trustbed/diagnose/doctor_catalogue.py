@@ -197,6 +197,19 @@ _PROCESSORS = (
         "is at least this late. Paced packets leave as late, and emulated links deliver as late. From a millisecond on this is an error.",
         "run as root or with CAP_SYS_NICE (real-time priority), end what else runs, keep processors from sleeping deeply",
     ),
+    Entry(
+        "machine_halts",
+        "warning",
+        "host",
+        "processors that halt come back late",
+        "seconds",
+        "A processor that nobody wants halts, and has to be woken. On a virtual machine the hypervisor may have given it to others "
+        "meanwhile. The same sleeps ended earlier while every idle processor of this host polled: what waits here for a packet or a timer "
+        "pays the difference.",
+        "trustbed's emulator and senders keep processors from halting by themselves, as root; for other programs hold "
+        "/dev/cpu_dma_latency open with a bound of 0 (tuned-adm profile latency-performance), or boot with idle=poll; it costs power, and "
+        "credits where those are counted",
+    ),
 )
 
 _LOAD = (

@@ -41,6 +41,17 @@ def _wakes(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
     )
 
 
+def _halts(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
+    halting, polling = (facts.seconds(f"live.{name}.late_p99_ns") for name in ("sleeping_exactly", "sleeping_polling"))
+    if facts.text("live.sleeping_polling.idle") != "poll" or halting is None or polling is None:
+        return
+    saved = halting - polling
+    if saved >= limits.polling_saves_seconds and polling <= halting * limits.polling_late_share:
+        late = f"late by {seconds_words(halting)} (p99), by {seconds_words(polling)} while no processor halted"
+        message = f"sleeps of a millisecond ended {late}"
+        yield finding("machine_halts", message, value=saved, threshold=limits.polling_saves_seconds, scope=HOST)
+
+
 def _spinning(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
     share, longest = facts.number("live.spinning.share"), facts.seconds("live.spinning.longest_gap_ns")
     threshold = seconds_words(facts.seconds("live.spinning.threshold_ns"))
@@ -83,4 +94,4 @@ def _loopback(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
         yield finding("machine_stamps_wrong", message, value=outside, threshold=limits.stamp_seconds, scope=HOST)
 
 
-CHECKS = (_clock_set, _wakes, _spinning, _loopback)
+CHECKS = (_clock_set, _wakes, _halts, _spinning, _loopback)

@@ -56,6 +56,12 @@ class DoctorThresholds:
         2.5e-4, "one in a hundred sleeps ends this late", "the emulator's margin before a moment, and its threshold for half of its packets"
     )
     very_late_seconds: float = value(1e-3, "the same, as an error", "the emulator's packets count as overdue from a millisecond on")
+    polling_saves_seconds: float = value(
+        1e-4, "while no processor halts, one in a hundred sleeps ends earlier by this much", "the time that the emulator and senders spin"
+    )
+    polling_late_share: float = value(
+        0.5, "and it is late by at most this share of what it was", "half a second of trying tells twice from once, and hardly less"
+    )
     busy_share: float = value(
         0.1, "others use this share of the processors", "on two processors a fifth of one: enough to meet what is measured now and then"
     )

@@ -148,8 +148,8 @@ _TRIED = (
     (
         "sleeping",
         "a millisecond at a time by an absolute schedule: half a second as any program does, half a second with exact timers and the "
-        "priority that is granted",
-        "p99 of the lateness of the second half",
+        "priority that is granted, and half a second more of that while no processor halts, where that is permitted",
+        "p99 of the lateness of the second half second, and how much smaller it is in the third",
     ),
     (
         "spinning",

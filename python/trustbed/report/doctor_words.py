@@ -203,7 +203,10 @@ def _sleeping(facts: HostFacts) -> str:
         return f"{name} late by {p50} (p50), {p99} (p99)"
 
     priority = facts.text("live.sleeping_exactly.priority") or UNKNOWN
-    return _joined(of("sleeping", "ordinary"), of("sleeping_exactly", f"exact ({priority})"))
+    told = [of("sleeping", "ordinary"), of("sleeping_exactly", f"exact ({priority})")]
+    if facts.text("live.sleeping_polling.idle") == "poll":
+        told.append(of("sleeping_polling", "and while no processor halts"))
+    return _joined(*told)
 
 
 def _spinning(facts: HostFacts) -> str:

@@ -16,6 +16,7 @@ use crate::clock::{self, Offset};
 use crate::net::attend::span;
 use crate::sample::processors::{Processors, Watch};
 use crate::talk::{Failure, Stop};
+use sleeping::Sleeper;
 
 /// A minute of each is more than anybody waits for.
 const LONGEST_NS: u64 = 60_000_000_000;
@@ -33,9 +34,10 @@ pub(super) struct Asked {
 /// What trying came to. What was not tried is null.
 #[derive(Debug, Serialize)]
 pub(super) struct Found {
-    /// Of a thread as any program's, and of one with exact timers and the priority that is granted.
+    /// Of a thread as any program's, of one with exact timers and the priority that is granted, and of that while no processor halts.
     sleeping: Option<sleeping::Sleeping>,
     sleeping_exactly: Option<sleeping::Sleeping>,
+    sleeping_polling: Option<sleeping::Sleeping>,
     /// What the processors did while the threads slept: nearly all of it was others.
     while_sleeping: Option<Processors>,
     spinning: Option<spinning::Spinning>,
@@ -82,9 +84,11 @@ pub(super) fn run(asked: &Asked, looking: &mut Looking, stop: Stop) -> Found {
     let mut watch = Watch::default();
     let watched = watch.look();
     let sleep = span(asked.sleeping_ns);
-    let mut sleeping =
-        |exactly: bool| if sleep.0 > 0 { looking.told("live.sleeping", sleeping::run(exactly, Span(sleep.0 / 2), stop)) } else { None };
-    let (ordinary, exactly) = (sleeping(false), sleeping(true));
+    let mut sleeping = |who: Sleeper| {
+        let found = (sleep.0 > 0).then(|| sleeping::run(who, Span(sleep.0 / 3), stop))?;
+        looking.told("live.sleeping", found)
+    };
+    let (ordinary, exactly, polling) = (sleeping(Sleeper::Ordinary), sleeping(Sleeper::Exact), sleeping(Sleeper::Polling));
     let while_sleeping = watched.and_then(|_| watch.look()).map_err(|error| format!("/proc/stat: {error}"));
     let while_sleeping = if sleep.0 > 0 { looking.told("live.while_sleeping", while_sleeping).flatten() } else { None };
     let spin = span(asked.spinning_ns);
@@ -94,6 +98,7 @@ pub(super) fn run(asked: &Asked, looking: &mut Looking, stop: Stop) -> Found {
     Found {
         sleeping: ordinary,
         sleeping_exactly: exactly,
+        sleeping_polling: polling,
         while_sleeping,
         spinning,
         loopback,

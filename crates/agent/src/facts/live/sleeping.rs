@@ -7,10 +7,22 @@ use trustbed_units::{Ns, Span};
 
 use super::{quantile, sleep_until};
 use crate::clock::{self, Granted, Priority};
+use crate::idle::{self, Idle};
 use crate::net::attend;
 use crate::talk::Stop;
 
 const EVERY: Span = Span::from_millis(1);
+
+/// Who sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sleeper {
+    /// As any program does.
+    Ordinary,
+    /// With exact timers and the priority that is granted.
+    Exact,
+    /// The same, while processors that nobody wants poll instead of halting.
+    Polling,
+}
 
 /// How late it was.
 #[derive(Debug, Serialize)]
@@ -24,18 +36,21 @@ pub(in crate::facts) struct Sleeping {
     timer_slack_ns: Option<u64>,
     priority: Priority,
     priority_refused: Option<String>,
+    #[serde(flatten)]
+    idle: idle::Granted,
 }
 
-/// Sleeps for a time, in a thread of its own: as an ordinary program does, or with exact timers and the priority that is granted.
-pub(super) fn run(exactly: bool, lasting: Span, stop: Stop) -> Result<Sleeping, String> {
-    let thread = attend::spawn("sleeping", move || sleep(exactly, lasting, stop)).map_err(|failure| failure.message().to_owned())?;
+/// Sleeps for a time, in a thread of its own.
+pub(super) fn run(sleeper: Sleeper, lasting: Span, stop: Stop) -> Result<Sleeping, String> {
+    let thread = attend::spawn("sleeping", move || sleep(sleeper, lasting, stop)).map_err(|failure| failure.message().to_owned())?;
     let found = attend::join("sleeping", thread).map_err(|failure| failure.message().to_owned())?;
     found.ok_or_else(|| "the end came before the first millisecond".to_owned())
 }
 
-fn sleep(exactly: bool, lasting: Span, stop: Stop) -> Option<Sleeping> {
+fn sleep(sleeper: Sleeper, lasting: Span, stop: Stop) -> Option<Sleeping> {
     let ordinary = Granted { priority: Priority::Normal, priority_refused: None };
-    let granted = if exactly { clock::take_priority(Priority::Fifo) } else { ordinary };
+    let granted = if sleeper == Sleeper::Ordinary { ordinary } else { clock::take_priority(Priority::Fifo) };
+    let kept = idle::keep(if sleeper == Sleeper::Polling { Idle::Poll } else { Idle::Halt });
     let begin = clock::monotonic();
     let (end, mut due, mut missed) = (begin + lasting, begin + EVERY, 0);
     let mut late = Vec::with_capacity(usize::try_from(lasting.0 / EVERY.0).unwrap_or(0) + 1);
@@ -57,6 +72,7 @@ fn sleep(exactly: bool, lasting: Span, stop: Stop) -> Option<Sleeping> {
         timer_slack_ns: rustix::thread::current_timer_slack().ok(),
         priority: granted.priority,
         priority_refused: granted.priority_refused,
+        idle: kept.granted,
     })
 }
 
@@ -81,7 +97,7 @@ mod tests {
     #[test]
     fn no_sleep_ends_before_its_moment() {
         let stop = Stop::unasked();
-        let found = run(false, Span::from_millis(20), stop).unwrap();
+        let found = run(Sleeper::Ordinary, Span::from_millis(20), stop).unwrap();
         assert!(found.late_p50_ns >= 0 && found.late_p50_ns <= found.late_p99_ns && found.late_p99_ns <= found.late_most_ns);
         assert!((1..=19).contains(&found.sleeps) && found.sleeps as u64 + found.missed >= 19, "{found:?}");
         assert_eq!(found.priority, Priority::Normal);
