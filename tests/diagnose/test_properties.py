@@ -52,6 +52,7 @@ SENSIBLE = st.builds(
         "steal": SHARE,
         "data_segments": st.none() | st.integers(1, 1_000_000),
         "spurious_retransmissions": COUNT,
+        "fast_retransmissions": COUNT,
         "late_segments": COUNT,
         **dict.fromkeys(("rate_low_bytes_per_second", "rate_middle_bytes_per_second", "rate_high_bytes_per_second"), RATE),
         **dict.fromkeys(("burst_rate_bytes_per_second", "burst_left_rate_bytes_per_second"), RATE),

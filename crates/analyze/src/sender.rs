@@ -16,7 +16,7 @@ use crate::{Distribution, TimeWeighted};
 /// Why a turn took as long as it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Category {
-    /// The segment sent is a retransmission.
+    /// The segment sent is a retransmission, and no sign that the sender stood still.
     RecoveryWait,
     /// The receiver's window did not allow a segment.
     WindowWait,
@@ -101,7 +101,7 @@ pub struct SenderView {
     pub idle: Distribution,
     /// Turns that waited for the window.
     pub window_wait: (u64, i64),
-    /// Turns that ended in a retransmission.
+    /// Turns that ended in a retransmission, those aside before which the sender stood still.
     pub recovery_wait: (u64, i64),
     /// Pauses that the network explains.
     pub held_by_network: (u64, i64),
@@ -195,7 +195,10 @@ impl SenderView {
         let response = self.open_since.map(|open| sent.now - open);
         let needed = i64::from(sent.mss.min(sent.length));
         let idle = empty && self.last_short;
-        let category = if sent.repeats {
+        // Whoever repeats what was acknowledged to it a round trip ago has not looked yet: when it ran again, its timer came first.
+        let stood_still = sent.end <= self.una && sent.rtt_base.is_some_and(|base| spacing > base);
+        let recovers = sent.repeats && !stood_still;
+        let category = if recovers {
             self.recovery_wait.0 += 1;
             self.recovery_wait.1 += spacing.0;
             Category::RecoveryWait
@@ -217,7 +220,7 @@ impl SenderView {
             }
             Category::Spacing
         };
-        if let (Some(response), false) = (response, sent.repeats) {
+        if let (Some(response), false) = (response, recovers) {
             self.response.add(response.0);
             if idle {
                 self.response_idle.add(response.0);

@@ -60,6 +60,7 @@ fn twin(events: &[Event]) -> Twin {
             }
             Event::Send { at, end, length, repeats } => {
                 let turn = last_rx.filter(|_| previous.is_some()).map(|(received, usable, empty)| {
+                    let repeats = repeats && !(end <= una && at - received > BASE.0);
                     let category = match (repeats, usable < MSS.min(i64::from(length))) {
                         (true, _) => Category::RecoveryWait,
                         (false, true) => Category::WindowWait,
@@ -207,6 +208,21 @@ fn a_retransmission_is_a_recovery_wait_whatever_the_window() {
     ]);
     assert_eq!(turns[1].map(|turn| turn.category), Some(Category::RecoveryWait));
     assert_eq!((view.spacing.count(), view.response.count(), view.recovery_wait), (0, 0, (1, 290 * MS)));
+}
+
+#[test]
+fn who_repeats_what_was_acknowledged_long_ago_stood_still() {
+    let repeated = |una: i64, at: i64| {
+        let (view, turns) = run(&[
+            Event::Send { at: 0, end: 2000, length: 1000, repeats: false },
+            Event::Receive { at: 10 * MS, una, window: 10_000 },
+            Event::Send { at, end: 2000, length: 1000, repeats: true },
+        ]);
+        (turns[1].map(|turn| turn.category), view.spacing.max(), view.recovery_wait.0)
+    };
+    assert_eq!(repeated(2000, 150 * MS), (Some(Category::Spacing), Some(140 * MS), 0));
+    assert_eq!(repeated(1000, 150 * MS), (Some(Category::RecoveryWait), None, 1), "it was not acknowledged");
+    assert_eq!(repeated(2000, 30 * MS), (Some(Category::RecoveryWait), None, 1), "within a round trip of 20 ms");
 }
 
 #[test]

@@ -80,6 +80,7 @@ class Evidence:
     unanswered_seconds: float | None = None
     interrupted_seconds: float | None = None
     spurious_retransmissions: float | None = None
+    fast_retransmissions: float | None = None
     late_segments: float | None = None
     delayed_answers: float | None = None
     outstanding_mean_bytes: float | None = None

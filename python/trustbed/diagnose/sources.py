@@ -132,6 +132,7 @@ SOURCES: tuple[Source, ...] = (
         _seconds,
     ),
     Source("spurious_retransmissions", "retransmissions that were not needed", "spurious", "retransmitted_spurious"),
+    Source("fast_retransmissions", "retransmissions that acknowledgements asked for", "fast_retransmissions", "retransmitted_fast"),
     Source(
         "late_segments",
         "segments that came late without having been lost",
