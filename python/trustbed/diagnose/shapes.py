@@ -145,8 +145,8 @@ def mean_over_steady(evidence: Evidence) -> float | None:
 def late_share(evidence: Evidence) -> float | None:
     """Segments late without loss, or retransmitted in vain, per segment.
 
-    What overtakes is acknowledged first, and that makes a sender retransmit. Where no acknowledgement ever asked for a retransmission, those
-    in vain are of a sender whose timers expired before it looked at what had come: it stood still.
+    What overtakes is acknowledged first, and that makes a sender retransmit. Where no acknowledgement ever asked for a retransmission,
+    those in vain are of a sender whose timers expired before it looked at what had come: it stood still.
     """
     vain = None if evidence.fast_retransmissions == 0 and not evidence.late_segments else evidence.spurious_retransmissions
     parts = [part for part in (vain, evidence.late_segments) if part is not None]
