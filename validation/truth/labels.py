@@ -23,7 +23,7 @@ Standing: TypeAlias = Literal["healthy", "slight", "disturbed", "unclear"]
 Knowledge: TypeAlias = Literal["capture", "known", "away"]
 
 SLIGHT, CLEAR = 0.05, 0.15
-BUILT_SHARE, BUILT_SHARE_OF_GUEST = 0.7, 0.85
+BUILT_SHARE, BUILT_SHARE_OF_GUEST = 0.7, 0.8
 """An undisturbed transfer that stays below this share of what its network was built to give is limited by something else; the processor
 of a guest is emulated and soon is."""
 

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from trustbed.diagnose.causes import CAUSES, Cause, Verdict
-from trustbed.diagnose.conditions import at_least
+from trustbed.diagnose.conditions import at_least, below
 from trustbed.diagnose.evidence import Evidence
 from trustbed.diagnose.quality import UNTOUCHED, Quality
-from trustbed.diagnose.shapes import queue_at_loss
+from trustbed.diagnose.shapes import late_part, queue_at_loss
 from trustbed.diagnose.thresholds import Thresholds, filled
 
 JUDGED: frozenset[Cause] = frozenset(CAUSES) - {"insufficient"}
@@ -83,9 +83,12 @@ def _bunches(quality: Quality, evidence: Evidence, thresholds: Thresholds) -> fl
 def _echoed(quality: Quality, evidence: Evidence, thresholds: Thresholds) -> float:
     """A machine that answers late loses nothing by it: losses while the RTT was high are a queue's.
 
+    Between the two hosts the capture sees the sender's half of the round trip apart: where only the other half grew, nobody answered late.
     Its own clock clears nobody: a machine that stops between stamping a packet and sending it delays it on its way, as a queue does.
     """
     if not quality.rtt_echoed or at_least(evidence.loss, thresholds.loss_decisive):
+        return 0.0
+    if below(late_part(evidence), thresholds.late_part):
         return 0.0
     return float(not at_least(queue_at_loss(evidence), thresholds.queue_at_loss))
 
@@ -181,8 +184,8 @@ LIMITS: tuple[Limit, ...] = (
     ),
     Limit(
         "echoed_rtt",
-        "the RTT was measured through the sender's answers, and less than {loss_decisive:.1%} of the packets were lost, "
-        "none of them while it was high",
+        "the RTT was measured through the sender's answers, {late_part:.0%} of its rise or more may be theirs, and less than "
+        "{loss_decisive:.1%} of the packets were lost, none of them while it was high",
         "throughput and losses; a sender that answers late inflates this RTT just as a queue does",
         QUEUES,
         _echoed,

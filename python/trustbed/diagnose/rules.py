@@ -101,6 +101,7 @@ STAGES: tuple[Stage, ...] = (
             Rule("window_full_and_yet_slow", "acknowledgements_delayed", (shape.FULL_AND_SLOW,)),
             Rule("reordering_took_a_part", "reordering", (shape.CLEARLY_LATE, shape.LATE)),
             Rule("bucket_was_empty", "policed", (shape.BUCKET_EMPTY, shape.LOSSES_AWAY)),
+            Rule("link_stayed_full", "bandwidth_limited", (on.LOSS_BOUND, shape.EVEN_THOUGH_LOSSY)),
             Rule("loss_explains", "network_loss", (on.LOSS_BOUND, shape.LOSSES_AWAY)),
             Rule("answered_late_yet_explained", "host_scheduling", (sender.LATE_FROM_AFAR,)),
             Rule(
@@ -135,6 +136,7 @@ STAGES: tuple[Stage, ...] = (
             Rule("machine_answered_late", "host_scheduling", (sender.ANSWERS_LATE, on.CLEAN_PATH)),
             Rule("writes_came_late", "sender_application_limited", (sender.WRITTEN_LATE, shape.NO_LOSS)),
             Rule("answered_late_from_afar", "host_scheduling", (sender.LATE_FROM_AFAR,)),
+            Rule("even_though_lossy", "bandwidth_limited", (shape.EVEN_THOUGH_LOSSY,)),
             Rule("loss_slowed", "network_loss", (on.LOSS, shape.LOSSES_AWAY)),
             Rule("queue_slowed", "network_congestion", (on.INFLATED,), flag="mostly_idle", flag_when=on.MOSTLY_IDLE),
             Rule("window_was_full", "acknowledgements_delayed", (shape.FULL_AND_SLOW,)),

@@ -25,9 +25,10 @@ def _is_late(case: Case) -> bool:
 def _is_late_from_afar(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
     inflated = at_least(case.numbers.rtt_inflation, thresholds.inflation)
-    # A full window shows a sender that is ready, unless all of it comes in moments that are faster than the mean.
+    # A full window shows a sender that is ready, unless its own clock tells of pauses, or all of it comes in moments faster than the mean.
     rate = evidence.throughput_bytes_per_second or 0.0
     in_bursts = rate > 0 and at_least(evidence.rate_low_bytes_per_second, thresholds.on_and_off * rate)
+    in_bursts = in_bursts or at_least(evidence.oversize_fraction, thresholds.oversize_fraction)
     ready = at_least(evidence.rwnd_limited, thresholds.window_always_full) and not in_bursts
     lossy = at_least(evidence.loss, thresholds.loss_decisive)
     return inflated and not ready and not lossy and below(shapes.way_share(evidence), thresholds.way_share)
@@ -115,8 +116,8 @@ ANSWERS_LATE = Condition(
 LATE_FROM_AFAR = Condition(
     "seen from afar: i ≥ {inflation:g}, loss < {loss_decisive:.1%}, less than {way_share:.0%} of the rise on the way "
     "from the sender (by its own clock), "
-    "and the window not full all the time (rwnd_limited < {window_always_full:.0%}, or P10 of the delivery rate ≥ "
-    "{on_and_off:g} times the mean rate all the same)",
+    "and the window not full all the time (rwnd_limited < {window_always_full:.0%}, or f ≥ {oversize_fraction:.0%}, or P10 of the delivery "
+    "rate ≥ {on_and_off:g} times the mean rate all the same)",
     _is_late_from_afar,
     _rise,
 )

@@ -101,9 +101,12 @@ def _is_bucket_empty(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
     if not at_least(evidence.loss, thresholds.loss_negligible):
         return False
-    low, high = evidence.rate_low_bytes_per_second, evidence.rate_high_bytes_per_second
+    low, middle, high = evidence.rate_low_bytes_per_second, evidence.rate_middle_bytes_per_second, evidence.rate_high_bytes_per_second
     steady = low is not None and high is not None and low >= thresholds.policed_steadiness * high
     if at_least(evidence.loss, thresholds.loss_policed) and steady:
+        return True
+    even = low is not None and middle is not None and low >= thresholds.policed_evenness * middle
+    if at_least(evidence.loss, thresholds.loss_policed_even) and even:
         return True
     rank, events = evidence.loss_level_rank, evidence.loss_events or 0.0
     # The median rank of independent losses scatters around one half.
@@ -111,6 +114,13 @@ def _is_bucket_empty(case: Case) -> bool:
     if rank is None or rank + chance >= 0.5:
         return False
     return rank <= thresholds.loss_level_rank or (at_least(evidence.loss, thresholds.loss_policed_ranked) and steady)
+
+
+def _is_even_though_lossy(case: Case) -> bool:
+    """A sender that loses packets and slows down for them has no even rate, unless a queue keeps the link full meanwhile."""
+    evidence = case.evidence
+    low, high = evidence.rate_low_bytes_per_second, evidence.rate_high_bytes_per_second
+    return bool(evidence.loss_events) and low is not None and high is not None and low >= case.thresholds.even_link * high > 0
 
 
 def _is_reordered(case: Case) -> bool:
@@ -205,7 +215,7 @@ BUCKET_EMPTY = Condition(
     "losses at a token bucket emptier than for all but {loss_level_rank:.0%} of the packets, not by chance "
     "(rank + {rank_sureness:g} · 0.5/√(losses + 2) < 0.5); "
     "or P10 ≥ {policed_steadiness:g} · P90 of the delivery rate in spite of loss ≥ {loss_policed:.0%}, or, not by chance, of "
-    "loss ≥ {loss_policed_ranked:.0%}",
+    "loss ≥ {loss_policed_ranked:.0%}; or P10 ≥ {policed_evenness:g} · P50 in spite of loss ≥ {loss_policed_even:.0%}",
     _is_bucket_empty,
     share_shown("rank of losses", lambda c: c.evidence.loss_level_rank),
 )
@@ -244,6 +254,11 @@ STEADY_LINK = Condition(
     "P10 ≥ {steady_link:g} · P90 of the delivery rate, and the RTT's 99th percentile ≥ {steady_link_inflation:g} times base and own "
     "packets",
     _is_steady_link,
+    rates_shown,
+)
+EVEN_THOUGH_LOSSY = Condition(
+    "losses, and P10 ≥ {even_link:g} · P90 of the delivery rate in spite of them",
+    _is_even_though_lossy,
     rates_shown,
 )
 NO_LOSS = Condition("no loss", lambda c: c.evidence.loss == 0, share_shown("loss", lambda c: c.evidence.loss))

@@ -106,6 +106,14 @@ def answer_share(evidence: Evidence) -> float | None:
     return evidence.answer_seconds / evidence.rtt_base_seconds
 
 
+def late_part(evidence: Evidence) -> float | None:
+    """How much of the RTT's rise lies on the sender's side of a capture elsewhere: near 0 where the queue is on the receiver's."""
+    median, least, base, rtt = evidence.answer_seconds, evidence.answer_least_seconds, evidence.rtt_base_seconds, evidence.rtt_seconds
+    if not evidence.pauses_estimated or median is None or least is None or base is None or rtt is None or rtt <= base:
+        return None
+    return (median - least) / (rtt - base)
+
+
 def way_share(evidence: Evidence) -> float | None:
     """How much of the rise of the way to the sender and back lies on the way from it, seen from afar.
 
@@ -148,7 +156,7 @@ def late_share(evidence: Evidence) -> float | None:
     What overtakes is acknowledged first, and that makes a sender retransmit. Where no acknowledgement ever asked for a retransmission,
     those in vain are of a sender whose timers expired before it looked at what had come: it stood still.
     """
-    vain = None if evidence.fast_retransmissions == 0 and not evidence.late_segments else evidence.spurious_retransmissions
+    vain = 0.0 if evidence.fast_retransmissions == 0 else evidence.spurious_retransmissions
     parts = [part for part in (vain, evidence.late_segments) if part is not None]
     return sum(parts) / evidence.data_segments if parts and evidence.data_segments else None
 

@@ -82,6 +82,21 @@ class Thresholds(PublishedThresholds):
         "with so many losses a rate is steady when P10/P90 of the delivery rate reaches this",
         "validation: 0.68 and more behind policers with so many losses, at most 0.60 in full queues (odd seeds); provisional",
     )
+    even_link: float = value(
+        0.96,
+        "a rate that is even in spite of losses is a link's when P10/P90 of the delivery rate reaches this",
+        "validation: 0.97 and more where a link, a shaper or a policer gives the rate, at most 0.93 where losses slow (odd seeds)",
+    )
+    loss_policed_even: float = value(
+        0.05,
+        "so many losses, and yet an even rate for half of the time, are a policer's",
+        "validation: 0.068 and more behind policers whose first burst lifts P90 (odd seeds); provisional",
+    )
+    policed_evenness: float = value(
+        0.95,
+        "with so many losses a rate is even when P10/P50 of the delivery rate reaches this",
+        "validation: 0.98 and more behind such policers, at most 0.82 for independent losses (odd seeds); provisional",
+    )
     buffer_filled: float = value(
         0.5,
         "the send buffer set the pace when X·R reaches this share of its size",
@@ -192,6 +207,11 @@ class Thresholds(PublishedThresholds):
         0.4,
         "the sender's side, not a queue on the way from it, inflates the RTT when that way makes up less than this share of the rise",
         "validation: 0.82 and more for queues, mostly below 0.35 for starved machines (odd seeds)",
+    )
+    late_part: float = value(
+        0.2,
+        "less than this share of the RTT's rise lies on the sender's side of a capture elsewhere: the sender did not answer late",
+        "validation: 0.06 to 0.09 for queues on the receiver's side (odd seeds); provisional",
     )
     window_always_full: float = value(
         0.65,
