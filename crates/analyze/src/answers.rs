@@ -14,6 +14,19 @@ const ALONE: i64 = 2;
 /// Retransmissions without an answer that make it more than a lost packet.
 const REPEATS: u32 = 2;
 
+/// What a data packet is to the receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passing {
+    /// Bytes for the first time.
+    New,
+    /// Bytes again.
+    Again,
+    /// Bytes again, and a recovery begins with them.
+    Recovery,
+    /// Bytes again that had been acknowledged before.
+    InVain,
+}
+
 /// Answers of the receiver.
 #[derive(Debug, Clone, Default)]
 pub struct Answers {
@@ -28,6 +41,8 @@ pub struct Answers {
     /// Silences amid full segments that ended with a timeout of the sender, in nanoseconds: a repeated or a lone packet.
     pub interrupted: i64,
     duplicates: bool,
+    /// Packets in vain whose duplicate acknowledgement (RFC 2883) has not come yet.
+    in_vain: u32,
     /// Until this offset is acknowledged, an advance may be a retransmission's doing.
     repaired_until: Option<i64>,
     /// Times that duplicate acknowledgements ended although nothing had been retransmitted: a segment was late, not lost.
@@ -41,15 +56,18 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Data were sent, up to `top` in all. `lost`: a recovery begins with them.
+    /// Data were sent, up to `top` in all.
     #[inline]
-    pub fn on_data(&mut self, now: Ns, top: i64, repeats: bool, lost: bool) {
+    pub fn on_data(&mut self, now: Ns, top: i64, passing: Passing) {
         let due = self.due.get_or_insert((now, 0));
-        if repeats {
+        if passing != Passing::New {
             due.1 = due.1.saturating_add(1);
             self.repaired_until = Some(top);
         }
-        if lost {
+        if passing == Passing::InVain {
+            self.in_vain = self.in_vain.saturating_add(1);
+        }
+        if passing == Passing::Recovery {
             if let Some(last) = self.last {
                 self.before_loss.add(last.0);
             }
@@ -86,7 +104,9 @@ impl Answers {
     pub fn on_ack(&mut self, now: Ns, (una, top): (i64, i64), advanced: bool, duplicate: bool) {
         self.settle(now);
         self.due = (una < top).then_some((now, 0));
-        if duplicate {
+        if duplicate && self.in_vain > 0 {
+            self.in_vain -= 1;
+        } else if duplicate {
             self.duplicates = true;
         }
         if advanced {
@@ -94,6 +114,11 @@ impl Answers {
             self.duplicates = false;
             self.repaired_until = self.repaired_until.filter(|until| una < *until);
         }
+    }
+
+    /// A packet had been sent in vain although it did not seem so; the acknowledgement that tells comes next.
+    pub fn on_disproved(&mut self) {
+        self.in_vain = self.in_vain.saturating_add(1);
     }
 
     /// A packet had been lost before the capture, when `before` was the last time to the sender and back.

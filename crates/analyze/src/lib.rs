@@ -27,7 +27,7 @@ mod transfer_row;
 mod window;
 
 pub use achievable::{Path, window_bound};
-pub use answers::Answers;
+pub use answers::{Answers, Passing};
 pub use bucket::Bucket;
 pub use connection_row::ConnectionRow;
 pub use delivery::{Delivery, Rates};

@@ -9,8 +9,8 @@ use crate::samples::{RttKind, RttRow, Samples, SegmentRow, SpacingRow, TransferI
 use crate::series::{Series, since};
 use crate::window::WindowTime;
 use crate::{
-    Answers, At, Bucket, Category, Delivery, Distribution, Drawn, Elsewhere, Options, Profile, Rto, SenderClock, SenderView, Sent, Step,
-    Stroke, Turn,
+    Answers, At, Bucket, Category, Delivery, Distribution, Drawn, Elsewhere, Options, Passing, Profile, Rto, SenderClock, SenderView, Sent,
+    Step, Stroke, Turn,
 };
 
 /// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows 500 ms; 40 ms is common).
@@ -177,7 +177,13 @@ impl Transfer {
             self.note_new(segment);
         }
         self.answers.on_passing(now, segment.length >= mss, segment.class == Class::Retransmission, self.echo.min().map(Span));
-        self.answers.on_data(now, stream.snd_max, segment.class == Class::Retransmission, lost);
+        let passing = match (segment.class, segment.cause) {
+            _ if lost => Passing::Recovery,
+            (Class::Retransmission, Cause::Spurious) => Passing::InVain,
+            (Class::Retransmission, _) => Passing::Again,
+            _ => Passing::New,
+        };
+        self.answers.on_data(now, stream.snd_max, passing);
         let sent =
             Sent { now, end: segment.end(), length: segment.length, repeats, mss, rtt_base: self.rtt_base(), held_by_network: false };
         let in_recovery = self.losses.in_recovery(stream.una);
@@ -333,6 +339,7 @@ impl Transfer {
     /// A retransmission turned out to have been unnecessary.
     pub(crate) fn on_disproved(&mut self, sight: &Sight<'_>, retransmission: &trustbed_flow::Retransmission) {
         self.losses.on_disproved(since(self.start, retransmission.sent));
+        self.answers.on_disproved();
         let length = u64::try_from(retransmission.end - retransmission.start).unwrap_or(0);
         self.spurious_wire += length.div_ceil(u64::from(sight.stream.mss().max(1)));
     }

@@ -1,6 +1,6 @@
 //! What changes over a transfer's time: the bend of its bytes, the step of its floor, losses against a bucket, answers.
 
-use trustbed_analyze::{Answers, Bucket, Floor, Profile, WindowTime};
+use trustbed_analyze::{Answers, Bucket, Floor, Passing, Profile, WindowTime};
 use trustbed_units::{Ns, Span};
 
 const MS: i64 = 1_000_000;
@@ -143,13 +143,13 @@ fn a_gap_dates_a_loss_before_the_capture() {
 #[test]
 fn timeouts_without_an_answer_add_up() {
     let mut answers = Answers::default();
-    answers.on_data(Ns(0), 1000, false, false);
-    answers.on_data(Ns(300 * MS), 1000, true, true);
-    answers.on_data(Ns(900 * MS), 1000, true, false);
+    answers.on_data(Ns(0), 1000, Passing::New);
+    answers.on_data(Ns(300 * MS), 1000, Passing::Recovery);
+    answers.on_data(Ns(900 * MS), 1000, Passing::Again);
     answers.on_ack(Ns(1000 * MS), (1000, 1000), true, false);
     assert_eq!(answers.unanswered, 1000 * MS);
-    answers.on_data(Ns(2000 * MS), 2000, false, false);
-    answers.on_data(Ns(2300 * MS), 2000, true, true);
+    answers.on_data(Ns(2000 * MS), 2000, Passing::New);
+    answers.on_data(Ns(2300 * MS), 2000, Passing::Recovery);
     answers.on_ack(Ns(3000 * MS), (2000, 2000), true, false);
     assert_eq!(answers.unanswered, 1000 * MS, "asked again once: a lost packet");
 }
@@ -179,7 +179,7 @@ fn duplicates_that_end_without_a_retransmission_were_late_segments() {
     answers.on_ack(Ns(2), (1000, 9000), true, false);
     assert_eq!(answers.late, 1);
     answers.on_ack(Ns(3), (1000, 9000), false, true);
-    answers.on_data(Ns(4), 9000, true, true);
+    answers.on_data(Ns(4), 9000, Passing::Recovery);
     answers.on_ack(Ns(5), (2000, 9000), true, false);
     answers.on_ack(Ns(6), (2000, 9000), false, true);
     answers.on_ack(Ns(7), (9000, 9000), true, false);
@@ -187,6 +187,11 @@ fn duplicates_that_end_without_a_retransmission_were_late_segments() {
     answers.on_ack(Ns(8), (9000, 12_000), false, true);
     answers.on_ack(Ns(9), (10_000, 12_000), true, false);
     assert_eq!(answers.late, 2, "a late segment after it");
+    answers.on_data(Ns(10), 12_000, Passing::InVain);
+    answers.on_ack(Ns(11), (12_000, 12_000), true, false);
+    answers.on_ack(Ns(12), (12_000, 14_000), false, true);
+    answers.on_ack(Ns(13), (14_000, 14_000), true, false);
+    assert_eq!(answers.late, 2, "the duplicate was of what had been sent in vain");
 }
 
 #[test]
@@ -207,7 +212,7 @@ fn between(behind: i64, before: i64) -> Option<f64> {
     answers.on_rtt(ms(30));
     answers.on_echo(ms(5));
     for n in 0..behind {
-        answers.on_data(Ns(n), 1000, true, true);
+        answers.on_data(Ns(n), 1000, Passing::Recovery);
     }
     for _ in 0..before {
         answers.on_loss_upstream(Some(ms(50)));

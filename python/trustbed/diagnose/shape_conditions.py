@@ -116,6 +116,13 @@ def _is_bucket_empty(case: Case) -> bool:
     return rank <= thresholds.loss_level_rank or (at_least(evidence.loss, thresholds.loss_policed_ranked) and steady)
 
 
+def _is_pipe_full(case: Case) -> bool:
+    """What is full is measured by the rate; a sender that pauses beyond the RTT has a rate so low that its window always holds more."""
+    evidence, thresholds = case.evidence, case.thresholds
+    full = at_least(evidence.pipe_full, thresholds.pipe_always_full) and at_least(case.numbers.rtt_inflation, thresholds.inflation)
+    return full and not at_least(evidence.oversize_fraction, thresholds.oversize_fraction)
+
+
 def _is_even_though_lossy(case: Case) -> bool:
     """A sender that loses packets and slows down for them has no even rate, unless a queue keeps the link full meanwhile."""
     evidence = case.evidence
@@ -246,8 +253,9 @@ ANSWERS_DELAYED = Condition(
     share_shown("delayed", lambda c: c.evidence.delayed_answers),
 )
 PIPE_FULL = Condition(
-    "i ≥ {inflation:g} and the path full for {pipe_always_full:.0%} of the time or more",
-    lambda c: at_least(c.evidence.pipe_full, c.thresholds.pipe_always_full) and at_least(c.numbers.rtt_inflation, c.thresholds.inflation),
+    "i ≥ {inflation:g} and the path full for {pipe_always_full:.0%} of the time or more, and no pauses beyond the RTT (f < "
+    "{oversize_fraction:.0%})",
+    _is_pipe_full,
     lambda c: f"pipe_full = {percent_words(c.evidence.pipe_full)}, {inflation_shown(c)}",
 )
 STEADY_LINK = Condition(
