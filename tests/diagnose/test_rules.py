@@ -40,6 +40,7 @@ LATE: dict[str, Any] = {
     "answer_least_seconds": 0.002,
     "way_rise_seconds": 0.003,
 }
+FEW = {"loss": 0.001, "loss_events": 1}
 
 # rule: (changes to a healthy transfer that make it fire, one more change, the rule that then fires)
 BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
@@ -63,6 +64,11 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "reordering_took_a_part": ({"late_segments": 10, "data_segments": 2000}, {"late_segments": 9}, "window_explains"),
     "bucket_was_empty": ({"loss": 0.002, "loss_events": 40, "loss_level_rank": 0.21}, {"loss_level_rank": 0.22}, "window_explains"),
+    "link_stayed_full": (
+        {**LOSSY, "throughput_bytes_per_second": 0.8e6, "rate_low_bytes_per_second": 0.96e6, "rate_high_bytes_per_second": 1.0e6},
+        {"rate_low_bytes_per_second": 0.95e6},
+        "loss_explains",
+    ),
     "loss_explains": ({**LOSSY, "throughput_bytes_per_second": 0.8e6}, {"rtt_seconds": 0.025}, "queue_explains"),
     "answered_late_yet_explained": ({**LATE, "throughput_bytes_per_second": 2.0e6}, {"way_rise_seconds": 0.0041}, "queue_explains"),
     "link_was_full": (FULL_LINK, {"capacity_source": "given"}, "capacity_explains"),
@@ -100,8 +106,8 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "sender_held_back",
     ),
     "path_was_full": (
-        {**PAUSING, "rtt_seconds": 0.025, "throughput_bytes_per_second": 0.8e6, "pipe_full": 0.95},
-        {"pipe_full": 0.94},
+        {**SLOW, "withheld_fraction": 0.3, "rtt_seconds": 0.025, "throughput_bytes_per_second": 0.8e6, "pipe_full": 0.95},
+        {"oversize_fraction": 0.2},
         "sender_held_back",
     ),
     "sender_held_back": ({**SLOW, "withheld_fraction": 0.3}, {"withheld_fraction": 0.29}, "nothing_explains"),
@@ -116,6 +122,11 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "machine_answered_late",
     ),
     "answered_late_from_afar": ({**LATE, "throughput_bytes_per_second": 0.3e6}, {"rwnd_limited": 0.65}, "queue_slowed"),
+    "even_though_lossy": (
+        {**SLOW, "loss": 0.005, "loss_events": 4, "rate_low_bytes_per_second": 0.96e6, "rate_high_bytes_per_second": 1.0e6},
+        {"rate_low_bytes_per_second": 0.95e6},
+        "loss_slowed",
+    ),
     "loss_slowed": ({**SLOW, "loss": 0.005, "loss_events": 4}, {"loss": 0.0049}, "few_losses_slowed"),
     "queue_slowed": ({**SLOW, **LOSSY, "rtt_seconds": 0.024, "throughput_bytes_per_second": 0.3e6}, {"rtt_seconds": 0.0239}, "loss_slowed"),
     "window_was_full": ({**SLOW, "rwnd_limited": 0.9}, {"rwnd_limited": 0.89}, "nothing_explains"),
@@ -124,6 +135,11 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {**SLOW, "duration_seconds": 0.49, "rate_high_bytes_per_second": 1.51e6},
         {"burst_rate_bytes_per_second": 1.51e6},
         "ran_now_and_then",
+    ),
+    "queue_overflowed": (
+        {**SLOW, **FEW, "rtt_before_loss_seconds": 0.033, "rtt_high_seconds": 0.0345, "rate_high_bytes_per_second": 1.0e6},
+        {"rtt_before_loss_seconds": 0.030},
+        "few_losses_slowed",
     ),
     "few_losses_slowed": ({**SLOW, "loss": 0.001, "loss_events": 1}, {"loss": 0.0001}, "nothing_explains"),
     "buffer_was_full": ({**SLOW, "send_buffer_limited": 0.5}, {"send_buffer_limited": 0.49}, "nothing_explains"),

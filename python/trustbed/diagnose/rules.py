@@ -142,6 +142,7 @@ STAGES: tuple[Stage, ...] = (
             Rule("window_was_full", "acknowledgements_delayed", (shape.FULL_AND_SLOW,)),
             Rule("still_starting", "slow_start", (on.SLOW_START,)),
             Rule("still_growing", "slow_start", (shape.GROWING,)),
+            Rule("queue_overflowed", "network_congestion", (shape.QUEUE_OVERFLOWED,)),
             Rule("few_losses_slowed", "network_loss", (shape.LOSS_POSSIBLE,)),
             Rule("buffer_was_full", "send_buffer_limited", (sender.BUFFER_LIMITED,)),
             Rule("flight_had_a_ceiling", "send_buffer_limited", (sender.FLIGHT_CAPPED, shape.NO_LOSS, on.NO_OVERSIZE)),

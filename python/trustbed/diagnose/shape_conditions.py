@@ -123,6 +123,12 @@ def _is_pipe_full(case: Case) -> bool:
     return full and not at_least(evidence.oversize_fraction, thresholds.oversize_fraction)
 
 
+def _is_overflowed(case: Case) -> bool:
+    evidence, thresholds = case.evidence, case.thresholds
+    overflowed = at_least(shapes.queue_at_loss(evidence), thresholds.queue_overflowed)
+    return overflowed and at_least(shapes.high_inflation(evidence), thresholds.steady_link_inflation)
+
+
 def _is_even_though_lossy(case: Case) -> bool:
     """A sender that loses packets and slows down for them has no even rate, unless a queue keeps the link full meanwhile."""
     evidence = case.evidence
@@ -263,6 +269,12 @@ STEADY_LINK = Condition(
     "packets",
     _is_steady_link,
     rates_shown,
+)
+QUEUE_OVERFLOWED = Condition(
+    "the RTT just before losses lies above {queue_overflowed:.0%} of its range, whose top is {steady_link_inflation:g} times base and own "
+    "packets or more",
+    _is_overflowed,
+    _before_losses,
 )
 EVEN_THOUGH_LOSSY = Condition(
     "losses, and P10 ≥ {even_link:g} · P90 of the delivery rate in spite of them",

@@ -128,6 +128,11 @@ class Thresholds(PublishedThresholds):
         "losses come from a full queue when the RTT just before them lies this high between its base and its 99th percentile",
         "validation: 0.36 and more for all but one of the full queues, at most 0.31 for random loss and policers (odd seeds)",
     )
+    queue_overflowed: float = value(
+        0.8,
+        "losses are an overflow's, however low the mean RTT, when the RTT just before them lies this high between base and 99th percentile",
+        "validation: 0.92 and more for full queues, at most 0.59 for independent losses (odd seeds); provisional",
+    )
     packets_at_loss: float = value(
         2.0,
         "and when it lies above an empty path by so many packets of the transfer: a queue that overflows holds some of them",
