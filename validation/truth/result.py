@@ -14,6 +14,7 @@ from validation.truth.carry import MADE
 from validation.truth.judged import Answer, judge
 from validation.truth.kernel import Agreement, agreements, buffer_limited
 from validation.truth.labels import Knowledge, Label, Twins, label, throughput
+from validation.truth.plan import Plan
 from validation.truth.score import Case, Score, counted, score
 from validation.truth.store import Store
 
@@ -78,19 +79,28 @@ class Judged:
         )
 
 
-class Result:
-    """Of a store. Judges when it is made. ``is_first_run``: it is of the first run, whose even seeds have been scored before."""
+def _planned(identity: Mapping[str, Any] | None) -> int | None:
+    """How many transfers the plan of an identity has; ``None`` if no plan of today has it."""
+    seed = (identity or {}).get("seed")
+    if not isinstance(seed, int):
+        return None
+    plan = Plan(seed)
+    return len(plan.transfers) if plan.identity == identity else None
 
-    def __init__(self, transfers: Sequence[Kept], *, is_first_run: bool = False) -> None:
+
+class Result:
+    """Of a store. Judges when it is made. ``planned``: how many transfers its plan has, where that is a plan of today."""
+
+    def __init__(self, transfers: Sequence[Kept], *, planned: int | None = None) -> None:
         self.transfers = transfers
-        self.is_first_run = is_first_run
+        self.planned = planned
         self.twins = Twins(transfers)
         self.made = [self._judged(kept) for kept in transfers if kept["outcome"] == MADE]
 
     @classmethod
     def of(cls, store: Store) -> Result:
         """Everything in a store."""
-        return cls(list(store), is_first_run=store.is_first_run)
+        return cls(list(store), planned=_planned(store.plan))
 
     def _judged(self, kept: Kept) -> Judged:
         answers = {view.name: answer for view in VIEWS if (answer := judge(kept, view.place, known=view.known)) is not None}

@@ -51,9 +51,9 @@ class Store:
         return next((self.folder / "transfers").glob(f"*{_ENDING}"), None) is not None
 
     @property
-    def is_first_run(self) -> bool:
-        """Whether its transfers are older than plans that say who they are."""
-        return self._holds_any and not self._plan_file.is_file()
+    def plan(self) -> dict[str, Any] | None:
+        """The identity of the plan whose transfers it holds, where it says so."""
+        return _plan(self._plan_file) if self._plan_file.is_file() else None
 
     def file(self, name: str) -> Path:
         """Where a transfer is, or will be."""
