@@ -143,11 +143,16 @@ def load(path: Path) -> Inventory:
     text = read_text(path, NATURE)
     values = read_toml(path, text, NATURE)
     root = Table(Source(path, lines_of(text)), (), values)
-    hosts = _hosts(root)
-    known_hosts = root.file("known_hosts")
-    found = Inventory(file=path, hosts=hosts, groups=_groups(root, hosts), known_hosts=known_hosts)
+    found = described(root)
     root.close()
     return found
+
+
+def described(root: Table) -> Inventory:
+    """The inventory that the keys of a table describe: a file's own, or one inside another file. Other keys are left to the caller."""
+    hosts = _hosts(root)
+    known_hosts = root.file("known_hosts")
+    return Inventory(file=root.source.file, hosts=hosts, groups=_groups(root, hosts), known_hosts=known_hosts)
 
 
 # What the two kinds of inventory share.

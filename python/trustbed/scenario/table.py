@@ -6,6 +6,7 @@ Quantities are read by the engine's grammar, so that a scenario writes them as t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as File
@@ -19,6 +20,7 @@ T = TypeVar("T")
 C = TypeVar("C", bound=str)
 
 _KINDS = {str: "a text in quotes", bool: "true or false", int: "a whole number", float: "a number", list: "a list", dict: "a table"}
+_DECIMAL_UNIT = re.compile(r"([kKMGT])B?$")
 _MOST = 10**12
 _MOST_PACKETS = 2**32 - 1
 """What an agent counts packets of a queue with."""
@@ -169,6 +171,13 @@ class Table:
             raise self.error(key, f"{self._values[key]} is outside {least}B to {most}B", f"give from {least}B to {most}B")
         return value
 
+    def binary_size(self, key: str, default: T, *, least: int = 0, most: int = _MOST) -> int | T:
+        """Bytes within limits, where KB is 1024 bytes, as papers on transfers write it."""
+        value = self._quantity(key, _binary_size, "64KB", default)
+        if key in self and isinstance(value, int) and not least <= value <= most:
+            raise self.error(key, f"{self._values[key]} is outside {least}B to {most}B", f"give from {least}B to {most}B")
+        return value
+
     def probability(self, key: str, default: T) -> float | T:
         """A share of one, written ``"0.1%"`` or ``0.001``."""
         if key not in self:
@@ -285,6 +294,12 @@ class Table:
 
     def _wrong_kind(self, key: str, kind: type[Any]) -> NoReturn:
         raise self.error(key, f"must be {_KINDS[kind]}, not {_kind(self._values[key])}", f"write {key} = {_example(kind)}")
+
+
+def _binary_size(text: str) -> int:
+    size = _core.parse_size(text)  # first, so that what is wrong is said about what was written
+    binary = _DECIMAL_UNIT.sub(lambda unit: f"{unit.group(1).upper()}iB", text.strip())
+    return _core.parse_size(binary) if binary != text.strip() else size
 
 
 def _bare_number(text: str) -> bool:

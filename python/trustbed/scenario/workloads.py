@@ -27,11 +27,12 @@ from trustbed.scenario.topology import check_name
 CONGESTION_CONTROL = "cubic"
 """Set explicitly on every transfer of ours: what a kernel does by default differs from machine to machine."""
 _BULK_PORT, _HTTP_PORT, _IPERF_PORT = 5001, 8000, 5201
-_LEAST_CLAMP = 2304
+LEAST_CLAMP = 2304
 """The least receive buffer of Linux (SOCK_MIN_RCVBUF): a smaller clamp would not hold what was asked for."""
 _MOST_CONNECTIONS = 4096
 """What one agent holds open, at either end."""
-_MOST_BUFFER = 2**31 - 1
+MOST_BUFFER = 2**31 - 1
+"""What a socket's options hold."""
 _CONGESTION_CONTROL = re.compile(r"[A-Za-z0-9_-]{1,15}")
 """A name as the kernel takes it (TCP_CA_NAME_MAX)."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -163,8 +164,8 @@ def _bulk(table: Table, workload: Workload, around: Around, place: int) -> Workl
         bytes=table.size("bytes", None, least=1),
         connections=table.whole("connections", 1, least=1, most=_MOST_CONNECTIONS),
         congestion_control=_congestion_control(table),
-        send_buffer_bytes=table.size("send_buffer", None, least=1, most=_MOST_BUFFER),
-        receive_buffer_bytes=table.size("receive_buffer", None, least=1, most=_MOST_BUFFER),
+        send_buffer_bytes=table.size("send_buffer", None, least=1, most=MOST_BUFFER),
+        receive_buffer_bytes=table.size("receive_buffer", None, least=1, most=MOST_BUFFER),
         window_clamp_bytes=_window_clamp(table),
         write=write,
         read=_pace(table, "read"),
@@ -183,9 +184,9 @@ def _congestion_control(table: Table) -> str:
 
 
 def _window_clamp(table: Table) -> int | None:
-    clamp = table.size("window_clamp", None, most=_MOST_BUFFER)
-    if clamp is not None and clamp < _LEAST_CLAMP:
-        raise table.error("window_clamp", f"no kernel holds a window below {_LEAST_CLAMP} bytes", f"give at least {_LEAST_CLAMP}B")
+    clamp = table.size("window_clamp", None, most=MOST_BUFFER)
+    if clamp is not None and clamp < LEAST_CLAMP:
+        raise table.error("window_clamp", f"no kernel holds a window below {LEAST_CLAMP} bytes", f"give at least {LEAST_CLAMP}B")
     return clamp
 
 

@@ -1,0 +1,277 @@
+"""Reads a campaign file: pairs of hosts of an inventory, the rounds that they take part in, and what is kept.
+
+What only the hosts can show (that they answer, that the receiver can be reached, that a disk is full) is found when the campaign runs.
+Sizes are binary here: KB is 1024 bytes, as in the papers that the tables are from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trustbed.scenario.campaign_model import (
+    ARRANGEMENTS,
+    DATA_WINDOW,
+    ORDERS,
+    PINGS,
+    PROBE_WINDOW,
+    TABLE_NAMES,
+    Arrangement,
+    Campaign,
+    HostPair,
+    Index,
+    Order,
+    Ping,
+    Recording,
+    Rounds,
+    TableName,
+    Wanted,
+)
+from trustbed.scenario.inventory import Checks, Inventory, described
+from trustbed.scenario.inventory import load as load_inventory
+from trustbed.scenario.model import SECOND
+from trustbed.scenario.positions import lines_of
+from trustbed.scenario.table import Source, Table
+from trustbed.scenario.text import Nature, read_text, read_toml
+from trustbed.scenario.workloads import LEAST_CLAMP, MOST_BUFFER, host_of
+
+NATURE = Nature(name="a campaign", endings=(".toml",), otherwise="a scenario goes to trustbed run, a capture to trustbed analyze")
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,127}[A-Za-z0-9])?")
+_INDEX_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?")
+_MOST_ROUNDS = 1_000_000
+_MOST_PAIRS_AT_ONCE = 1000
+_MOST_PINGS = 1000
+_MOST_INDICES = 1000
+_MOST_TRANSFER = 1 << 40
+_MOST_DISK = 1 << 50
+_LEAST_DISK = 1 << 20
+_INVENTORY_KEYS = ("defaults", "known_hosts", "groups")
+_PAIR = '[[pairs]] and below it: sender = "alpha", receiver = "beta"'
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignFile:
+    """A campaign and the text that it was read from."""
+
+    file: Path
+    text: str
+    campaign: Campaign
+
+    @property
+    def sha256(self) -> str:
+        """Of the text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def load(path: Path) -> CampaignFile:
+    """Reads a campaign, and the inventory that it names.
+
+    Raises:
+        ScenarioError: Something is wrong with one of them; it says where, and what to write instead.
+    """
+    text = read_text(path, NATURE)
+    root = Table(Source(path, lines_of(text)), (), read_toml(path, text, NATURE))
+    inventory = _inventory(root)
+    hosts = [host.name for host in inventory.hosts]
+    rounds = _rounds(root)
+    campaign = Campaign(
+        name=root.text("name", path.stem),
+        about=root.text("about", ""),
+        seed=root.whole("seed", 1, most=2**63 - 1),
+        inventory=inventory,
+        pairs=_pairs(root, hosts),
+        rounds=rounds,
+        recording=_recording(root),
+        wanted=_wanted(root),
+    )
+    root.close()
+    _check_room(root, campaign)
+    return CampaignFile(path, text, campaign)
+
+
+def _inventory(root: Table) -> Inventory:
+    """The inventory that is named, or the one that is written here."""
+    file = root.file("inventory")
+    if file is None:
+        if "hosts" not in root:
+            raise root.error(None, "there is no host", 'inventory = "hosts.toml", or [hosts.alpha] and below it: ssh = "alpha.example.net"')
+        return described(root)
+    if "hosts" in root:
+        raise root.error("hosts", "there is an inventory too", "name hosts in one of the two; leave the other out")
+    wrong = next((key for key in _INVENTORY_KEYS if key in root), None)
+    if wrong is not None:
+        raise root.error(wrong, "belongs to hosts that are written here", f"write it into {file}")
+    return load_inventory(file)
+
+
+# Pairs of hosts.
+
+
+def _pairs(root: Table, hosts: Sequence[str]) -> tuple[HostPair, ...]:
+    tables = root.rows("pairs", _PAIR)
+    if not tables:
+        raise root.error(None, "there is no pair of hosts", _PAIR)
+    found: dict[str, HostPair] = {}
+    for table in tables:
+        pair = _pair(table, hosts)
+        if pair.name in found:
+            other = found[pair.name]
+            twice = f"{other.sender} and {other.receiver} are {pair.name} too"
+            raise table.error("name" if "name" in table else None, twice, "give each a name of its own")
+        found[pair.name] = pair
+    return tuple(found.values())
+
+
+def _pair(table: Table, hosts: Sequence[str]) -> HostPair:
+    for key, example in (("sender", hosts[0]), ("receiver", hosts[-1])):
+        table.must(key, f'{key} = "{example}"')
+    sender, receiver = host_of(table, "sender", hosts), host_of(table, "receiver", hosts)
+    if sender == receiver:
+        raise table.error("receiver", f"{receiver} would send to itself, past every network", "name another host")
+    name = table.text("name", f"{sender}-{receiver}")
+    if _NAME.fullmatch(name) is None:
+        raise table.error("name", f"{name!r} is no name for a pair of hosts", "up to 129 letters, digits, dots, dashes and underscores")
+    address = table.text("address", None)
+    pair = HostPair(
+        name=name,
+        sender=sender,
+        receiver=receiver,
+        address=None if address is None else Checks(table.source).measured((*table.path, "address"), address),
+    )
+    table.close()
+    return pair
+
+
+# Rounds.
+
+
+def _rounds(root: Table) -> Rounds:
+    table = root.table("rounds")
+    if table is None:
+        raise root.error(None, "nothing says how long it lasts", '[rounds] and below it: lasts = "24h"')
+    period = table.span_above_zero("period", 300 * SECOND)
+    order: Order = table.choice("order", ORDERS, "cyclic")
+    arrangement: Arrangement = table.choice("arrangement", ARRANGEMENTS, "concurrent")
+    ping: Ping = table.choice("ping", PINGS, "auto")
+    probe_window, data_window = _windows(table)
+    found = Rounds(
+        count=_count(table, period),
+        period_ns=period,
+        table=_table(table),
+        order=order,
+        arrangement=arrangement,
+        pairs_at_once=table.whole("pairs_at_once", 3, least=1, most=_MOST_PAIRS_AT_ONCE),
+        probe_window_bytes=probe_window,
+        data_window_bytes=data_window,
+        pings=table.whole("pings", 10, most=_MOST_PINGS),
+        ping_interval_ns=table.span_above_zero("ping_interval", SECOND),
+        ping=ping,
+        limit_ns=table.span_above_zero("time_limit", 300 * SECOND),
+    )
+    if found.pinging_ns >= period:
+        message = f"{found.pings} pings take {_seconds(found.pinging_ns)}, and a period is {_seconds(period)}"
+        raise table.error("pings" if "pings" in table else "period", message, "ask for fewer pings, or for a longer period")
+    table.close()
+    return found
+
+
+def _count(table: Table, period: int) -> int:
+    """How many rounds every pair has: as many as are asked for, or as whole periods fit."""
+    if "count" in table:
+        if "lasts" in table:
+            raise table.error("lasts", "says nothing beside count", "leave one of the two out")
+        return table.whole("count", 1, least=1, most=_MOST_ROUNDS)
+    if "lasts" not in table:
+        raise table.error(None, "nothing says how long it lasts", 'lasts = "24h", or count = 288')
+    count: int = table.span_above_zero("lasts", period) // period
+    if count < 1:
+        raise table.error("lasts", f"{table.raw('lasts')} is less than a period of {_seconds(period)}", "let it last longer")
+    if count > _MOST_ROUNDS:
+        raise table.error("lasts", f"holds {count:,} periods of {_seconds(period)}", f"let it have at most {_MOST_ROUNDS:,}")
+    return count
+
+
+def _table(table: Table) -> TableName | tuple[Index, ...]:
+    if "table" not in table or isinstance(table.raw("table"), str):
+        found: TableName = table.choice("table", TABLE_NAMES, "planetlab")
+        return found
+    example = 'table = [{ probe = "16KB", data = "8MB" }]'
+    rows = table.rows("table", f'table = "planetlab", or {example}')
+    if not 1 <= len(rows) <= _MOST_INDICES:
+        raise table.error("table", f"has {len(rows)} indices", f"give from 1 to {_MOST_INDICES}: {example}")
+    indices: dict[str, Index] = {}
+    for number, row in enumerate(rows, 1):
+        for key, size in (("probe", "16KB"), ("data", "8MB")):
+            row.must(key, f'{key} = "{size}"')
+        index = Index(
+            name=row.text("name", str(number)),
+            probe_bytes=row.binary_size("probe", 0, least=1, most=_MOST_TRANSFER),
+            data_bytes=row.binary_size("data", 0, least=1, most=_MOST_TRANSFER),
+        )
+        if _INDEX_NAME.fullmatch(index.name) is None:
+            raise row.error("name", f"{index.name!r} is no name for an index", "up to 32 letters, digits, dots, dashes and underscores")
+        if index.name in indices:
+            raise row.error("name" if "name" in row else None, f"there is an index {index.name} already", "give each a name of its own")
+        row.close()
+        indices[index.name] = index
+    return tuple(indices.values())
+
+
+def _windows(outer: Table) -> tuple[int, int]:
+    table = outer.table("windows")
+    if table is None:
+        return PROBE_WINDOW, DATA_WINDOW
+    probe: int = table.binary_size("probe", PROBE_WINDOW, least=LEAST_CLAMP, most=MOST_BUFFER)
+    data: int = table.binary_size("data", DATA_WINDOW, least=LEAST_CLAMP, most=MOST_BUFFER)
+    table.close()
+    return probe, data
+
+
+def _seconds(nanoseconds: int) -> str:
+    return f"{nanoseconds / SECOND:g} s"
+
+
+# What is kept, and what is wanted of it.
+
+
+def _recording(root: Table) -> Recording:
+    table = root.table("recording")
+    if table is None:
+        return Recording()
+    found = Recording(
+        capture=table.flag("capture", True),
+        snap_bytes=table.whole("snap", 128, least=64, most=262_144),
+        disk_bytes=table.binary_size("disk", None, least=_LEAST_DISK, most=_MOST_DISK),
+    )
+    if not found.capture and "snap" in table:
+        raise table.error("snap", "says nothing without a capture", "leave it out, or capture")
+    table.close()
+    return found
+
+
+def _wanted(root: Table) -> Wanted:
+    table = root.table("report")
+    if table is None:
+        return Wanted()
+    found = Wanted(level=table.probability("confidence", 0.95), half_width=table.probability("half_width", 0.05))
+    if not 0.5 <= found.level <= 0.9999:
+        raise table.error("confidence", f"{table.raw('confidence')} is no level of an interval", "give from 50% to 99.99%, as a rule 95%")
+    if not found.half_width:
+        raise table.error("half_width", "no number of rounds leaves no doubt", "give more than 0, for example 5%")
+    table.close()
+    return found
+
+
+def _check_room(root: Table, campaign: Campaign) -> None:
+    """A host takes part in one round at a time: of all its pairs, at least the pings must fit into a period."""
+    rounds = campaign.rounds
+    host, pairs = Counter(host for pair in campaign.pairs for host in pair.hosts).most_common(1)[0]
+    needed = pairs * rounds.pinging_ns
+    if needed > rounds.period_ns:
+        message = f"{host} is in {pairs} pairs, the pings of which take {_seconds(needed)} of a period of {_seconds(rounds.period_ns)}"
+        hint = f"a host takes part in one round at a time: fewer pairs, fewer pings, or a period of at least {_seconds(needed)}"
+        raise root.error("pairs", message, hint)

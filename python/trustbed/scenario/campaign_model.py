@@ -1,0 +1,146 @@
+"""The frozen model of a campaign: which hosts exchange connection pairs, how often, of which sizes, and what is kept of it.
+
+A connection pair is a short transfer, the probe, and a long one, the data, between the same two hosts; what the first says about the second
+is what pairs are for. Rounds, windows and sizes after C. Lee, H. Abe, T. Hirotsu, K. Umemura, *Traffic Anomaly Analysis and Characteristics
+on a Virtualized Network Testbed*, and the same authors' *Internet Traffic Characteristics of Virtual Machine on Amazon EC2*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from trustbed.scenario.inventory import Address, Inventory, InventoryHost
+from trustbed.scenario.model import SECOND
+
+TableName = Literal["planetlab", "ec2"]
+Order = Literal["cyclic", "random"]
+Arrangement = Literal["concurrent", "sequential"]
+Ping = Literal["icmp", "tcp", "auto"]
+Role = Literal["probe", "data"]
+
+TABLE_NAMES: tuple[TableName, ...] = ("planetlab", "ec2")
+ORDERS: tuple[Order, ...] = ("cyclic", "random")
+ARRANGEMENTS: tuple[Arrangement, ...] = ("concurrent", "sequential")
+PINGS: tuple[Ping, ...] = ("icmp", "tcp", "auto")
+ROLES: tuple[Role, ...] = ("probe", "data")
+
+PROBE_WINDOW, DATA_WINDOW = 16 << 10, 64 << 10
+"""In bytes: what the papers above clamp windows to, after the Network Weather Service."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPair:
+    """Two hosts between which rounds take place. ``address`` is what the sender connects to, if it is another than the inventory says."""
+
+    name: str
+    sender: str
+    receiver: str
+    address: Address | None = None
+
+    @property
+    def hosts(self) -> tuple[str, str]:
+        """Both, neither of which is in another round meanwhile."""
+        return self.sender, self.receiver
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """A row of a table of sizes: how much the probe and the data of a connection pair send."""
+
+    name: str
+    probe_bytes: int
+    data_bytes: int
+
+    def size_of(self, role: Role) -> int:
+        """What a connection of that role sends, in bytes."""
+        return self.probe_bytes if role == "probe" else self.data_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounds:
+    """What a round is, and how often it comes.
+
+    Attributes:
+        count: Rounds of every pair of hosts, those that are skipped among them: one per period.
+        period_ns: From the moment that a round of a pair is due to the next one.
+        table: Sizes that rounds walk through: the name of a published table, or one's own.
+        order: Along the table, or every walk through it in an order of its own.
+        arrangement: All connections at once, or probes first.
+        pairs_at_once: Connection pairs of a round; each has two connections.
+        probe_window_bytes: What the receiver clamps the window of a probe to.
+        data_window_bytes: The same of the data.
+        pings: Before the connections.
+        ping_interval_ns: From one ping to the next.
+        ping: ICMP, a TCP handshake, or what of the two gets an answer.
+        limit_ns: A connection that takes longer has failed.
+    """
+
+    count: int
+    period_ns: int = 300 * SECOND
+    table: TableName | tuple[Index, ...] = "planetlab"
+    order: Order = "cyclic"
+    arrangement: Arrangement = "concurrent"
+    pairs_at_once: int = 3
+    probe_window_bytes: int = PROBE_WINDOW
+    data_window_bytes: int = DATA_WINDOW
+    pings: int = 10
+    ping_interval_ns: int = SECOND
+    ping: Ping = "auto"
+    limit_ns: int = 300 * SECOND
+
+    @property
+    def pinging_ns(self) -> int:
+        """What the pings take of a round."""
+        return self.pings * self.ping_interval_ns
+
+    @property
+    def longest_ns(self) -> int:
+        """From the first ping until the last connection has met its time limit; establishing connections comes on top of it."""
+        return self.pinging_ns + self.limit_ns * (2 if self.arrangement == "sequential" else 1)
+
+    def window_of(self, role: Role) -> int:
+        """What the window of a connection of that role is clamped to, in bytes."""
+        return self.probe_window_bytes if role == "probe" else self.data_window_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """What is kept. ``disk_bytes`` is what all of it may take; ``None`` is no limit."""
+
+    capture: bool = True
+    snap_bytes: int = 128
+    disk_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """How well means are to be known: an interval at ``level`` that reaches ``half_width`` of the mean to either side."""
+
+    level: float = 0.95
+    half_width: float = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Campaign:
+    """Many pairs of hosts, measured for hours to weeks."""
+
+    name: str
+    inventory: Inventory
+    pairs: tuple[HostPair, ...]
+    rounds: Rounds
+    about: str = ""
+    seed: int = 1
+    recording: Recording = field(default_factory=Recording)
+    wanted: Wanted = field(default_factory=Wanted)
+
+    @property
+    def hosts(self) -> tuple[InventoryHost, ...]:
+        """The hosts that take part, in the order of the inventory."""
+        named = {host for pair in self.pairs for host in pair.hosts}
+        return tuple(host for host in self.inventory.hosts if host.name in named)
+
+    @property
+    def lasts_ns(self) -> int:
+        """From the beginning until the last period has passed."""
+        return self.rounds.count * self.rounds.period_ns
