@@ -1,4 +1,4 @@
-"""The page on scenarios tells the truth: its examples are read, and it names every key that the readers know, or that on inventories."""
+"""The pages on files tell the truth: the examples of scenarios are read, and every key that the readers know stands on one of them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.scenario.conftest import SMALL, Read
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "scenario.md").read_text(encoding="utf-8")
 INVENTORIES = (ROOT / "docs" / "inventory.md").read_text(encoding="utf-8")
+CAMPAIGNS = (ROOT / "docs" / "campaign.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 TAKERS = {
     "text",
@@ -25,6 +26,7 @@ TAKERS = {
     "span",
     "span_above_zero",
     "size",
+    "binary_size",
     "probability",
     "file",
     "texts",
@@ -52,7 +54,7 @@ def test_there_are_keys_to_look_for() -> None:
 
 @pytest.mark.parametrize("key", sorted(known_keys()))
 def test_every_key_is_on_the_page(key: str) -> None:
-    assert re.search(rf"(?<![a-z_]){key}(?![a-z_])", PAGE + INVENTORIES), key
+    assert re.search(rf"(?<![a-z_]){key}(?![a-z_])", PAGE + INVENTORIES + CAMPAIGNS), key
 
 
 def test_the_first_example_is_a_scenario(read: Read) -> None:

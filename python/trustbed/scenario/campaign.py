@@ -49,6 +49,7 @@ _MOST_INDICES = 1000
 _MOST_TRANSFER = 1 << 40
 _MOST_DISK = 1 << 50
 _LEAST_DISK = 1 << 20
+_LEAST_HALF_WIDTH = 0.0001
 _INVENTORY_KEYS = ("defaults", "known_hosts", "groups")
 _PAIR = '[[pairs]] and below it: sender = "alpha", receiver = "beta"'
 
@@ -74,7 +75,8 @@ def load(path: Path) -> CampaignFile:
         ScenarioError: Something is wrong with one of them; it says where, and what to write instead.
     """
     text = read_text(path, NATURE)
-    root = Table(Source(path, lines_of(text)), (), read_toml(path, text, NATURE))
+    values = read_toml(path, text, NATURE)
+    root = Table(Source(path, lines_of(text)), (), values)
     inventory = _inventory(root)
     hosts = [host.name for host in inventory.hosts]
     rounds = _rounds(root)
@@ -260,8 +262,10 @@ def _wanted(root: Table) -> Wanted:
     found = Wanted(level=table.probability("confidence", 0.95), half_width=table.probability("half_width", 0.05))
     if not 0.5 <= found.level <= 0.9999:
         raise table.error("confidence", f"{table.raw('confidence')} is no level of an interval", "give from 50% to 99.99%, as a rule 95%")
-    if not found.half_width:
-        raise table.error("half_width", "no number of rounds leaves no doubt", "give more than 0, for example 5%")
+    if found.half_width < _LEAST_HALF_WIDTH:
+        raise table.error(
+            "half_width", f"{table.raw('half_width')} is too narrow for any number of rounds", "give from 0.01% on, for example 5%"
+        )
     table.close()
     return found
 

@@ -1,0 +1,41 @@
+"""Connection pairs between many hosts, for weeks: which round comes when, what became of it, and what all of them say together.
+
+Pure functions of a :class:`~trustbed.scenario.campaign_model.Campaign`, of moments and of rows; nothing here reads a clock, opens a socket
+or knows how a host is reached. :mod:`~trustbed.campaign.tables` has the sizes, :mod:`~trustbed.campaign.schedule` the order of rounds,
+:mod:`~trustbed.campaign.outcomes` the rules of failure, :mod:`~trustbed.campaign.aggregate` and :mod:`~trustbed.campaign.prediction` the
+sums.
+"""
+
+from __future__ import annotations
+
+from trustbed.campaign.aggregate import Aggregate, Connection, aggregate, window_bound
+from trustbed.campaign.outcomes import CONNECTION_FAILURES, ROUND_OUTCOMES, ConnectionFailure, RoundOutcome, failure, outcome
+from trustbed.campaign.prediction import Prediction, predict
+from trustbed.campaign.schedule import Progress, Recorded, Round, Schedule, Skip, Step, progress
+from trustbed.campaign.tables import EC2, PLANETLAB, TABLES, indices
+
+__all__ = [
+    "CONNECTION_FAILURES",
+    "EC2",
+    "PLANETLAB",
+    "ROUND_OUTCOMES",
+    "TABLES",
+    "Aggregate",
+    "Connection",
+    "ConnectionFailure",
+    "Prediction",
+    "Progress",
+    "Recorded",
+    "Round",
+    "RoundOutcome",
+    "Schedule",
+    "Skip",
+    "Step",
+    "aggregate",
+    "failure",
+    "indices",
+    "outcome",
+    "predict",
+    "progress",
+    "window_bound",
+]

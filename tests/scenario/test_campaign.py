@@ -1,0 +1,234 @@
+"""Campaign files: what each key means, and what is said when something is wrong, with file, line and key."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trustbed.scenario import ScenarioError
+from trustbed.scenario.campaign import CampaignFile, load
+from trustbed.scenario.campaign_model import Campaign, HostPair, Index, Recording, Rounds, Wanted
+from trustbed.scenario.inventory import Ssh
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "campaign.md").read_text(encoding="utf-8")
+HOSTS = "[hosts.alpha]\n[hosts.beta]\n"
+PAIR = '[[pairs]]\nsender = "alpha"\nreceiver = "beta"\n'
+LASTS = '[rounds]\nlasts = "24h"\n'
+SMALL = HOSTS + PAIR + LASTS
+SECOND = 10**9
+
+
+def read(folder: Path, text: str) -> Campaign:
+    return written(folder, text).campaign
+
+
+def written(folder: Path, text: str) -> CampaignFile:
+    (folder / "study.toml").write_text(text, encoding="utf-8")
+    return load(folder / "study.toml")
+
+
+def test_what_is_not_said_is_as_published(tmp_path: Path) -> None:
+    found = written(tmp_path, SMALL)
+    campaign = found.campaign
+    assert found.sha256 == hashlib.sha256(SMALL.encode()).hexdigest()
+    assert (campaign.name, campaign.about, campaign.seed) == ("study", "", 1)
+    assert campaign.pairs == (HostPair(name="alpha-beta", sender="alpha", receiver="beta"),)
+    assert campaign.rounds == Rounds(
+        count=288,
+        period_ns=300 * SECOND,
+        table="planetlab",
+        order="cyclic",
+        arrangement="concurrent",
+        pairs_at_once=3,
+        probe_window_bytes=16_384,
+        data_window_bytes=65_536,
+        pings=10,
+        ping_interval_ns=SECOND,
+        ping="auto",
+        limit_ns=300 * SECOND,
+    )
+    assert campaign.rounds.longest_ns == 310 * SECOND
+    assert campaign.lasts_ns == 24 * 3600 * SECOND
+    assert campaign.recording == Recording(capture=True, snap_bytes=128, disk_bytes=None)
+    assert campaign.wanted == Wanted(level=0.95, half_width=0.05)
+
+
+def test_the_documented_campaign_means_what_it_says(tmp_path: Path) -> None:
+    (tmp_path / "hosts.toml").write_text(HOSTS + "[hosts.idle]\n", encoding="utf-8")
+    example = re.search(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert example is not None
+    campaign = read(tmp_path, example.group(1))
+    assert (campaign.name, campaign.seed) == ("four hosts, two weeks", 7)
+    assert campaign.inventory.file == tmp_path / "hosts.toml"
+    assert [host.name for host in campaign.hosts] == ["alpha", "beta"]
+    assert campaign.pairs == (
+        HostPair(name="alpha-beta", sender="alpha", receiver="beta"),
+        HostPair(name="back", sender="beta", receiver="alpha", address=ipaddress.ip_address("10.2.0.4")),
+    )
+    assert campaign.rounds == Rounds(count=14 * 288, table="ec2", order="random")
+    assert campaign.recording.disk_bytes == 40 << 30
+    assert campaign.wanted.half_width == 0.02
+
+
+def test_hosts_can_be_written_into_the_campaign(tmp_path: Path) -> None:
+    campaign = read(tmp_path, '[defaults]\nuser = "alice"\n' + SMALL + '[groups]\nfar = ["beta"]\n')
+    assert [host.way for host in campaign.hosts] == [Ssh(address=name, user="alice") for name in ("alpha", "beta")]
+    assert campaign.inventory.groups == (("far", ("beta",)),)
+
+
+def test_a_table_of_one_s_own_has_binary_sizes_and_names(tmp_path: Path) -> None:
+    table = """table = [
+        { probe = "16KB", data = "8MB" },
+        { name = "long", probe = "1500B", data = "1.5MiB" },
+        { probe = "2kB", data = "1GB" },
+    ]
+    """
+    assert read(tmp_path, SMALL + table).rounds.table == (
+        Index(name="1", probe_bytes=16 << 10, data_bytes=8 << 20),
+        Index(name="long", probe_bytes=1500, data_bytes=3 << 19),
+        Index(name="3", probe_bytes=2048, data_bytes=1 << 30),
+    )
+
+
+def test_every_key_of_rounds_is_heard(tmp_path: Path) -> None:
+    keys = """[rounds]
+    count = 7
+    period = "20s"
+    order = "random"
+    arrangement = "sequential"
+    pairs_at_once = 1
+    windows.probe = "64KB"
+    pings = 3
+    ping_interval = "200ms"
+    ping = "tcp"
+    time_limit = "15s"
+    """
+    rounds = read(tmp_path, HOSTS + PAIR + keys).rounds
+    assert rounds == Rounds(
+        count=7,
+        period_ns=20 * SECOND,
+        order="random",
+        arrangement="sequential",
+        pairs_at_once=1,
+        probe_window_bytes=65_536,
+        pings=3,
+        ping_interval_ns=SECOND // 5,
+        ping="tcp",
+        limit_ns=15 * SECOND,
+    )
+    assert rounds.pinging_ns == 600_000_000
+    assert rounds.longest_ns == 30_600_000_000
+    assert (rounds.window_of("probe"), rounds.window_of("data")) == (65_536, 65_536)
+
+
+def test_as_many_whole_periods_as_fit(tmp_path: Path) -> None:
+    assert read(tmp_path, HOSTS + PAIR + '[rounds]\nlasts = "59min"\n').rounds.count == 11
+    assert read(tmp_path, HOSTS + PAIR + '[rounds]\nlasts = "300s"\n').rounds.count == 1
+
+
+# (text, the line that must be named, key, message, hint)
+WRONG = [
+    (PAIR + LASTS, None, "", "there is no host", "inventory ="),
+    (HOSTS + LASTS, None, "", "there is no pair", "[[pairs]]"),
+    (HOSTS + PAIR, None, "", "nothing says how long", 'lasts = "24h"'),
+    (HOSTS + PAIR + "[rounds]\n", 6, "rounds", "nothing says how long", "count = 288"),
+    ('inventory = "none.toml"\n' + PAIR + LASTS, 1, "inventory", "no such file", "did you mean there.toml?"),
+    ('inventory = "there.toml"\n' + SMALL, 2, "hosts", "there is an inventory too", "leave the other out"),
+    ('inventory = "there.toml"\n[defaults]\nuser = "a"\n' + PAIR + LASTS, 2, "defaults", "belongs to hosts", "there.toml"),
+    (SMALL.replace('"beta"', '"betta"'), 5, "pairs[0].receiver", "no host named betta", "did you mean beta?"),
+    (SMALL.replace('"beta"', '"alpha"'), 5, "pairs[0].receiver", "send to itself", "another host"),
+    (SMALL.replace('sender = "alpha"\n', ""), 3, "pairs[0]", "lacks sender", 'sender = "alpha"'),
+    (SMALL.replace("sender", "sendr"), 3, "pairs[0]", "lacks sender", 'sender = "alpha"'),
+    (HOSTS + PAIR + PAIR + LASTS, 6, "pairs[1]", "alpha and beta are alpha-beta too", "a name of its own"),
+    (HOSTS + PAIR + 'name = "a/b"\n' + LASTS, 6, "pairs[0].name", "is no name", "letters"),
+    (HOSTS + PAIR + 'address = "beta.example"\n' + LASTS, 6, "pairs[0].address", "is no IP address", "10.1.0.5"),
+    (HOSTS + PAIR + "port = 1\n" + LASTS, 6, "pairs[0].port", "no such key", "known here"),
+    (HOSTS + "[pairs]\n" + LASTS, 3, "pairs", "must be a list of tables", "[[pairs]]"),
+    (SMALL + "count = 3\n", 7, "rounds.lasts", "beside count", "leave one"),
+    (SMALL + 'period = "25h"\n', 7, "rounds.lasts", "less than a period", "longer"),
+    (SMALL + 'period = "1us"\npings = 0\n', 7, "rounds.lasts", "periods of", "at most"),
+    (SMALL + 'period = "0s"\n', 8, "rounds.period", "no length of time", "above 0"),
+    (SMALL + 'table = "planet"\n', 8, "rounds.table", "none of planetlab, ec2", "did you mean planetlab?"),
+    (SMALL + "table = []\n", 8, "rounds.table", "has 0 indices", "probe ="),
+    (SMALL + 'table = [{ probe = "16KB" }]\n', 8, "rounds.table[0]", "lacks data", 'data = "8MB"'),
+    (SMALL + 'table = [{ probe = "16KB", data = "0B" }]\n', 8, "rounds.table[0].data", "outside", "give from 1B"),
+    (SMALL + 'table = [{ probe = "16Kb", data = "1B" }]\n', 8, "rounds.table[0].probe", '"16Kb"', "64KB"),
+    (SMALL + 'table = [{ probe = "1B", data = "1B", size = 1 }]\n', 8, "rounds.table[0].size", "no such key", "known here"),
+    (
+        SMALL + 'table = [\n{ name = "2", probe = "1B", data = "1B" },\n{ probe = "1B", data = "1B" }]\n',
+        10,
+        "rounds.table[1]",
+        "there is an index 2 already",
+        "its own",
+    ),
+    (SMALL + 'table = [{ name = "a b", probe = "1B", data = "1B" }]\n', 8, "rounds.table[0].name", "is no name", "letters"),
+    (SMALL + 'order = "shuffled"\n', 8, "rounds.order", "none of cyclic, random", ""),
+    (SMALL + 'windows = { probe = "2KB" }\n', 8, "rounds.windows.probe", "outside 2304B", "give from 2304B"),
+    (SMALL + 'windows = { dta = "64KB" }\n', 8, "rounds.windows.dta", "no such key", "did you mean data?"),
+    (SMALL + "pings = 300\n", 8, "rounds.pings", "300 pings take 300 s, and a period is 300 s", "fewer pings"),
+    (SMALL + 'period = "5s"\n', 8, "rounds.period", "10 pings take 10 s", "longer period"),
+    (SMALL + 'ping = "udp"\n', 8, "rounds.ping", "none of icmp, tcp, auto", ""),
+    (SMALL + "[recording]\ncapture = false\nsnap = 96\n", 10, "recording.snap", "without a capture", "leave it out"),
+    (SMALL + '[recording]\ndisk = "1KB"\n', 9, "recording.disk", "outside", "give from"),
+    (SMALL + '[report]\nconfidence = "100%"\n', 9, "report.confidence", "is no level", "95%"),
+    (SMALL + "[report]\nhalf_width = 0\n", 9, "report.half_width", "too narrow", "5%"),
+    (SMALL + "[workload.x]\n", 8, "workload", "no such key", "known here"),
+    (SMALL + "[more\n", 8, "", "expected", "is TOML"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "key", "message", "hint"), WRONG)
+def test_what_is_wrong_is_said_with_its_line_and_key(
+    tmp_path: Path, text: str, line: int | None, key: str, message: str, hint: str
+) -> None:
+    (tmp_path / "there.toml").write_text(HOSTS, encoding="utf-8")
+    with pytest.raises(ScenarioError) as caught:
+        read(tmp_path, text)
+    error = caught.value
+    assert (error.file, error.line, error.key) == (tmp_path / "study.toml", line, key)
+    assert message.lower() in error.message.lower()
+    assert hint in error.hint
+
+
+def test_what_is_wrong_with_the_inventory_names_the_inventory(tmp_path: Path) -> None:
+    (tmp_path / "hosts.toml").write_text("[hosts.alpha]\nprot = 1\n", encoding="utf-8")
+    with pytest.raises(ScenarioError, match="no such key, prot") as caught:
+        read(tmp_path, 'inventory = "hosts.toml"\n' + PAIR + LASTS)
+    assert caught.value.file == tmp_path / "hosts.toml"
+
+
+def test_a_host_of_too_many_pairs_cannot_even_ping_all_of_them(tmp_path: Path) -> None:
+    hosts = "".join(f"[hosts.h{number}]\n" for number in range(32))
+    pairs = "".join(f'[[pairs]]\nsender = "h0"\nreceiver = "h{number}"\n' for number in range(1, 32))
+    with pytest.raises(ScenarioError, match=r"h0 is in 31 pairs, the pings of which take 310 s of a period of 300 s") as caught:
+        read(tmp_path, hosts + pairs + LASTS)
+    assert "a period of at least 310 s" in caught.value.hint
+    assert len(read(tmp_path, hosts + pairs + LASTS + 'period = "310s"\n').pairs) == 31
+
+
+def test_a_capture_is_no_campaign(tmp_path: Path) -> None:
+    (tmp_path / "a.pcap").write_bytes(b"\xd4\xc3\xb2\xa1\xff\xff")
+    with pytest.raises(ScenarioError, match="no UTF-8 text") as caught:
+        load(tmp_path / "a.pcap")
+    assert "a capture to trustbed analyze" in caught.value.hint
+
+
+@given(st.text(max_size=60), st.sampled_from(["rounds", "pairs", "report", "recording", "seed", "inventory", "hosts"]))
+def test_whatever_stands_in_a_file_is_read_or_refused_with_a_hint(tmp_path_factory: pytest.TempPathFactory, text: str, key: str) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    for attempt in (text, f"{key} = {text}\n" + SMALL, SMALL + text):
+        assert told(folder, attempt)
+
+
+def told(folder: Path, text: str) -> object:
+    """The pairs of a campaign, or the hint of the error."""
+    try:
+        return read(folder, text).pairs
+    except ScenarioError as error:
+        return error.hint
