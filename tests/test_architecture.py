@@ -167,7 +167,7 @@ def test_every_finding_has_a_page_and_a_test(code: str) -> None:
     assert any(re.search(rf"[\"']{code}[\"']", path.read_text(encoding="utf-8")) for path in tests), f"no test names the finding {code}"
 
 
-@pytest.mark.parametrize("module", ["trustbed", "trustbed.diagnose", "trustbed.report", "trustbed.workload"])
+@pytest.mark.parametrize("module", ["trustbed", "trustbed.campaign", "trustbed.diagnose", "trustbed.report", "trustbed.workload"])
 def test_public_names_are_complete(module: str) -> None:
     package = importlib.import_module(module)
     assert package.__file__ is not None
