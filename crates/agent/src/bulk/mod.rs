@@ -1,9 +1,9 @@
 //! The verb `bulk`: TCP transfers, one thread each, and the side that takes them.
 //!
-//! A sender writes as fast as the connection takes it, or at the [`pace`] of an application that has no more to send; a receiver reads likewise.
-//! When it is done it says so and waits until the receiver has everything: the end of a transfer is that moment, not the last write.
+//! A sender writes as fast as the connection takes it, or at the [`pace`](crate::net::pace) of an application that has no more to send; a
+//! receiver reads likewise. When it is done it says so and waits until the receiver has everything: the end of a transfer is that moment, not
+//! the last write.
 
-mod pace;
 mod receive;
 mod rows;
 mod send;

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::pace::{Pace, Pacer};
 use super::rows::{Outcome, Transfer};
 use super::{MOST_CONNECTIONS, check_piece, piece};
 use crate::clock;
@@ -15,6 +14,7 @@ use crate::kernel::Poll;
 use crate::net::attend::{self, Start};
 use crate::net::listening::Listeners;
 use crate::net::open_streams::OpenStreams;
+use crate::net::pace::{Pace, Pacer};
 use crate::net::socket::{self, TcpOptions};
 use crate::talk::{Failure, Stop, Talk};
 

@@ -10,13 +10,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use trustbed_units::Span;
 
-use super::pace::{Pace, Pacer};
 use super::rows::{Outcome, Samples, SamplesWritten, Transfer};
 use super::{MOST_CONNECTIONS, check_piece, piece};
 use crate::clock;
 use crate::kernel::Poll;
 use crate::net::attend::{self, Start, span};
 use crate::net::open_streams::OpenStreams;
+use crate::net::pace::{Pace, Pacer};
 use crate::net::socket::{self, TcpOptions};
 use crate::send::Origin;
 use crate::talk::{Failure, Stop, Talk};

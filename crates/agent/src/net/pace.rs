@@ -10,7 +10,7 @@
 use serde::Deserialize;
 use trustbed_units::{Ns, Span};
 
-use crate::net::attend::span;
+use super::attend::span;
 use crate::talk::Failure;
 
 /// What a rate may make up for: moments in which the process itself was late.
@@ -22,7 +22,7 @@ const LEAST_PIECE: u64 = 1448;
 /// What an application does, as it is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     burst_bytes: Option<u64>,
     pause_ns: Option<u64>,
     rate_bits_per_second: Option<u64>,
@@ -30,7 +30,7 @@ pub(super) struct Pace {
 
 impl Pace {
     /// Refuses what is neither bursts nor a rate.
-    pub(super) fn check(self, key: &str) -> Result<(), Failure> {
+    pub(crate) fn check(self, key: &str) -> Result<(), Failure> {
         let whole = match self {
             Self { burst_bytes: Some(burst), pause_ns: Some(_), rate_bits_per_second: None } => burst > 0,
             Self { burst_bytes: None, pause_ns: None, rate_bits_per_second: Some(rate) } => rate > 0,
@@ -43,7 +43,7 @@ impl Pace {
 
 /// Where an application is in its pace. In this order, again and again: [`Pacer::piece`], moving so much or less, [`Pacer::on_moved`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pacer {
+pub(crate) struct Pacer {
     pace: Option<Pace>,
     /// Of the burst.
     left: u64,
@@ -52,12 +52,12 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
-    pub(super) fn new(pace: Option<Pace>) -> Self {
+    pub(crate) fn new(pace: Option<Pace>) -> Self {
         Self { pace, left: pace.and_then(|pace| pace.burst_bytes).unwrap_or(u64::MAX), due: None }
     }
 
     /// How much to move at once, where there is room for `room`.
-    pub(super) fn piece(&self, room: usize) -> usize {
+    pub(crate) fn piece(&self, room: usize) -> usize {
         let most = match self.pace.and_then(|pace| pace.rate_bits_per_second) {
             Some(rate) => (rate / 8 / PIECES).max(LEAST_PIECE),
             None => self.left,
@@ -66,7 +66,7 @@ impl Pacer {
     }
 
     /// So much was moved until now: how long to pause, if at all.
-    pub(super) fn on_moved(&mut self, bytes: u64, now: Ns) -> Option<Span> {
+    pub(crate) fn on_moved(&mut self, bytes: u64, now: Ns) -> Option<Span> {
         let pace = self.pace?;
         let pause = if let Some(rate) = pace.rate_bits_per_second {
             let takes = i128::from(bytes) * 8_000_000_000 / i128::from(rate);
