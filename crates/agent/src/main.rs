@@ -22,6 +22,7 @@ mod idle;
 mod json_lines;
 mod kernel;
 mod net;
+mod pairs;
 mod records;
 mod sample;
 mod send;
@@ -54,6 +55,7 @@ const VERBS: &[(&str, Way)] = &[
     ("facts", Way::Talks(facts::run)),
     ("fetch", Way::Talks(http::fetch)),
     ("guest", Way::Runs(guest::run)),
+    ("pairs", Way::Talks(pairs::run)),
     ("probe", Way::Talks(stamp::probe)),
     ("reflect", Way::Talks(stamp::reflect)),
     ("sample", Way::Talks(sample::run)),

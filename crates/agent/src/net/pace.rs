@@ -29,6 +29,11 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
+    /// That of an application which makes so much and no more.
+    pub(crate) const fn at_rate(bits_per_second: u64) -> Self {
+        Self { burst_bytes: None, pause_ns: None, rate_bits_per_second: Some(bits_per_second) }
+    }
+
     /// Refuses what is neither bursts nor a rate.
     pub(crate) fn check(self, key: &str) -> Result<(), Failure> {
         let whole = match self {

@@ -250,6 +250,13 @@ pub(crate) fn tcp_info(stream: &impl AsFd) -> Option<TcpInfo> {
     Some(TcpInfo::read(bytes.get(..length)?))
 }
 
+/// The largest window that a connection may advertise (`TCP_WINDOW_CLAMP`); none when the kernel does not say.
+pub(crate) fn window_clamp(stream: &impl AsFd) -> Option<u32> {
+    let mut bytes = [0_u8; 4];
+    let length = option(stream.as_fd(), libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &mut bytes).ok()?;
+    (length == bytes.len()).then(|| u32::from_ne_bytes(bytes))
+}
+
 /// Datagrams that found no room in the socket's buffer; none when the kernel does not say.
 pub(crate) fn drops(socket: &impl AsFd) -> Option<u32> {
     let mut bytes = [0_u8; 64];
@@ -277,7 +284,7 @@ fn option(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, bytes: 
 
 /// Sets an option that is a number.
 #[expect(unsafe_code, reason = "as above")]
-fn set_option(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+pub(crate) fn set_option(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
     let length = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or(0);
     // SAFETY: the kernel reads `length` bytes, which is how long the number is.
     let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) };

@@ -24,6 +24,7 @@ OUTPUTS: Mapping[str, tuple[str, ...]] = {
     "disturb": (),
     "facts": (),
     "fetch": ("rows",),
+    "pairs": (),
     "probe": ("rows",),
     "reflect": (),
     "sample": ("path",),

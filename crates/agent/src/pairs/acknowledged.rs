@@ -1,0 +1,94 @@
+//! When the other side had acknowledged what was written: the kernel stamps the moment (`SOF_TIMESTAMPING_TX_ACK` of its
+//! `networking/timestamping`), so that nobody has to look again and again.
+//!
+//! A stamp waits in the socket until it is taken. It is of the last byte of a write: only the last write is worth one.
+#![expect(unsafe_code, reason = "stamps of what was sent are reached by a system call only")]
+
+use std::io;
+use std::mem::zeroed;
+use std::net::TcpStream;
+use std::os::fd::{AsFd, AsRawFd};
+
+use trustbed_units::Ns;
+
+use crate::net::ancillary::{messages, time};
+use crate::net::socket::set_option;
+
+/// Room for what stands beside a stamp: the stamp (64 bytes), and what it is about with an address (64).
+const CONTROL: usize = 256;
+/// Stamps that are looked through: one for each piece that the last write was taken in.
+const MOST: usize = 64;
+
+/// Aligned as the kernel wants it.
+#[repr(C, align(8))]
+struct Control([u8; CONTROL]);
+
+/// Has the acknowledgement of what is written from now on stamped; without a copy of the data.
+pub(super) fn ask(stream: &TcpStream) -> io::Result<()> {
+    let flags = libc::SOF_TIMESTAMPING_SOFTWARE | libc::SOF_TIMESTAMPING_TX_ACK | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+    set_option(stream.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags.cast_signed())
+}
+
+/// The last moment that was stamped, by the real-time clock; none when none was. Does not wait.
+pub(super) fn last(stream: &TcpStream) -> Option<Ns> {
+    let mut last = None;
+    for _ in 0..MOST {
+        match next(stream) {
+            Ok(found) => last = last.max(found),
+            Err(_) => break,
+        }
+    }
+    last
+}
+
+/// The next stamp that waits.
+///
+/// # Errors
+/// None waits, or the kernel has none to give.
+fn next(stream: &TcpStream) -> io::Result<Option<Ns>> {
+    let mut control = Control([0; CONTROL]);
+    // SAFETY: all zeros is a header of no buffers.
+    let mut header = unsafe { zeroed::<libc::msghdr>() };
+    header.msg_control = control.0.as_mut_ptr().cast();
+    header.msg_controllen = CONTROL;
+    // SAFETY: the header leads to a control buffer of the stated length, which nothing else uses during the call, and to nothing else.
+    let result = unsafe { libc::recvmsg(stream.as_raw_fd(), &raw mut header, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let beside = control.0.get(..header.msg_controllen).unwrap_or_default();
+    // Three times; that of the software is the first, and 0 where there is none.
+    let stamps = messages(beside).filter(|(level, kind, _)| (*level, *kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING));
+    Ok(stamps.filter_map(|(_, _, content)| time(content)).find(|time| time.0 != 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn an_acknowledgement_is_stamped_between_the_write_and_the_answer() {
+        for place in ["127.0.0.1:0", "[::1]:0"] {
+            let listener = TcpListener::bind(place).unwrap();
+            let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (mut receiver, _) = listener.accept().unwrap();
+            let mut bytes = [0; 5];
+            sender.write_all(b"first").unwrap();
+            receiver.read_exact(&mut bytes).unwrap();
+            ask(&sender).unwrap();
+            assert_eq!(last(&sender), None, "nothing was asked of the first write");
+            let before = crate::clock::realtime();
+            sender.write_all(b"again").unwrap();
+            receiver.read_exact(&mut bytes).unwrap();
+            receiver.write_all(b"there").unwrap();
+            sender.read_exact(&mut bytes).unwrap();
+            let after = crate::clock::realtime();
+            let stamp = last(&sender).unwrap();
+            assert!((before..=after).contains(&stamp), "{before:?} {stamp:?} {after:?}");
+            assert_eq!(last(&sender), None, "it was taken");
+        }
+    }
+}

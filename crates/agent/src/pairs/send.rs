@@ -1,0 +1,235 @@
+//! The sending side of a round: opens its connections at the start, a thread for each.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+
+use serde::{Deserialize, Serialize};
+
+use super::PIECE;
+use super::declared::{self, ByRole, Connection, Nonce, Role};
+use super::giving::Giver;
+use super::rows::{Close, Row};
+use crate::net::attend::{self, Start, span};
+use crate::net::open_streams::OpenStreams;
+use crate::net::socket::{self, TcpOptions};
+use crate::talk::{Failure, Talk};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SendConfiguration {
+    /// Where connections come from: the address that is measured.
+    from: IpAddr,
+    /// Where they go, by role.
+    to: ByRole<Option<SocketAddr>>,
+    round: u64,
+    nonce: Nonce,
+    connections: Vec<Connection>,
+    #[serde(default)]
+    order: Order,
+    /// `SO_SNDBUF`, by role. The kernel tunes the size itself unless given.
+    #[serde(default)]
+    send_buffer_bytes: ByRole<Option<u32>>,
+    #[serde(default)]
+    tcp: TcpOptions,
+    /// Of each connection: it is not written faster. No limit unless given.
+    rate_bits_per_second: Option<u64>,
+    #[serde(default = "connect_timeout_ns")]
+    connect_timeout_ns: u64,
+    /// How long after it was connected a connection may be answered: a little longer than the receiver waits, so that its word is heard.
+    #[serde(default = "transfer_timeout_ns")]
+    transfer_timeout_ns: u64,
+}
+
+/// When connections are opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Order {
+    /// All at the start.
+    #[default]
+    Concurrent,
+    /// Of each pair the probe at the start, and the data when it has ended.
+    Sequential,
+}
+
+const fn connect_timeout_ns() -> u64 {
+    10_000_000_000
+}
+
+const fn transfer_timeout_ns() -> u64 {
+    310_000_000_000
+}
+
+#[derive(Debug, Serialize)]
+struct ReadyBody {
+    to: ByRole<Option<SocketAddr>>,
+    connections: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct ProgressBody {
+    payload_bytes: u64,
+    open_connections: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    start_ns: Option<i64>,
+    round: u64,
+    order: Order,
+    /// Between the first and the last of the connections that begin with the start.
+    opening_spread_ns: Option<i64>,
+    /// In the order of the configuration.
+    connections: Vec<Row>,
+    /// Whether any of them failed.
+    partial: bool,
+}
+
+/// Connections that one thread makes, one after the other, each with its place in the configuration.
+type Chain = Vec<(usize, Connection)>;
+/// A thread that makes them; their rows, each with its place.
+type Making = JoinHandle<Vec<(usize, Row)>>;
+
+/// Runs the sending side.
+pub(super) fn run(talk: &Talk, asked: SendConfiguration) -> Result<(), Failure> {
+    let options = check(&asked)?;
+    socket::allow_many_files();
+    let chains = chains(&asked.connections, asked.order);
+    let first: Vec<usize> = chains.iter().filter_map(|chain| chain.first()).map(|(number, _)| *number).collect();
+    let (round, order, to, connections) = (asked.round, asked.order, asked.to, asked.connections);
+    talk.ready(&ReadyBody { to, connections: connections.len() })?;
+    let mut rows: Vec<Row> = connections.iter().map(|one| Row::new(one, Close::Stopped, "the end was asked for before it began")).collect();
+    let report = |start: Option<Start>, rows: Vec<Row>| Report {
+        start_ns: start.map(|start| start.realtime.0),
+        round,
+        order,
+        opening_spread_ns: spread(&rows, &first),
+        partial: rows.iter().any(|row| row.failed),
+        connections: rows,
+    };
+    let Some(start) = attend::wait_for_start(talk)? else { return talk.report(&report(None, rows)) };
+    let giver = Arc::new(Giver {
+        round,
+        nonce: asked.nonce,
+        from: asked.from,
+        to,
+        options,
+        rate_bits_per_second: asked.rate_bits_per_second,
+        connect_timeout: span(asked.connect_timeout_ns),
+        transfer_timeout: span(asked.transfer_timeout_ns),
+        payload: vec![0x5a; PIECE],
+        open: OpenStreams::default(),
+        written: AtomicU64::new(0),
+        stop: talk.stop(),
+    });
+    let running = Arc::new(AtomicUsize::new(chains.len()));
+    let outcome = spawn_all(&giver, &running, chains, start).map(|threads| {
+        let progress = || ProgressBody { payload_bytes: giver.written.load(Ordering::Relaxed), open_connections: giver.open.count() };
+        let outcome = attend::converse(talk, || running.load(Ordering::Acquire) == 0, progress);
+        (threads, outcome)
+    });
+    // Whoever still waits returns now.
+    giver.stop.ask();
+    giver.open.end();
+    let (threads, outcome) = outcome?;
+    for thread in threads {
+        for (number, row) in attend::join("pair", thread)? {
+            if let Some(place) = rows.get_mut(number) {
+                *place = row;
+            }
+        }
+    }
+    outcome?;
+    talk.report(&report(Some(start), rows))
+}
+
+/// Refuses what cannot be, before anything begins; the options of either role.
+fn check(asked: &SendConfiguration) -> Result<ByRole<TcpOptions>, Failure> {
+    declared::check(&asked.connections)?;
+    declared::check_rate(asked.rate_bits_per_second)?;
+    declared::check_address("from", asked.from)?;
+    if asked.tcp.send_buffer_bytes.is_some() {
+        let message = "tcp: send_buffer_bytes is the same for probes and data";
+        return Err(Failure::configuration(message, r#"as in {"send_buffer_bytes": {"probe": 16384, "data": 65536}}"#));
+    }
+    let options = |role| TcpOptions { send_buffer_bytes: *asked.send_buffer_bytes.of(role), ..asked.tcp.clone() };
+    let options = ByRole { probe: options(Role::Probe), data: options(Role::Data) };
+    for one in &asked.connections {
+        let Some(to) = asked.to.of(one.role) else {
+            let message = format!("to: pair {} has no port to go to for its role", one.pair);
+            return Err(Failure::configuration(message, r#"give what the receiver calls "listening""#));
+        };
+        drop(options.of(one.role).socket(*to, Some(SocketAddr::new(asked.from, 0)))?);
+    }
+    Ok(options)
+}
+
+/// What each thread does.
+fn chains(connections: &[Connection], order: Order) -> Vec<Chain> {
+    let all = connections.iter().copied().enumerate();
+    match order {
+        Order::Concurrent => all.map(|one| vec![one]).collect(),
+        Order::Sequential => {
+            let mut pairs: BTreeMap<u32, Chain> = BTreeMap::new();
+            all.for_each(|one| pairs.entry(one.1.pair).or_default().push(one));
+            pairs.values_mut().for_each(|pair| pair.sort_unstable_by_key(|(_, one)| one.role));
+            pairs.into_values().collect()
+        }
+    }
+}
+
+/// Counts itself out when it is dropped, however its thread ends.
+struct Running(Arc<AtomicUsize>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// A thread for each chain. They wait for the start by themselves, so that it finds all of them.
+fn spawn_all(giver: &Arc<Giver>, running: &Arc<AtomicUsize>, chains: Vec<Chain>, start: Start) -> Result<Vec<Making>, Failure> {
+    let spawn = |chain: Chain| {
+        let (giver, running) = (Arc::clone(giver), Running(Arc::clone(running)));
+        attend::spawn("pair", move || {
+            let _running = running;
+            // Whoever is asked to end before the start begins nothing.
+            let _ = giver.stop.wait_until(start.monotonic);
+            let begins = chain.into_iter().take_while(|_| !giver.stop.is_asked());
+            begins.map(|(number, declared)| (number, giver.give(number, &declared, &start))).collect()
+        })
+    };
+    chains.into_iter().map(spawn).collect()
+}
+
+/// Between the first and the last of the moments when these began.
+fn spread(rows: &[Row], which: &[usize]) -> Option<i64> {
+    let moments = which.iter().filter_map(|number| rows.get(*number)?.begun_ns);
+    let (first, last) = (moments.clone().min()?, moments.max()?);
+    Some(last - first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_pair_the_probe_is_first_in_sequence_and_all_are_first_at_once() {
+        let one = |pair, role| Connection { pair, role, bytes: 1 };
+        let all = [one(9, Role::Data), one(2, Role::Data), one(9, Role::Probe), one(5, Role::Probe)];
+        let places =
+            |order| chains(&all, order).iter().map(|chain| chain.iter().map(|(number, _)| *number).collect()).collect::<Vec<Vec<_>>>();
+        assert_eq!(places(Order::Sequential), [vec![1], vec![3], vec![2, 0]]);
+        assert_eq!(places(Order::Concurrent), [[0], [1], [2], [3]]);
+    }
+
+    #[test]
+    fn the_spread_is_of_those_that_began_with_the_start() {
+        let declared = Connection { pair: 0, role: Role::Probe, bytes: 1 };
+        let row = |begun_ns| Row { begun_ns, ..Row::new(&declared, Close::Stopped, "") };
+        let rows = [row(Some(500)), row(Some(-20)), row(None), row(Some(9_000))];
+        assert_eq!((spread(&rows, &[0, 1, 2]), spread(&rows, &[2]), spread(&rows, &[3])), (Some(520), None, Some(0)));
+    }
+}

@@ -1,0 +1,130 @@
+//! Taking one connection: reads until its sender ends it, judges it, and answers.
+
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use trustbed_units::Span;
+
+use super::PIECE;
+use super::door::Come;
+use super::header::Answer;
+use super::rows::{self, Close, Ended, Row};
+use crate::clock;
+use crate::kernel::Poll;
+use crate::net::attend::Start;
+use crate::net::open_streams::OpenStreams;
+use crate::net::pace::{Pace, Pacer};
+use crate::talk::Stop;
+
+/// How late it may be noticed that a silent connection is out of time.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What the threads of a phase share.
+#[derive(Debug)]
+pub(super) struct Phase {
+    pub(super) round: u64,
+    pub(super) rate_bits_per_second: Option<u64>,
+    pub(super) transfer_timeout: Span,
+    pub(super) open: OpenStreams,
+    pub(super) read: AtomicU64,
+    /// Whether it ends because its time is over; otherwise because that was asked for.
+    pub(super) is_over: AtomicBool,
+    pub(super) stop: Stop,
+}
+
+impl Phase {
+    /// One connection until it is closed.
+    pub(super) fn take(&self, come: &Come, start: &Start) -> Row {
+        let Come { number, declared, stream, accepted } = come;
+        let mut row = Row::new(declared, Close::Stopped, "");
+        row.accepted_ns = Some(rows::since(start, *accepted));
+        row.look_at(stream);
+        let entry = self.open.add(*number, stream).map_err(|error| Ended::broken(&error));
+        let outcome = entry.and_then(|_entry| self.read_all(come, &mut row, start));
+        row.judge(outcome);
+        self.answer(come, &mut row, start);
+        row.app_bytes_per_second = rows::rate(row.payload_bytes, row.accepted_ns, row.last_byte_ns);
+        row.tcp = crate::net::socket::tcp_info(stream);
+        row
+    }
+
+    fn read_all(&self, come: &Come, row: &mut Row, start: &Start) -> Result<(), Ended> {
+        let (mut stream, accepted) = (&come.stream, come.accepted);
+        let limit = Duration::from_nanos(self.transfer_timeout.0.max(1).unsigned_abs());
+        let prepared = stream
+            .set_nonblocking(false)
+            .and_then(|()| stream.set_read_timeout(Some(limit.min(LOOK))))
+            .and_then(|()| stream.set_write_timeout(Some(LOOK)));
+        prepared.map_err(|error| Ended::broken(&error))?;
+        let mut piece = vec![0; PIECE];
+        let mut pacer = Pacer::new(self.rate_bits_per_second.map(Pace::at_rate));
+        loop {
+            let left = row.size_bytes - row.payload_bytes;
+            // Where nothing is left, a byte more shows that there is more.
+            let room = pacer.piece(piece.len()).min(usize::try_from(left.max(1)).unwrap_or(usize::MAX));
+            let read = stream.read(piece.get_mut(..room).unwrap_or_default());
+            let now = clock::monotonic();
+            let is_late = now - accepted > self.transfer_timeout;
+            match read {
+                Ok(0) if left == 0 && !is_late => return Ok(()),
+                _ if self.stop.is_asked() || self.is_over.load(Ordering::Acquire) => return Err(self.cut()),
+                Ok(0) if left > 0 => {
+                    return Err(Ended::new(Close::TooShort, format!("it ended {left} bytes before the end")));
+                }
+                Ok(length) if length > 0 && left == 0 => {
+                    return Err(Ended::new(Close::TooLong, format!("more than {} bytes came", row.size_bytes)));
+                }
+                Ok(length) => {
+                    let length = length as u64;
+                    row.payload_bytes += length;
+                    self.read.fetch_add(length, Ordering::Relaxed);
+                    if length > 0 {
+                        row.first_byte_ns.get_or_insert(rows::since(start, now));
+                        row.last_byte_ns = Some(rows::since(start, now));
+                    }
+                    if !is_late && let Some(pause) = pacer.on_moved(length, now) {
+                        let pause = pause.min(accepted + self.transfer_timeout - now);
+                        // Where waiting fails, reading goes on at once.
+                        let _ = Poll::new(&[self.stop.descriptor()]).wait(Some(pause));
+                    }
+                }
+                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
+                Err(error) => return Err(Ended::broken(&error)),
+            }
+            if is_late {
+                return Err(Ended::new(Close::TimedOut, "it was not complete within transfer_timeout_ns"));
+            }
+        }
+    }
+
+    /// Why a connection ended that did not end by itself.
+    fn cut(&self) -> Ended {
+        if self.is_over.load(Ordering::Acquire) {
+            Ended::new(Close::TimedOut, "it was not complete when the phase ended (duration_ns)")
+        } else {
+            Ended::new(Close::Stopped, "the end was asked for")
+        }
+    }
+
+    /// Tells the sender what came, where it can still be told.
+    fn answer(&self, come: &Come, row: &mut Row, start: &Start) {
+        if matches!(row.close, Close::Reset | Close::Stopped) {
+            return;
+        }
+        let realtime = |since: i64| start.offset.to_realtime(start.monotonic + Span(since));
+        let answer = Answer {
+            round: self.round,
+            pair: row.pair,
+            role: row.role,
+            close: row.close,
+            bytes: row.payload_bytes,
+            accepted: start.offset.to_realtime(come.accepted),
+            first: row.first_byte_ns.map(realtime),
+            last: row.last_byte_ns.map(realtime),
+        };
+        // A sender that is gone needs no answer, and its own report says so.
+        let mut stream = &come.stream;
+        row.result_ns = stream.write_all(&answer.write()).is_ok().then(|| start.elapsed().0);
+    }
+}
