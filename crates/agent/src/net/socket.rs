@@ -103,9 +103,7 @@ impl TcpOptions {
             socket.set_tcp_mss(bytes).map_err(failed(format!("maximum_segment_bytes of {bytes}")))?;
         }
         if let Some(bytes) = self.window_clamp_bytes {
-            let clamp = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
-            let set = set_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, clamp);
-            set.map_err(failed(format!("window_clamp_bytes of {bytes}")))?;
+            set_window_clamp(socket, bytes).map_err(failed(format!("window_clamp_bytes of {bytes}")))?;
         }
         socket.set_tcp_nodelay(self.no_delay.unwrap_or(true)).map_err(failed("no_delay".to_owned()))
     }
@@ -271,6 +269,15 @@ pub(crate) fn drops(socket: &impl AsFd) -> Option<u32> {
 /// What the kernel says.
 pub(crate) fn set_quick_ack(stream: &TcpStream, quick: bool) -> io::Result<()> {
     set_option(stream.as_fd(), libc::IPPROTO_TCP, libc::TCP_QUICKACK, libc::c_int::from(quick))
+}
+
+/// Limits the window that is advertised (`TCP_WINDOW_CLAMP`).
+///
+/// # Errors
+/// What the kernel says.
+pub(crate) fn set_window_clamp(socket: &impl AsFd, bytes: u32) -> io::Result<()> {
+    let clamp = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    set_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, clamp)
 }
 
 /// Reads an option as bytes; answers how many there are.

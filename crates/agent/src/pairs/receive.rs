@@ -123,6 +123,7 @@ pub(super) fn run(talk: &Talk, asked: ReceiveConfiguration) -> Result<(), Failur
     let rows = rows(Close::Absent, "no connection showed its header before the end");
     let phase = Arc::new(Phase {
         round,
+        window_bytes: asked.window_bytes,
         rate_bits_per_second: asked.rate_bits_per_second,
         transfer_timeout: span(asked.transfer_timeout_ns),
         open: OpenStreams::default(),
@@ -173,11 +174,25 @@ impl ReceiveConfiguration {
         if self.connections.iter().all(|one| one.role != role) {
             return Ok(None);
         }
-        let options = TcpOptions { window_clamp_bytes: Some(*self.window_bytes.of(role)), ..self.tcp.clone() };
+        let window = *self.window_bytes.of(role);
+        let options = TcpOptions { window_clamp_bytes: Some(window), receive_buffer_bytes: Some(first_buffer(window)), ..self.tcp.clone() };
         let address = SocketAddr::new(self.listen, *self.ports.of(role));
         let listener = options.listen(address)?;
         listener.local_addr().map_err(|error| unusable("cannot listen at", address, &error))?;
         Ok(Some(listener))
+    }
+}
+
+/// The receive buffer of a port, for a window of so many bytes.
+///
+/// With the first full segment a kernel learns how much of its memory is payload, and may then advertise up to twice the size that was asked
+/// for, whatever the limit was; the limit can only be set again when a program has run. Half a buffer cannot be raised above the window
+/// meanwhile, and still has the scale on the wire that the window needs. So the first flight sees half of the window, everything behind it all.
+/// A window that is no power of two gets more than half, or its scale would be too small: there the first flight may see up to twice as much.
+pub(super) const fn first_buffer(window: u32) -> u32 {
+    match window.checked_next_power_of_two() {
+        Some(power) => power.div_ceil(2),
+        None => window,
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use trustbed_units::Span;
 
 use super::PIECE;
+use super::declared::ByRole;
 use super::door::Come;
 use super::header::Answer;
 use super::rows::{self, Close, Ended, Row};
@@ -15,6 +16,7 @@ use crate::kernel::Poll;
 use crate::net::attend::Start;
 use crate::net::open_streams::OpenStreams;
 use crate::net::pace::{Pace, Pacer};
+use crate::net::socket;
 use crate::talk::Stop;
 
 /// How late it may be noticed that a silent connection is out of time.
@@ -24,6 +26,7 @@ const LOOK: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Phase {
     pub(super) round: u64,
+    pub(super) window_bytes: ByRole<u32>,
     pub(super) rate_bits_per_second: Option<u64>,
     pub(super) transfer_timeout: Span,
     pub(super) open: OpenStreams,
@@ -37,6 +40,7 @@ impl Phase {
     /// One connection until it is closed.
     pub(super) fn take(&self, come: &Come, start: &Start) -> Row {
         let Come { number, declared, stream, accepted } = come;
+        self.open_window(come);
         let mut row = Row::new(declared, Close::Stopped, "");
         row.accepted_ns = Some(rows::since(start, *accepted));
         row.look_at(stream);
@@ -45,7 +49,7 @@ impl Phase {
         row.judge(outcome);
         self.answer(come, &mut row, start);
         row.app_bytes_per_second = rows::rate(row.payload_bytes, row.accepted_ns, row.last_byte_ns);
-        row.tcp = crate::net::socket::tcp_info(stream);
+        row.tcp = socket::tcp_info(stream);
         row
     }
 
@@ -65,6 +69,7 @@ impl Phase {
             let room = pacer.piece(piece.len()).min(usize::try_from(left.max(1)).unwrap_or(usize::MAX));
             let read = stream.read(piece.get_mut(..room).unwrap_or_default());
             let now = clock::monotonic();
+            self.clamp(come);
             let is_late = now - accepted > self.transfer_timeout;
             match read {
                 Ok(0) if left == 0 && !is_late => return Ok(()),
@@ -96,6 +101,20 @@ impl Phase {
                 return Err(Ended::new(Close::TimedOut, "it was not complete within transfer_timeout_ns"));
             }
         }
+    }
+
+    /// Gives a connection the whole of its window: see [`super::receive::first_buffer`].
+    fn open_window(&self, come: &Come) {
+        let bytes = *self.window_bytes.of(come.declared.role);
+        // Where the kernel refuses, the report has what it grants.
+        let _ = socket2::SockRef::from(&come.stream).set_recv_buffer_size(bytes as usize);
+        self.clamp(come);
+    }
+
+    /// Has the window stay what it was set to: whenever a kernel (from Linux 6.9 on) learns how much of its memory is payload, it raises the limit
+    /// to whatever would fit into the receive buffer.
+    fn clamp(&self, come: &Come) {
+        let _ = socket::set_window_clamp(&come.stream, *self.window_bytes.of(come.declared.role));
     }
 
     /// Why a connection ended that did not end by itself.
