@@ -19,6 +19,7 @@ from trustbed.diagnose.pages import PAGES as DIAGNOSIS
 from trustbed.report import burst_tables, schemas
 from trustbed.report.columns import text_names
 from trustbed.report.contract import engine_schemas
+from trustbed.run import witnesses
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -39,6 +40,13 @@ _BURST_INTRODUCTION = """\
 and `.rates`. Times are seconds here: none of them is known to the nanosecond. KB in the words of reports are 1024 bytes."""
 
 
+_WATCHED_INTRODUCTION = """\
+# Tables of watched hosts
+
+`trustbed run` writes these below `samples/` of a repetition, as `HOST.witness.parquet` and `HOST.spin.parquet`,
+where the scenario asks for them."""
+
+
 def tables_page() -> str:
     """The page on every table and column."""
     engine = engine_schemas()
@@ -50,6 +58,9 @@ def tables_page() -> str:
     parts.append(_BURST_INTRODUCTION)
     for name, about in burst_tables.ABOUT.items():
         parts += [f"## burst_{name}", about, _table(burst_tables.SCHEMAS[name])]
+    parts.append(_WATCHED_INTRODUCTION)
+    for name, about in witnesses.ABOUT.items():
+        parts += [f"## {name}", about, _table(witnesses.SCHEMAS[name])]
     return "\n\n".join(parts) + "\n"
 
 

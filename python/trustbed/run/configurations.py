@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from trustbed.run.commands import address_of
 from trustbed.run.matrix import Repetition
+from trustbed.run.witnesses import raw
 from trustbed.scenario import Background, Fault, Pace, Scenario, Workload
 from trustbed.scenario.description import BACKGROUND_PORT, model, release
 from trustbed.scenario.stalls import stalled
@@ -21,7 +22,8 @@ INTERFACE = "eth0"
 """A host's end of its cable."""
 
 Configuration = dict[str, Any]
-_LEAST_CONFIRM_NS = 10_000_000_000
+SECOND = 1_000_000_000
+_LEAST_CONFIRM_NS = 10 * SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,3 +252,16 @@ def sampled(scenario: Scenario) -> tuple[str, ...]:
 def sample(host: str, folder: Path, processes: Sequence[int] = ()) -> Configuration:
     """What looks every second at the machine and at a host, and at some of the machine's processes."""
     return {"path": str(folder / f"{host}.jsonl"), **({"processes": list(processes)} if processes else {})}
+
+
+def watchers(scenario: Scenario, host: str, folder: Path, *, quotas: Sequence[Path], seed: int) -> Iterator[Part]:
+    """What watches a host as one of its processes. ``quotas``: the control groups that will hold it; its own where none are named."""
+    watch, guest = scenario.watch, scenario.host(host).guest is not None
+    groups = {} if guest or not quotas else {"cgroups": [str(path) for path in quotas]}
+    if watch.naps_ns is not None:
+        asked = {"path": str(raw(folder, host, "witness")), "naps_every_ns": watch.naps_ns, "sockets": False, **groups}
+        yield Part(verb="sample", where=host, configuration=asked)
+    if watch.spin_ns is not None:
+        window = watch.spin_ns if watch.spin_ns < SECOND else None
+        asked = {"path": str(raw(folder, host, "spin")), "seed": seed, **_known(window_ns=window)}
+        yield Part(verb="spin", where=host, configuration=asked)

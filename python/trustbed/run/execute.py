@@ -122,7 +122,9 @@ class Execution:
         self._workloads.stand_by()
         self._around.start_samplers(self._processes())
         self._stack.callback(self._end_faults)  # before anything that it disturbs is to end
-        self._faults.stand_by(self._processes() if self._scenario.faults else ())
+        self._around.start_watchers(self._faults.quotas)
+        watching = [(host, one.pid) for host, one in self._around.watching]
+        self._faults.stand_by([*self._processes(), *watching] if self._scenario.faults else ())
         self._epoch_ns = self._clock.realtime_ns() + _AHEAD_NS
         self._workloads.begin(self._epoch_ns, self._clock.monotonic() + _AHEAD_NS / SECOND)
         self._around.begin(self._epoch_ns)

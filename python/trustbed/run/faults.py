@@ -100,6 +100,10 @@ class Faults:
                 except TestbedError as error:
                     raise self._not_made(made, error) from error
 
+    def quotas(self, host: str) -> list[Path]:
+        """The control groups that will hold the processes of a host."""
+        return [made.group.path for made in self._made if made.group is not None and made.fault.host == host]
+
     def stand_by(self, processes: Sequence[tuple[str, int]]) -> None:
         """Starts what disturbs these processes, each named with its host; they begin to be disturbed when :meth:`begin` says.
 

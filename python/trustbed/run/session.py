@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trustbed import agent
-from trustbed.run import ceiling, host, manifest, rows, samples
+from trustbed.run import ceiling, host, manifest, rows, samples, witnesses
 from trustbed.run.clock import Clock, SystemClock
 from trustbed.run.commands import programs
 from trustbed.run.configurations import emulated, sampled
@@ -169,6 +169,7 @@ class Session:
             converted = rows.convert(ledger, ledger.with_suffix(".parquet"), names=names)
             record["ledger"] = {"rows": converted.rows, "cut_bytes": converted.cut_bytes}
             ledger.unlink()
+        witnesses.convert(path / "samples", scenario.watch)
         record["machine"] = samples.convert(path / "samples", sampled(scenario), [host.name for host in scenario.guests])
 
     def _check_space(self) -> None:

@@ -6,7 +6,7 @@ failure, which is noted and not raised: it makes the repetition a failed one. Wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ class Assistant:
     report: Record | None = None
     failed: bool = False
     point: str | None = None  # of a capture
+    watches: bool = False  # a host, as one of its processes
 
 
 class Surroundings:
@@ -51,6 +52,8 @@ class Surroundings:
         self.failures: list[dict[str, str]] = []
         self.at_work: list[tuple[str, Agent | Process]] = []
         """What answers workloads, each with its host: what a fault disturbs."""
+        self.watching: list[tuple[str, Agent]] = []
+        """What watches hosts as one of their processes: what a fault of theirs disturbs too."""
         self._hosts = hosts
         self._scenario = scenario
         self._repetition = repetition
@@ -130,6 +133,15 @@ class Surroundings:
             configuration = configurations.sample(host, self._folder / "samples", machines if number == 0 else ())
             self._assist("sample", host, configuration).agent.begin()
 
+    def start_watchers(self, quotas: Callable[[str], Sequence[Path]]) -> None:
+        """What naps or spins on hosts. ``quotas`` says of a host which control groups will hold its processes."""
+        for host in self._scenario.watch.hosts:
+            seed = self._repetition.seed_of(f"spin {host}")
+            for part in configurations.watchers(self._scenario, host, self._folder / "samples", quotas=quotas(host), seed=seed):
+                watcher = self._assist(part.verb, part.where, part.configuration)
+                watcher.watches = True
+                self.watching.append((part.where, watcher.agent))
+
     # While the workloads last.
 
     def begin(self, epoch_ns: int) -> None:
@@ -140,6 +152,8 @@ class Surroundings:
         for flow, sender in self._senders.items():
             self._sinks[flow].agent.begin(at_ns=epoch_ns)
             sender.agent.begin(at_ns=epoch_ns)
+        for _, watcher in self.watching:
+            watcher.begin(at_ns=epoch_ns)
 
     def look(self) -> None:
         """Notes what has ended: playback that is over may, nothing else."""
@@ -172,7 +186,7 @@ class Surroundings:
 
     def stop(self) -> None:
         """Senders first, the emulator last: what is under way shall arrive and be written down."""
-        order = ("send", "sink", "serve", "bulk", "sample", "capture", "emulate")
+        order = ("send", "sink", "serve", "bulk", "spin", "sample", "capture", "emulate")
         for verb in order:
             if verb == "sink":
                 self._clock.sleep(self._drain_seconds())
@@ -207,7 +221,8 @@ class Surroundings:
             "emulator_ready": emulator.agent.ready,
             "captures": [{"point": one.point, "report": one.report} for one in self._of("capture")]
             + [{"point": tap["router"], "report": tap} for tap in taps],
-            "samples": [{"where": one.where, "report": one.report} for one in self._of("sample")],
+            "samples": [{"where": one.where, "report": one.report} for one in self._of("sample") if not one.watches],
+            "watchers": [{"verb": one.verb, "where": one.where, "report": one.report} for one in self._assistants if one.watches],
             "services": [{"verb": one.verb, "where": one.where, "report": one.report} for one in self._of("serve", "bulk")],
             "failures": self.failures,
         }

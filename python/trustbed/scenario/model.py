@@ -309,6 +309,17 @@ class CapturePlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """Who looks, as a process on a host, how much of a processor such a process has: one that naps, one that spins."""
+
+    hosts: tuple[str, ...] = ()
+    naps_ns: int | None = None
+    """How far apart the moments are for which a thread wakes up."""
+    spin_ns: int | None = None
+    """So much of every second a thread spins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Emulator:
     """How the emulator runs, and what it writes down."""
 
@@ -336,6 +347,7 @@ class Scenario:
     faults: tuple[Fault, ...] = ()
     capture: CapturePlan = field(default_factory=lambda: CapturePlan(points=()))
     samples: bool = True
+    watch: Watch = field(default_factory=Watch)
     emulator: Emulator = field(default_factory=Emulator)
 
     def host(self, name: str) -> Host:

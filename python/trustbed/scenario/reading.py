@@ -15,7 +15,7 @@ from trustbed.scenario.description import BACKGROUND_PORT
 from trustbed.scenario.error import nearest
 from trustbed.scenario.faults import read_faults
 from trustbed.scenario.guests import INSIDE
-from trustbed.scenario.model import SECOND, TOOLS, Background, CapturePlan, Emulator, Scenario, Service, Workload
+from trustbed.scenario.model import SECOND, TOOLS, Background, CapturePlan, Emulator, Scenario, Service, Watch, Workload
 from trustbed.scenario.positions import Path
 from trustbed.scenario.table import Source, Table
 from trustbed.scenario.topology import Network, reached
@@ -23,6 +23,8 @@ from trustbed.scenario.topology import read as read_network
 from trustbed.scenario.workloads import Around, read_services, read_workloads
 
 _MOST_REPETITIONS = 100_000
+_SHORTEST_NAP = 1_000_000
+"""More often would cost more of a processor than a witness may."""
 
 
 def read(values: dict[str, Any], source: Source) -> Scenario:
@@ -35,6 +37,7 @@ def read(values: dict[str, Any], source: Source) -> Scenario:
     around = Around(hosts=hosts, services={service.name: service for service in services}, duration_ns=duration)
     workloads = read_workloads(root, around)
     backgrounds = read_backgrounds(root, hosts)
+    samples, watch = _samples(root, hosts, workloads)
     scenario = Scenario(
         name=root.text("name", source.file.stem),
         about=root.text("about", ""),
@@ -50,7 +53,8 @@ def read(values: dict[str, Any], source: Source) -> Scenario:
         backgrounds=backgrounds,
         faults=read_faults(root, hosts, _occupied(workloads, services)),
         capture=_capture(root, [*hosts, *_inside(network), *network.routers], workloads),
-        samples=_samples(root),
+        samples=samples,
+        watch=watch,
         emulator=_emulator(root),
     )
     root.raw("factors")  # read before, by whoever made this cell
@@ -97,13 +101,31 @@ def _occupied(workloads: Sequence[Workload], services: Sequence[Service]) -> set
     return found | {workload.to for workload in workloads if workload.to is not None and workload.kind != "command"}
 
 
-def _samples(root: Table) -> bool:
+def _samples(root: Table, hosts: Sequence[str], workloads: Sequence[Workload]) -> tuple[bool, Watch]:
+    """Whether samples are taken, and which hosts are watched by processes of their own."""
     table = root.table("samples")
     if table is None:
-        return True
+        return True, Watch()
     enabled = table.flag("enabled", True)
+    naps, spin = table.span_above_zero("naps", None), table.span_above_zero("spin", None)
+    if naps is not None and not _SHORTEST_NAP <= naps <= SECOND:
+        raise table.error("naps", "moments are 1 ms to 1 s apart", 'give "1ms"')
+    if spin is not None and spin > SECOND:
+        raise table.error("spin", "it is a part of every second, 1 s at most", 'give "100ms", or "1s" to spin all the time')
+    named = table.texts("hosts") if "hosts" in table else ()
+    for name in named:
+        if name not in hosts:
+            raise table.error("hosts", f"no host named {name}", nearest(name, hosts))
+    if naps is None and spin is None:
+        if named:
+            raise table.error("hosts", "nothing is said to watch them", 'give naps = "1ms", spin = "100ms", or both')
+        watch = Watch()
+    elif not enabled:
+        raise table.error("enabled", "naps and spin are samples too", "leave out enabled, or both of them")
+    else:
+        watch = Watch(hosts=tuple(dict.fromkeys(named)) or _beside_the_senders(workloads), naps_ns=naps, spin_ns=spin)
     table.close()
-    return enabled
+    return enabled, watch
 
 
 def _emulator(root: Table) -> Emulator:
