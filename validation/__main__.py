@@ -15,7 +15,11 @@ from pathlib import Path
 from validation import captures, document, sections
 from validation.run import Outcome, outcomes
 
-PARTS = {"lateness": "validation.lateness.command", "truth": "validation.truth.command"}
+PARTS = {
+    "lateness": "validation.lateness.command",
+    "truth": "validation.truth.command",
+    "witness": "validation.witness.command",
+}
 """Other commands, by the module whose `main` takes the words behind their name."""
 
 

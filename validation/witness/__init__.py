@@ -1,0 +1,18 @@
+"""Which cheap witness tells that a sending host paused, how well beside a thread that spins, and what each costs.
+
+A monitor that always wants to run sees whatever is withheld from a process, and burns a core. Cheaper signs of the same are at hand: how
+long processes waited, how late one that sleeps wakes up, what a quota throttled, what the kernel or the hypervisor say. Here transfers
+are disturbed as in `make truth`, and every sign is held against the pauses of the sender, second by second.
+
+- `plan`: what is measured, in which order, from one seed;
+- `accuracy`: the spin monitor itself, against quotas and a competitor that are known;
+- `cost`: what samplers use of a processor, with each witness and without;
+- `transfer`: one transfer with its witnesses, made by `trustbed run`'s own parts;
+- `held`: how much of a second its sender held back, from the sender's capture;
+- `witnesses`: what each witness said of which time;
+- `figures`: correlation, thresholds, precision and recall;
+- `page`, `command`: the section of docs/validation.md, and the command that makes it.
+
+Bias: a host is a namespace here. Its processes are disturbed, its kernel is not: it goes on acknowledging and sending what was written
+before. A hypervisor that steals is not made, so what steal would tell of it is not shown.
+"""
