@@ -52,11 +52,11 @@ def _introduction(rows: Sequence[Row], missing: int, seed: int) -> str:
     transfers = [row for row in rows if row["part"] == "transfer"]
     left = f" {missing} of its steps are missing here." if missing else ""
     return "## Witnesses of a processor that is withheld\n\n" + _prose(
-        f"""A monitor that spins sees whatever a process is refused, and burns a core. How exact is it, and which cheaper witness tells as well
-        that a sender paused? Transfers of `make truth` with seed {seed} whose sending process is stopped, held by a quota, or beside a spinner,
-        for {SECONDS} s each, disturbed for {DISTURBED["duration"]} from {DISTURBED["start"]} on, and undisturbed ones; each made twice, watched
-        by everything cheap at once and by the spin monitor. Naps, the monitor and what reads the quota are processes of the sending host,
-        disturbed with the sender; the rest looks from outside. {len(transfers)} transfers were made.{left}"""
+        f"""A monitor that spins sees whatever a process is refused, and burns a core. How exact is it, and which cheaper witness tells as
+        well that a sender paused? Transfers of `make truth` with seed {seed} whose sending process is stopped, held by a quota, or beside
+        a spinner, for {SECONDS} s each, disturbed for {DISTURBED["duration"]} from {DISTURBED["start"]} on, and undisturbed ones; each
+        made twice, watched by everything cheap at once and by the spin monitor. Naps, the monitor and what reads the quota are processes
+        of the sending host, disturbed with the sender; the rest looks from outside. {len(transfers)} transfers were made.{left}"""
     )
 
 
@@ -83,8 +83,8 @@ def _accuracy(made: Sequence[Row]) -> str:
     ]
     versions = sorted({str(row["version"]) for rows in found.values() for row in rows if row.get("version")})
     groups = f" Control groups of version {', '.join(versions)}." if versions else ""
-    text = f"""The share of a core that it says it had, in {SPIN_SECONDS:g} s, rounds of all cases one after the other. Quotas are of periods of
-        100 ms.{groups}"""
+    text = f"""The share of a core that it says it had, in {SPIN_SECONDS:g} s, rounds of all cases one after the other. Quotas are of
+        periods of 100 ms.{groups}"""
     table = _table(("case", "known", "median", "worst error, points", "rounds"), lines)
     return f"### Accuracy of the spin monitor\n\n{_prose(text)}\n{table}\n" + "".join(f"- {verdict}\n" for verdict in verdicts)
 
@@ -153,11 +153,11 @@ def _witnesses(told: Sequence[Told]) -> str:
                 "–" if one.cost is None else f"{one.cost:.3%}" if one.cost < 0.1 else f"{one.cost:.0%}",
             )
         )
-    text = f"""Seconds are those in which a witness looked; their pauses are *oversize* by the thresholds of a diagnosis, asked of that second. ρ is
-        Spearman's, of what the witness said and the share of the second that the sender held back; its interval is a bootstrap of transfers.
-        From which value on a second is called oversize was chosen on odd seeds (highest F1), precision and recall are of even ones. Cost is what
-        a sampler used in {COST_SECONDS:g} s more than without the witness; for PSI and steal, which cannot be left out, it is that of all that
-        cannot."""
+    text = f"""Seconds are those in which a witness looked; their pauses are *oversize* by the thresholds of a diagnosis, asked of that
+        second. ρ is Spearman's, of what the witness said and the share of the second that the sender held back; its interval is a
+        bootstrap of transfers. From which value on a second is called oversize was chosen on odd seeds (highest F1), precision and recall
+        are of even ones. Cost is what a sampler used in {COST_SECONDS:g} s more than without the witness; for PSI and steal, which cannot
+        be left out, it is that of all that cannot."""
     return f"### What each witness tells\n\n{_prose(text)}\n{_table(head, lines)}"
 
 
@@ -186,9 +186,9 @@ def _spinning(made: Sequence[Row]) -> str:
     if not lines:
         return ""
     head = ("what is done", "pairs", "throughput beside the monitor", "held back without it", "held back beside it", "emulator late")
-    text = """Medians over transfers: throughput beside the monitor as a share of its twin's, and the share of the time that the sender held back. A
-        monitor that shares its host's quota or processor takes a part of it: pauses are then its own doing, which is why it is held against the
-        twin."""
+    text = """Medians over transfers: throughput beside the monitor as a share of its twin's, and the share of the time that the sender
+        held back. A monitor that shares its host's quota or processor takes a part of it: pauses are then its own doing, which is why it
+        is held against the twin."""
     return f"### What the monitor does to what it watches\n\n{_prose(text)}\n{_table(head, lines)}"
 
 
