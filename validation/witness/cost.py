@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from trustbed.agent import Agent
-from validation.witness.plan import COST_SECONDS
+from validation.witness.plan import COST_SECONDS, NAPS_MS
 
 LEAST = "machine"
 """The sampler that takes only what cannot be left out."""
@@ -26,9 +26,9 @@ SAMPLERS: Mapping[str, Mapping[str, Any]] = {
     LEAST: _BARE,
     "processes": _BARE,
     "cgroups": {"sockets": False},
-    "naps": {**_BARE, "naps_every_ns": 1_000_000},
+    **{f"naps {each} ms": {**_BARE, "naps_every_ns": each * 1_000_000} for each in (1, 2, NAPS_MS, 10)},
 }
-"""What each is told beside its file; ``processes`` looks at the other samplers."""
+"""What each is told beside its file; ``processes`` looks at two of the others."""
 
 
 def carry_out(*, seconds: float = COST_SECONDS) -> dict[str, Any]:

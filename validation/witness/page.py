@@ -12,7 +12,7 @@ from typing import Any
 from validation.witness import cost
 from validation.witness.figures import Case, Figures, Point, figures
 from validation.witness.held import Held
-from validation.witness.plan import COST_SECONDS, DISTURBED, QUOTAS, SECONDS, SPIN_SECONDS, Watched
+from validation.witness.plan import COST_SECONDS, DISTURBED, NAPS_MS, QUOTAS, SECONDS, SPIN_SECONDS, Watched
 from validation.witness.witnesses import CHEAP, SPIN, Witness
 
 MOST_ERROR = 0.02
@@ -44,7 +44,15 @@ def render(rows: Sequence[Row], *, missing: int, seed: int) -> str:
     """The section, from everything that was measured."""
     made = [row for row in rows if row["outcome"] == "made"]
     told = list(witnesses(made))
-    parts = [_introduction(rows, missing, seed), _accuracy(made), _witnesses(told), _spinning(made), _chosen(told), _not_made(rows)]
+    parts = [
+        _introduction(rows, missing, seed),
+        _accuracy(made),
+        _witnesses(told),
+        _costs(made),
+        _spinning(made),
+        _chosen(told),
+        _not_made(rows),
+    ]
     return "\n".join(part for part in parts if part)
 
 
@@ -168,6 +176,14 @@ def _correlation(found: Figures) -> str:
     return f"{found.correlation:.2f}{inside}"
 
 
+def _costs(made: Sequence[Row]) -> str:
+    costs = measured_costs(made)
+    words = {cost.LEAST: "what cannot be left out: shares of the machine, PSI, interfaces", "processes": "run-queue delay of two processes"}
+    words |= {"cgroups": "the sampler's own control groups", "spin": "the spin monitor, by what the kernel charged"}
+    lines = [(words.get(name, name), f"{share:.3%}" if share < 0.1 else f"{share:.0%}") for name, share in costs.items()]
+    return f"### Costs\n\n{_table(('sampler', 'of a core'), lines)}" if lines else ""
+
+
 def _spinning(made: Sequence[Row]) -> str:
     """What the monitor does to the transfer that it watches."""
     by_name: dict[str, dict[str, Row]] = {}
@@ -218,9 +234,7 @@ def _chosen(told: Sequence[Told]) -> str:
     if best.witness.always:
         lines.append("Every run takes it, unless `[samples]` says otherwise: it stays the default.")
     else:
-        lines.append(
-            'It is not among what every run takes; `naps = "1ms"` below `[samples]` adds it, with the throttling by the host\'s own quota.'
-        )
+        lines.append(f'No run takes it unless it is asked for: `naps = "{NAPS_MS}ms"` below `[samples]`.')
         if usual is not None:
             lines.append(f"Of what every run takes, the best is: {usual.witness.words}, F1 {_f1(usual)}.")
     dear = [one.witness.words for one in told if one.witness in CHEAP and one.cost is not None and not one.is_cheap]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from trustbed import analyze
+from trustbed import Capture, analyze
 from trustbed.diagnose.run_findings import run_findings
 from trustbed.run.directory import RunDirectory
 from trustbed.run.execute import RunError
@@ -29,6 +29,8 @@ from validation.witness.witnesses import seen
 
 _SPOILING = frozenset({"run_emulator_late", "run_emulator_dropped", "run_generator_late", "run_agent_failed"})
 _TABLES = {"machine": "machine", "processes": "processes", "witness": f"{CLIENT}.witness", "spin": f"{CLIENT}.spin"}
+
+_TURN = ["ts_ns", "transfer", "spacing_ns", "response_ns", "category", "empty"]
 
 Values = dict[str, Any]
 
@@ -84,18 +86,21 @@ def _held(capture: Path, origin_ns: int) -> Held | None:
     row = max(rows, key=lambda one: one["unique_bytes"], default=None)
     if row is None:
         return None
-    columns = ["ts_ns", "transfer", "spacing_ns", "response_ns", "category", "empty"]
-    turns = analysis.spacing.select(columns)
-    turns = turns.set_column(0, "ts_ns", turns.column("ts_ns").cast("int64"))
+    return held_of(analysis, row, origin_ns=origin_ns)
+
+
+def held_of(analysis: Capture, row: Values, *, origin_ns: int) -> Held:
+    """The pauses of a transfer, by its row, of a capture that keeps samples."""
+    turns = analysis.spacing.select(_TURN)
+    turns = turns.set_column(0, _TURN[0], turns.column(_TURN[0]).cast("int64"))
     return Held.of((turn for turn in turns.to_pylist() if turn["transfer"] == row["transfer"]), row, origin_ns=origin_ns)
 
 
 def _seen(samples: Path, record: Values) -> Values:
     tables = {kind: _rows(samples / f"{name}.parquet") for kind, name in _TABLES.items()}
     senders = {one["process"] for one in record["processes"] if one["host"] == CLIENT}
-    return {
-        name: [list(one) for one in values] for name, values in seen(tables, senders=senders, origin_ns=record["workload_start_ns"]).items()
-    }
+    found = seen(tables, senders=senders, origin_ns=record["workload_start_ns"])
+    return {name: [list(one) for one in values] for name, values in found.items()}
 
 
 def _rows(file: Path) -> list[Values]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from trustbed.diagnose.host import STOPPED
+from validation.witness.plan import NAPS_MS
 
 Row = Mapping[str, Any]
 Rows = Iterable[Row]
@@ -42,6 +43,7 @@ class Witness:
         return f"{value:.3g} ms" if self.unit == "ms" else f"{value:.2%}"
 
 
+_NAPS = f"naps {NAPS_MS} ms"
 CHEAP = (
     Witness(name="queue", words="run-queue delay of the sender's process", unit="share", costs="processes", always=True),
     Witness(
@@ -50,8 +52,8 @@ CHEAP = (
     Witness(name="pressure", words="PSI: some task waited for a processor", unit="share", costs="machine", always=True),
     Witness(name="throttled", words="throttled by the host's own quota", unit="share", costs="cgroups"),
     Witness(name="steal", words="steal", unit="share", costs="machine", always=True),
-    Witness(name="naps", words="naps, 1 ms apart: share of the time late", unit="share", costs="naps"),
-    Witness(name="naps longest", words="naps, 1 ms apart: the latest", unit="ms", costs="naps"),
+    Witness(name="naps", words=f"naps, {NAPS_MS} ms apart: share of the time late", unit="share", costs=_NAPS),
+    Witness(name="naps longest", words=f"naps, {NAPS_MS} ms apart: the latest", unit="ms", costs=_NAPS),
 )
 SPIN = (
     Witness(name="spin", words="spin monitor: share of a core lost", unit="share", costs="spin"),

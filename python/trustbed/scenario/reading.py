@@ -109,7 +109,7 @@ def _samples(root: Table, hosts: Sequence[str], workloads: Sequence[Workload]) -
     enabled = table.flag("enabled", True)
     naps, spin = table.span_above_zero("naps", None), table.span_above_zero("spin", None)
     if naps is not None and not _SHORTEST_NAP <= naps <= SECOND:
-        raise table.error("naps", "moments are 1 ms to 1 s apart", 'give "1ms"')
+        raise table.error("naps", "moments are 1 ms to 1 s apart", 'give "5ms"')
     if spin is not None and spin > SECOND:
         raise table.error("spin", "it is a part of every second, 1 s at most", 'give "100ms", or "1s" to spin all the time')
     named = table.texts("hosts") if "hosts" in table else ()
@@ -118,7 +118,7 @@ def _samples(root: Table, hosts: Sequence[str], workloads: Sequence[Workload]) -
             raise table.error("hosts", f"no host named {name}", nearest(name, hosts))
     if naps is None and spin is None:
         if named:
-            raise table.error("hosts", "nothing is said to watch them", 'give naps = "1ms", spin = "100ms", or both')
+            raise table.error("hosts", "nothing is said to watch them", 'give naps = "5ms", spin = "100ms", or both')
         watch = Watch()
     elif not enabled:
         raise table.error("enabled", "naps and spin are samples too", "leave out enabled, or both of them")
