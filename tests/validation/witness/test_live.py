@@ -33,7 +33,9 @@ def test_a_transfer_that_is_stopped_for_long_has_pauses_and_witnesses(watched: p
     assert {witness.name for witness in expected} - {"pressure", "steal"} <= set(row["seen"])
     told = row["seen"]["naps" if watched == "cheap" else "spin"]
     assert max(value for begin, _, value in told if S / 2 < begin < 3 * S) > 0.5
-    assert all(0.0 <= value <= 1.0 for _, _, value in told)
+    # Counted and measured by two looks at the clock, between which a process may be stopped.
+    whole = sum(end - begin for begin, end, _ in told)
+    assert 0.3 < sum((end - begin) * value for begin, end, value in told) / whole <= 1.0
 
 
 def test_a_quota_is_never_exceeded() -> None:

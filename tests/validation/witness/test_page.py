@@ -67,8 +67,7 @@ def rows(*, off: float = 0.005) -> list[Row]:
             pauses = (0.0, 0.0, 0.0, 0.0) if step.planned.disturbance is None else (0.05, 0.6, 0.5, 0.05)
             half = pauses if number % 4 < 2 else (0.0,) * 4
             if step.watched == "cheap":
-                naps = {"naps": pauses, "queue": half, "steal": (0.0,) * 4}
-                found.append(transfer(step, pauses=pauses, **naps))
+                found.append(transfer(step, pauses=pauses, naps=pauses, queue=half, steal=(0.0,) * 4))
             else:
                 found.append(transfer(step, pauses=(0.9,) * 4, megabits=2.0, spin=pauses))
     return found
@@ -197,7 +196,7 @@ def test_steps_are_carried_out_in_turn_and_kept_until_time_is_up(tmp_path: Path,
 
     monkeypatch.setattr(command, "carry_out", carried_out)
     monkeypatch.setattr("trustbed.testbed.prepare", lambda: None)
-    monkeypatch.setattr(command.plan, "steps", lambda seed: STEPS[:3])
+    monkeypatch.setattr(plan, "steps", lambda seed: STEPS[:3])
     words = ["--folder", str(tmp_path), "--print", "--wait", "0"]
     assert command.main([*words, "--minutes", "0"]) == 1
     assert made == []
