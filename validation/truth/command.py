@@ -13,15 +13,14 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
 from pathlib import Path
 
 from validation import captures, sections
+from validation.ending import ending_in_order
 from validation.truth import fit, page, pictures, text
 from validation.truth.calm import ALLOWANCE_SECONDS, Calm, Senses
 from validation.truth.carry import FAILED, MADE, NOT_MADE, Kept, carry_out
@@ -160,7 +159,7 @@ def _make(plan: Plan, store: Store, options: argparse.Namespace) -> int:
         if one.name in settled:
             progress.on_settled(is_odd=one.is_odd, outcome=settled[one.name])
     making = _Making(store, progress, options)
-    with _ending_in_order():
+    with ending_in_order():
         for number in range(ROUNDS):
             turn = [one for one in missing if one.round == number]
             light = [one for one in turn if options.jobs > 1 and one.is_light]
@@ -168,20 +167,6 @@ def _make(plan: Plan, store: Store, options: argparse.Namespace) -> int:
             _alone([one for one in turn if one not in light], making)
     progress.ends()
     return making.failed
-
-
-@contextmanager
-def _ending_in_order() -> Iterator[None]:
-    """Who is asked to end (SIGTERM) ends what is running first: a pool's processes would live on."""
-
-    def end(number: int, _frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _alone(planned: Sequence[Planned], making: _Making) -> None:

@@ -14,5 +14,6 @@ are disturbed as in `make truth`, and every sign is held against the pauses of t
 - `page`, `command`: the section of docs/validation.md, and the command that makes it.
 
 Bias: a host is a namespace here. Its processes are disturbed, its kernel is not: it goes on acknowledging and sending what was written
-before. A hypervisor that steals is not made, so what steal would tell of it is not shown.
+before. A witness that is stopped with the rest looks later, by as long as it stood: its intervals are longer then. A hypervisor that steals
+is not made, so what steal would tell of it is not shown.
 """

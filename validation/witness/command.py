@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from validation import captures, sections
+from validation.ending import ending_in_order
 from validation.truth.calm import Calm, Senses
 from validation.witness import page, plan
 from validation.witness.plan import Step
@@ -113,7 +114,7 @@ def _measure(missing: Sequence[Step], file: Path, options: argparse.Namespace) -
         return time.monotonic() - begun >= minutes * 60
 
     calm = Calm(options.wait, Senses(say=_say, is_over=is_over))
-    with file.open("a", encoding="utf-8") as stream:
+    with ending_in_order(), file.open("a", encoding="utf-8") as stream:
         for number, step in enumerate(missing):
             if is_over():
                 break

@@ -64,7 +64,8 @@ def _introduction(rows: Sequence[Row], missing: int, seed: int) -> str:
         well that a sender paused? Transfers of `make truth` with seed {seed} whose sending process is stopped, held by a quota, or beside
         a spinner, for {SECONDS} s each, disturbed for {DISTURBED["duration"]} from {DISTURBED["start"]} on, and undisturbed ones; each
         made twice, watched by everything cheap at once and by the spin monitor. Naps, the monitor and what reads the quota are processes
-        of the sending host, disturbed with the sender; the rest looks from outside. {len(transfers)} transfers were made.{left}"""
+        of the sending host, disturbed with the sender, and while they are stopped they look later; the rest looks from outside.
+        {len(transfers)} transfers were made.{left}"""
     )
 
 

@@ -1,4 +1,4 @@
-"""The command that makes transfers: how it ends when it is asked to."""
+"""Commands that make transfers: how they end when they are asked to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from validation.truth.command import _ending_in_order
+from validation.ending import ending_in_order
 
 
 def test_who_is_asked_to_end_leaves_by_the_way_that_waits_for_what_runs() -> None:
@@ -20,7 +20,7 @@ def test_who_is_asked_to_end_leaves_by_the_way_that_waits_for_what_runs() -> Non
         finally:
             left.append("pool")
 
-    with pytest.raises(SystemExit) as ended, _ending_in_order():
+    with pytest.raises(SystemExit) as ended, ending_in_order():
         work()
     assert ended.value.code == 128 + signal.SIGTERM
     assert left == ["pool"]
