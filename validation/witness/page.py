@@ -144,6 +144,8 @@ def _cases(
 
 
 def _witnesses(told: Sequence[Told]) -> str:
+    if not told:
+        return ""
     head = ("witness", "seconds", "oversize", "ρ (95 %)", "oversize from", "precision", "recall", "F1", "of a core")
     lines = []
     for one in told:
