@@ -1,5 +1,5 @@
 //! What the verbs that send, receive and fetch share: sockets and what the kernel knows about them, questions to it over netlink, stamps of
-//! datagrams, the wait for the end, the pace of an application, rows in files.
+//! datagrams and the kernel's own, the wait for the end, the pace of an application, rows in files.
 
 pub(crate) mod ancillary;
 pub(crate) mod attend;
@@ -12,4 +12,5 @@ pub(crate) mod rows;
 pub(crate) mod seconds;
 pub(crate) mod socket;
 pub(crate) mod stamp;
+pub(crate) mod stamped;
 pub(crate) mod tcp_info;

@@ -15,10 +15,11 @@ use trustbed_probe::{ProbeSchedule, ProbeSpacing, STAMP_BASE_BYTES, STAMP_LARGES
 use trustbed_units::Span;
 
 use super::probe_loop::Prober;
-use super::{Timestamps, kernel, probe_report};
+use super::{Timestamps, probe_report};
 use crate::clock::{self, Granted, Priority};
 use crate::net::attend::{self, span};
 use crate::net::socket::{self, unusable};
+use crate::net::stamped;
 use crate::send::Origin;
 use crate::talk::{Failure, Talk};
 
@@ -173,6 +174,6 @@ fn dues(configuration: &Configuration) -> Result<Dues, Failure> {
 fn open(configuration: &Configuration) -> Result<UdpSocket, Failure> {
     let to = configuration.to;
     let socket = socket::datagrams_to(to, configuration.from.map(|from| from.0), None)?;
-    kernel::stamp_datagrams(&socket, true).map_err(|error| unusable("no stamps of what is sent to", to, &error))?;
+    stamped::stamp_datagrams(&socket, true).map_err(|error| unusable("no stamps of what is sent to", to, &error))?;
     Ok(socket)
 }

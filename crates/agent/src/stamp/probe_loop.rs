@@ -15,13 +15,13 @@ use trustbed_probe::{
 use trustbed_traffic::Lateness;
 use trustbed_units::{Ns, Span};
 
-use super::kernel::{self, Queue};
 use super::probe::{Configuration, Done, Dues};
 use super::{ClockState, LARGEST, LOOK, probe_report};
 use crate::clock;
 use crate::kernel::Poll;
 use crate::net::attend::{Start, span};
 use crate::net::rows::Rows;
+use crate::net::stamped::{self, Queue};
 use crate::talk::Stop;
 
 /// Probes that are on their way when the end is asked for are waited for no longer than this.
@@ -177,7 +177,7 @@ impl Prober {
     fn take(&mut self, buffer: &mut [u8]) {
         for queue in [Queue::Sent, Queue::Received] {
             for _ in 0..TURN {
-                match kernel::receive(&self.socket, buffer, queue) {
+                match stamped::receive(&self.socket, buffer, queue) {
                     Ok(Some(datagram)) => {
                         let payload = buffer.get(..datagram.length).unwrap_or_default();
                         match queue {

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use trustbed_probe::{Reflector, ReflectorSettings, STAMP_BASE_BYTES, STAMP_LARGEST_BYTES};
 use trustbed_units::{Ns, Span};
 
-use super::kernel::{self, Queue};
 use super::{ClockState, LARGEST, Timestamps};
 use crate::clock::{self, Granted, Priority};
 use crate::kernel::Poll;
 use crate::net::attend::{self, Start, span};
 use crate::net::socket::{self, unusable};
+use crate::net::stamped::{self, Queue};
 use crate::send::Origin;
 use crate::talk::{Failure, Stop, Talk};
 
@@ -205,7 +205,7 @@ impl Answering {
         let listen = configuration.listen;
         let failed = |error: std::io::Error| unusable("cannot receive at", listen, &error);
         let socket = socket::datagrams_at(listen, RECEIVE_BUFFER_BYTES)?;
-        kernel::stamp_datagrams(&socket, false).map_err(failed)?;
+        stamped::stamp_datagrams(&socket, false).map_err(failed)?;
         let listening = socket.local_addr().map_err(failed)?;
         let reflector = Reflector::new(ReflectorSettings {
             peer: configuration.peer.0.ip(),
@@ -257,7 +257,7 @@ impl Answering {
 
     /// Takes a packet and answers it; whether there was one.
     fn answer_next(&mut self, buffer: &mut [u8]) -> bool {
-        let datagram = match kernel::receive(&self.socket, buffer, Queue::Received) {
+        let datagram = match stamped::receive(&self.socket, buffer, Queue::Received) {
             Ok(Some(datagram)) => datagram,
             Ok(None) => return false,
             Err(error) => {
