@@ -4,6 +4,9 @@
 
 use trustbed_units::Span;
 
+use crate::Sighting;
+use crate::spacing::distorted_share;
+
 /// The packets of a chirp: one more than there are gaps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chirp {
@@ -56,6 +59,11 @@ impl Chirp {
     #[expect(clippy::cast_possible_truncation, reason = "a chirp lasts seconds at most")]
     pub fn due(&self, number: usize) -> Span {
         Span((0..number.min(self.rates.len())).map(|gap| self.gap_ns(gap)).sum::<f64>() as i64)
+    }
+
+    /// Whether the sender kept to it: no gap was off by a quarter and 10 µs. One that was is another rate than the one it stands for.
+    pub fn is_as_asked(&self, packets: &[Sighting]) -> bool {
+        packets.len() == self.packets() && distorted_share(|gap| self.gap_ns(gap), packets) <= 0.0
     }
 
     /// From its first packet to its last.

@@ -29,6 +29,7 @@ mod round_trip;
 mod search;
 mod sender_session;
 mod sighting;
+mod spacing;
 mod stamp;
 mod stream;
 mod train;

@@ -7,6 +7,7 @@ use trustbed_units::{Ns, Span};
 
 use crate::Sighting;
 use crate::sighting::lost_share;
+use crate::spacing::distorted_share;
 
 /// IP and UDP headers, in bytes: they count as sent.
 pub(crate) const HEADER_BYTES: u32 = 28;
@@ -102,10 +103,23 @@ impl Stream {
         (kept > 0 && total > 0).then(|| 8e9 * f64::from(self.payload + HEADER_BYTES) * kept as f64 / total as f64)
     }
 
+    /// Whether the sender kept to it: no more than 15 % of the gaps were off by a quarter and 10 µs, and pauses left a part that is long enough.
+    /// A stream that was not kept to says nothing of the path; it is sent again.
+    pub fn is_as_asked(&self, sightings: &[Sighting]) -> bool {
+        let pause = self.pause();
+        let longest = sightings.chunk_by(|one, next| (next.sent - one.sent).as_f64() <= pause).map(<[_]>::len).max().unwrap_or(0);
+        longest > UNUSABLE.min(self.packets.saturating_sub(1)) && distorted_share(|_| self.gap_ns, sightings) <= LARGEST_GAPS
+    }
+
+    /// A longer gap, in nanoseconds, is a pause of the sender.
+    fn pause(&self) -> f64 {
+        (2.0 * self.gap_ns).max(self.gap_ns + 1e6)
+    }
+
     /// Relative one-way delays in nanoseconds (the least is 0), cut where the sender paused, without packets that waited in the receiver.
     /// Parts of 36 packets and fewer say nothing and are left out.
     pub fn cleaned(&self, sightings: &[Sighting], limits: &StreamLimits) -> Vec<Vec<f64>> {
-        let pause = (2.0 * self.gap_ns).max(self.gap_ns + 1e6);
+        let pause = self.pause();
         let waited = limits.receive_cost.as_f64().mul_add(2.5, 0.0).max(7e3);
         let mut parts = vec![Vec::new()];
         let mut before: Option<&Sighting> = None;

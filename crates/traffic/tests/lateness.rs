@@ -38,6 +38,9 @@ proptest! {
         let exact = sorted[(count * 99).div_ceil(100) - 1].max(0) as f64;
         let found = summary.p99_ns.unwrap().max(0.0);
         prop_assert!((found - exact).abs() <= exact / 256.0 + 0.5, "{} for {}", found, exact);
+        let exact = sorted[count.div_ceil(2) - 1].max(0) as f64;
+        let found = of(&values).median().unwrap().max(0.0);
+        prop_assert!((found - exact).abs() <= exact / 256.0 + 0.5, "{} for {}", found, exact);
     }
 
     #[test]
