@@ -12,6 +12,7 @@ mod clock;
 mod control;
 mod disturb;
 mod emulate;
+mod estimate;
 mod ethtool;
 mod exec;
 mod facts;
@@ -50,6 +51,7 @@ const VERBS: &[(&str, Way)] = &[
     ("bulk", Way::Talks(bulk::run)),
     ("disturb", Way::Talks(disturb::run)),
     ("control", Way::Runs(control::run)),
+    ("estimate", Way::Talks(estimate::run)),
     ("exec", Way::Runs(exec::run)),
     ("capture", Way::Talks(capture::run)),
     ("facts", Way::Talks(facts::run)),

@@ -1,0 +1,406 @@
+//! Drives an estimator: sends the runs that it asks for, learns what became of them, and tells it, until it has concluded or may not go on.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+use trustbed_probe::{Ending, PathChirp, PathChirpSettings, Pathload, PathloadReport, PathloadSettings, Sighting, Step};
+use trustbed_units::{Ns, Span};
+
+use super::connection::Asking;
+use super::flight::{Flight, Planned, Sent, Went};
+use super::report::{Discarded, Runs};
+use super::wire::Request;
+use crate::clock;
+use crate::talk::{Failure, Stop};
+
+/// Headers of IPv4 and UDP, in bytes: pathload counts them as sent.
+const HEADER_BYTES: u64 = 28;
+/// Requests of nothing, the fastest answer to which is taken for the round-trip time.
+const ECHOES: u32 = 5;
+/// A run that was spoilt so often in a row cannot be sent here.
+const MOST_SPOILT: u32 = 10;
+/// A longer gap within a train is a pause of the sender.
+const TRAIN_PAUSE: Span = Span::from_millis(1);
+/// Estimates that are told one by one; those behind them only count.
+const MOST_ESTIMATES: usize = 100_000;
+
+/// How it goes, for whoever is told.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(super) struct Progress {
+    sent_runs: u64,
+    used_runs: u64,
+    sent_ip_bytes: u64,
+    /// The latest estimate of pathChirp.
+    estimate_bits_per_second: Option<f64>,
+}
+
+/// Why a measurement ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Ended {
+    /// The interval is as narrow as was asked for.
+    Resolution,
+    /// Between its bounds streams disagree.
+    GreyRegion,
+    /// Time was up.
+    TimeLimit,
+    /// No rate that can be sent was too high.
+    HighestRate,
+    /// Every rate was too high.
+    LowestRate,
+    /// Fewer than half of the streams could be used, twice in a row.
+    Unusable,
+    /// As many bytes as were allowed.
+    ByteLimit,
+    /// The host cannot send what was asked for: it was late again and again.
+    SenderLate,
+    /// The receiver does not answer any more.
+    ReceiverLost,
+    /// The end was asked for.
+    Stopped,
+}
+
+impl From<Ending> for Ended {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Resolution => Self::Resolution,
+            Ending::GreyRegion => Self::GreyRegion,
+            Ending::Timeout => Self::TimeLimit,
+            Ending::HighestRate => Self::HighestRate,
+            Ending::LowestRate => Self::LowestRate,
+            Ending::Unusable => Self::Unusable,
+        }
+    }
+}
+
+/// Why no more runs are sent.
+#[derive(Debug)]
+pub(super) enum Halt {
+    Ended(Ended),
+    /// Nothing can be sent at all.
+    Failed(Failure),
+}
+
+/// What pathChirp said.
+#[derive(Debug, Default)]
+pub(super) struct Chirped {
+    /// The first ones: when, the rate, whether it is only a lower bound.
+    pub(super) estimates: Vec<(Span, f64, bool)>,
+    pub(super) left_out: u64,
+    /// The rates of the chirps from a moment on, lowest and highest.
+    pub(super) ranges: Vec<(Span, f64, f64)>,
+    /// Those behind the latest change of the rates: how many, their sum, and that of their squares about the first.
+    pub(super) latest: Moments,
+    /// Chirps that said nothing: packets lost, overtaken, or held together in the receiver.
+    pub(super) unusable: u64,
+}
+
+/// The mean and the deviation of numbers, one after the other (Welford 1962).
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Moments {
+    pub(super) count: u64,
+    pub(super) mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    #[expect(clippy::cast_precision_loss, reason = "fewer than 2⁵³")]
+    fn add(&mut self, value: f64) {
+        self.count += 1;
+        let from = value - self.mean;
+        self.mean += from / self.count as f64;
+        self.squares += from * (value - self.mean);
+    }
+
+    /// Standard deviation of the sample; none of fewer than two.
+    #[expect(clippy::cast_precision_loss, reason = "fewer than 2⁵³")]
+    pub(super) fn deviation(&self) -> Option<f64> {
+        (self.count > 1).then(|| (self.squares / (self.count - 1) as f64).sqrt())
+    }
+}
+
+/// What a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Train,
+    Stream,
+    Chirp,
+}
+
+/// What may be spent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Allowed {
+    pub(super) bytes: u64,
+    /// How long what is missing of a run is waited for.
+    pub(super) patience: Span,
+}
+
+/// The two ways to the receiver, and what was done on them.
+pub(super) struct Prober {
+    pub(super) flight: Flight,
+    asking: Asking,
+    allowed: Allowed,
+    stop: Stop,
+    begun: Ns,
+    until: Ns,
+    /// What the receiver said last of its clock and its socket.
+    known: (u32, Option<u32>),
+    /// When the latest run ended.
+    free: Ns,
+    pub(super) trains: Runs,
+    pub(super) streams: Runs,
+    pub(super) chirps: Runs,
+    pub(super) sent_packets: u64,
+    pub(super) sent_ip_bytes: u64,
+    pub(super) round_trip: Option<Span>,
+    pub(super) lost: Option<String>,
+    progress: Arc<Mutex<Progress>>,
+}
+
+impl Prober {
+    pub(super) fn new(flight: Flight, asking: Asking, allowed: Allowed, stop: Stop, progress: Arc<Mutex<Progress>>) -> Self {
+        let now = clock::monotonic();
+        Self {
+            flight,
+            asking,
+            allowed,
+            stop,
+            begun: now,
+            until: Ns(i64::MAX),
+            known: (0, None),
+            free: now,
+            trains: Runs::default(),
+            streams: Runs::default(),
+            chirps: Runs::default(),
+            sent_packets: 0,
+            sent_ip_bytes: 0,
+            round_trip: None,
+            lost: None,
+            progress,
+        }
+    }
+
+    /// How long an answer takes at least; afterwards runs can be sent.
+    pub(super) fn measure_round_trip(&mut self) -> Result<Span, Halt> {
+        for _ in 0..ECHOES {
+            let before = clock::monotonic();
+            let answer = self.asking.ask(Request { run: 0, packets: 0, patience: Span::ZERO }).map_err(|error| self.on_lost(&error))?;
+            self.known = (answer.clock_steps, answer.dropped);
+            let took = clock::monotonic() - before;
+            self.round_trip = Some(self.round_trip.map_or(took, |least| least.min(took)));
+        }
+        Ok(self.round_trip.unwrap_or(Span::ZERO))
+    }
+
+    /// pathload until it has concluded, or nothing more may be sent: what is known then.
+    pub(super) fn pathload(&mut self, settings: PathloadSettings) -> Result<(Ended, PathloadReport), Failure> {
+        (self.begun, self.free) = (clock::monotonic(), clock::monotonic());
+        self.until = self.begun + settings.time_limit;
+        let mut pathload = Pathload::new(settings).map_err(|error| Failure::configuration(error.to_string(), "correct the estimator"))?;
+        let ended = match self.search(&mut pathload) {
+            Ok(report) => return Ok((report.ending.into(), report)),
+            Err(Halt::Failed(failure)) => return Err(failure),
+            Err(Halt::Ended(ended)) => ended,
+        };
+        match pathload.next(Span::MAX) {
+            Step::End(report) => Ok((ended, report)),
+            step => unreachable!("behind its time limit pathload asks for {step:?}"),
+        }
+    }
+
+    fn search(&mut self, pathload: &mut Pathload) -> Result<PathloadReport, Halt> {
+        let mut spoilt = 0;
+        loop {
+            match pathload.next(clock::monotonic() - self.begun) {
+                Step::End(report) => return Ok(report),
+                Step::Train { packets, payload } => {
+                    let due = vec![Span::ZERO; packets];
+                    let whole = |seen: &[Sighting]| seen.windows(2).all(|pair| pair[1].sent - pair[0].sent <= TRAIN_PAUSE);
+                    if let Some(seen) = self.fly(Kind::Train, &due, payload, self.free, whole)? {
+                        pathload.on_train(&seen);
+                        spoilt = 0;
+                        continue;
+                    }
+                }
+                Step::Stream { after, stream } => {
+                    let due: Vec<Span> = (0..stream.packets).map(|number| stream.due(number)).collect();
+                    if let Some(seen) = self.fly(Kind::Stream, &due, stream.payload, self.free + after, |seen| stream.is_as_asked(seen))? {
+                        pathload.on_stream(&seen);
+                        spoilt = 0;
+                        continue;
+                    }
+                }
+            }
+            spoilt += 1;
+            if spoilt >= MOST_SPOILT {
+                return Err(Halt::Ended(Ended::SenderLate));
+            }
+        }
+    }
+
+    /// pathChirp until its time is over, or nothing more may be sent.
+    pub(super) fn pathchirp(&mut self, settings: PathChirpSettings, duration: Span) -> Result<(Ended, Chirped), Failure> {
+        (self.begun, self.free) = (clock::monotonic(), clock::monotonic());
+        self.until = self.begun + duration;
+        let pathchirp = PathChirp::new(settings).map_err(|error| Failure::configuration(error.to_string(), "correct the estimator"))?;
+        let mut found = Chirped::default();
+        match self.chirp(pathchirp, &mut found) {
+            Halt::Ended(ended) => Ok((ended, found)),
+            Halt::Failed(failure) => Err(failure),
+        }
+    }
+
+    fn chirp(&mut self, mut pathchirp: PathChirp, found: &mut Chirped) -> Halt {
+        let mut next = self.begun;
+        loop {
+            let chirp = pathchirp.chirp().clone();
+            let range = chirp.rates().first().zip(chirp.rates().last()).map_or((0.0, 0.0), |(lowest, highest)| (*lowest, *highest));
+            found.ranges.push((next.max(clock::monotonic()) - self.begun, range.0, range.1));
+            found.latest = Moments::default();
+            let due: Vec<Span> = (0..chirp.packets()).map(|number| chirp.due(number)).collect();
+            while *pathchirp.chirp() == chirp {
+                next = next.max(clock::monotonic());
+                let seen = match self.fly(Kind::Chirp, &due, chirp.payload(), next, |seen| chirp.is_as_asked(seen)) {
+                    Ok(seen) => seen,
+                    Err(halt) => return halt,
+                };
+                next = next + pathchirp.interval();
+                let Some(estimate) = seen.and_then(|seen| pathchirp.on_chirp(&seen)) else {
+                    found.unusable = pathchirp.unusable();
+                    continue;
+                };
+                found.on_estimate((clock::monotonic() - self.begun, estimate.rate, estimate.at_limit));
+                self.tell(|progress| progress.estimate_bits_per_second = Some(estimate.rate));
+            }
+        }
+    }
+
+    /// Sends a run and learns when its packets left and came. Nothing of one that is spoilt: the caller sends it again.
+    fn fly(
+        &mut self,
+        kind: Kind,
+        due: &[Span],
+        payload: u32,
+        begin: Ns,
+        is_as_asked: impl Fn(&[Sighting]) -> bool,
+    ) -> Result<Option<Vec<Sighting>>, Halt> {
+        let of_each = u64::from(payload) + HEADER_BYTES;
+        if self.sent_ip_bytes + of_each * due.len() as u64 > self.allowed.bytes {
+            return Err(Halt::Ended(Ended::ByteLimit));
+        }
+        let sent = self.flight.send(&Planned { due, payload, begin, until: self.until }).map_err(Halt::Failed)?;
+        self.free = clock::monotonic();
+        self.sent_packets += sent.packets();
+        self.sent_ip_bytes += of_each * sent.packets();
+        if sent.packets() > 0 {
+            self.runs(kind).sent += 1;
+        }
+        let outcome = self.outcome(&sent, due.len(), is_as_asked);
+        let used = u64::from(matches!(outcome, Ok(Ok(_))));
+        if let Ok(Err(reason)) = outcome
+            && sent.packets() > 0
+        {
+            self.runs(kind).discarded.count(reason);
+        }
+        self.runs(kind).used += used;
+        let ip_bytes = self.sent_ip_bytes;
+        self.tell(|progress| {
+            progress.sent_runs += u64::from(sent.packets() > 0);
+            progress.used_runs += used;
+            progress.sent_ip_bytes = ip_bytes;
+        });
+        match outcome {
+            Ok(Ok(seen)) => Ok(Some(seen)),
+            Ok(Err(Spoilt::CutOff)) => Err(Halt::Ended(if self.stop.is_asked() { Ended::Stopped } else { Ended::TimeLimit })),
+            Ok(Err(_)) => Ok(None),
+            Err(halt) => Err(halt),
+        }
+    }
+
+    fn outcome(
+        &mut self,
+        sent: &Sent,
+        packets: usize,
+        is_as_asked: impl Fn(&[Sighting]) -> bool,
+    ) -> Result<Result<Vec<Sighting>, Spoilt>, Halt> {
+        match sent.went {
+            Went::Whole => {}
+            Went::CutOff => return Ok(Err(Spoilt::CutOff)),
+            Went::NoRoom => return Ok(Err(Spoilt::NoRoom)),
+        }
+        let request = Request { run: sent.number, packets: u32::try_from(packets).unwrap_or(0), patience: self.allowed.patience };
+        let arrivals = self.asking.ask(request).map_err(|error| self.on_lost(&error))?;
+        let moments = self.flight.moments(sent);
+        let before = std::mem::replace(&mut self.known, (arrivals.clock_steps, arrivals.dropped));
+        if before.0 != arrivals.clock_steps {
+            return Ok(Err(Spoilt::ClockSet));
+        }
+        if before.1 != arrivals.dropped {
+            return Ok(Err(Spoilt::ReceiverDropped));
+        }
+        let seen: Vec<Sighting> = moments.into_iter().zip(arrivals.received).map(|(sent, received)| Sighting { sent, received }).collect();
+        Ok(if is_as_asked(&seen) { Ok(seen) } else { Err(Spoilt::SenderLate) })
+    }
+
+    fn runs(&mut self, kind: Kind) -> &mut Runs {
+        match kind {
+            Kind::Train => &mut self.trains,
+            Kind::Stream => &mut self.streams,
+            Kind::Chirp => &mut self.chirps,
+        }
+    }
+
+    fn on_lost(&mut self, error: &io::Error) -> Halt {
+        if self.stop.is_asked() {
+            return Halt::Ended(Ended::Stopped);
+        }
+        self.lost = Some(error.to_string());
+        Halt::Ended(Ended::ReceiverLost)
+    }
+
+    fn tell(&self, change: impl FnOnce(&mut Progress)) {
+        // A thread that panicked leaves numbers that are whole.
+        change(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Since the estimator began.
+    pub(super) fn duration(&self) -> Span {
+        clock::monotonic() - self.begun
+    }
+}
+
+/// Why a run is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spoilt {
+    /// Its gaps were not those that were asked for.
+    SenderLate,
+    /// A packet found no room in the sender's queue.
+    NoRoom,
+    /// The receiver's socket had no room.
+    ReceiverDropped,
+    /// The receiver's real-time clock was set.
+    ClockSet,
+    /// The time was over, or the end asked for.
+    CutOff,
+}
+
+impl Chirped {
+    fn on_estimate(&mut self, estimate: (Span, f64, bool)) {
+        self.latest.add(estimate.1);
+        if self.estimates.len() < MOST_ESTIMATES { self.estimates.push(estimate) } else { self.left_out += 1 }
+    }
+}
+
+impl Discarded {
+    fn count(&mut self, reason: Spoilt) {
+        let counter = match reason {
+            Spoilt::SenderLate => &mut self.sender_late,
+            Spoilt::NoRoom => &mut self.no_room,
+            Spoilt::ReceiverDropped => &mut self.receiver_dropped,
+            Spoilt::ClockSet => &mut self.clock_set,
+            Spoilt::CutOff => &mut self.cut_off,
+        };
+        *counter += 1;
+    }
+}

@@ -1,0 +1,202 @@
+//! What is said of a measurement.
+
+use std::net::SocketAddr;
+
+use serde::Serialize;
+use trustbed_probe::PathloadReport;
+use trustbed_traffic::LatenessSummary;
+use trustbed_units::Span;
+
+use super::drive::{Chirped, Ended, Prober};
+use crate::net::attend::Start;
+
+/// Headers of IPv4 and UDP, in bytes.
+const HEADER_BYTES: f64 = 28.0;
+
+/// Runs of one kind.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(super) struct Runs {
+    /// Those of which a packet left.
+    pub(super) sent: u64,
+    /// Handed to the estimator.
+    pub(super) used: u64,
+    pub(super) discarded: Discarded,
+}
+
+/// Runs that were not used, by reason.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(super) struct Discarded {
+    /// Gaps were not those that were asked for.
+    pub(super) sender_late: u64,
+    /// A packet found no room in the sender's queue.
+    pub(super) no_room: u64,
+    /// The receiver's socket had no room.
+    pub(super) receiver_dropped: u64,
+    /// The receiver's real-time clock was set.
+    pub(super) clock_set: u64,
+    /// The time was over, or the end asked for.
+    pub(super) cut_off: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    start_ns: Option<i64>,
+    end_ns: Option<i64>,
+    estimator: &'static str,
+    from: Option<SocketAddr>,
+    to: SocketAddr,
+    ending: Ended,
+    /// What ended the connection to the receiver.
+    receiver_lost: Option<String>,
+    /// From the first run on.
+    duration_ns: i64,
+    round_trip_ns: Option<i64>,
+    sent_packets: u64,
+    /// With 28 bytes of headers each.
+    sent_ip_bytes: u64,
+    trains: Runs,
+    streams: Runs,
+    chirps: Runs,
+    lateness: LatenessReport,
+    /// Runs whose moments of sending are this program's, because the kernel did not say.
+    stamped_early_runs: u64,
+    unreachable_answers: u64,
+    pathload: Option<PathloadFound>,
+    pathchirp: Option<PathChirpFound>,
+}
+
+/// How late packets of streams and chirps left this program.
+#[derive(Debug, Serialize)]
+struct LatenessReport {
+    p50_ns: Option<f64>,
+    #[serde(flatten)]
+    summary: LatenessSummary,
+}
+
+/// Rates with headers of IP and UDP.
+#[derive(Debug, Serialize)]
+struct PathloadFound {
+    low_bits_per_second: Option<f64>,
+    high_bits_per_second: Option<f64>,
+    /// Of the first train that arrived whole.
+    dispersion_rate_bits_per_second: Option<f64>,
+    fleets: usize,
+}
+
+/// Rates of UDP payload, as the tool counts them, unless they are called others.
+#[derive(Debug, Serialize)]
+struct PathChirpFound {
+    /// Of the estimates behind the latest change of the chirps' rates.
+    mean_bits_per_second: Option<f64>,
+    /// The same with headers of IP and UDP.
+    mean_ip_bits_per_second: Option<f64>,
+    deviation_bits_per_second: Option<f64>,
+    estimates_in_mean: u64,
+    unusable_chirps: u64,
+    ranges: Vec<RangeRow>,
+    estimates: Vec<EstimateRow>,
+    estimates_left_out: u64,
+}
+
+/// From then on chirps had these rates.
+#[derive(Debug, Serialize)]
+struct RangeRow {
+    at_ns: i64,
+    lowest_bits_per_second: f64,
+    highest_bits_per_second: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct EstimateRow {
+    at_ns: i64,
+    bits_per_second: f64,
+    /// It is near the highest rate that chirps may have: a lower bound.
+    at_limit: bool,
+}
+
+/// What an estimator found.
+#[derive(Debug)]
+pub(super) enum Found {
+    Nothing,
+    Interval(PathloadReport),
+    Series(Chirped, u32),
+}
+
+/// Who was at either end, and when.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Whose {
+    pub(super) estimator: &'static str,
+    pub(super) from: Option<SocketAddr>,
+    pub(super) to: SocketAddr,
+    pub(super) start: Option<Start>,
+}
+
+impl Report {
+    /// Of a measurement that did not come to its first run, where there is no prober.
+    pub(super) fn of(whose: Whose, ending: Ended, prober: Option<&Prober>, found: &Found) -> Self {
+        let Whose { estimator, from, to, start } = whose;
+        let lateness = prober.map(|prober| prober.flight.lateness.clone()).unwrap_or_default();
+        let runs = |of: fn(&Prober) -> &Runs| prober.map(|prober| of(prober).clone()).unwrap_or_default();
+        Self {
+            start_ns: start.map(|start| start.realtime.0),
+            end_ns: start.map(|start| (start.realtime + start.elapsed()).0),
+            estimator,
+            from,
+            to,
+            ending,
+            receiver_lost: prober.and_then(|prober| prober.lost.clone()),
+            duration_ns: prober.map_or(Span::ZERO, Prober::duration).0,
+            round_trip_ns: prober.and_then(|prober| prober.round_trip).map(|span| span.0),
+            sent_packets: prober.map_or(0, |prober| prober.sent_packets),
+            sent_ip_bytes: prober.map_or(0, |prober| prober.sent_ip_bytes),
+            trains: runs(|prober| &prober.trains),
+            streams: runs(|prober| &prober.streams),
+            chirps: runs(|prober| &prober.chirps),
+            lateness: LatenessReport { p50_ns: lateness.median(), summary: lateness.summary() },
+            stamped_early_runs: prober.map_or(0, |prober| prober.flight.stamped_early_runs),
+            unreachable_answers: prober.map_or(0, |prober| prober.flight.unreachable_answers),
+            pathload: match found {
+                Found::Interval(report) => Some(PathloadFound::of(report)),
+                _ => None,
+            },
+            pathchirp: match found {
+                Found::Series(chirped, payload) => Some(PathChirpFound::of(chirped, *payload)),
+                _ => None,
+            },
+        }
+    }
+}
+
+impl PathloadFound {
+    fn of(report: &PathloadReport) -> Self {
+        Self {
+            low_bits_per_second: report.low,
+            high_bits_per_second: report.high,
+            dispersion_rate_bits_per_second: report.dispersion_rate,
+            fleets: report.fleets,
+        }
+    }
+}
+
+impl PathChirpFound {
+    fn of(chirped: &Chirped, payload: u32) -> Self {
+        let mean = (chirped.latest.count > 0).then_some(chirped.latest.mean);
+        let with_headers = |rate: f64| rate * (1.0 + HEADER_BYTES / f64::from(payload));
+        let range = |&(at, lowest, highest): &(Span, f64, f64)| RangeRow {
+            at_ns: at.0,
+            lowest_bits_per_second: lowest,
+            highest_bits_per_second: highest,
+        };
+        let row = |&(at, rate, at_limit): &(Span, f64, bool)| EstimateRow { at_ns: at.0, bits_per_second: rate, at_limit };
+        Self {
+            mean_bits_per_second: mean,
+            mean_ip_bits_per_second: mean.map(with_headers),
+            deviation_bits_per_second: chirped.latest.deviation(),
+            estimates_in_mean: chirped.latest.count,
+            unusable_chirps: chirped.unusable,
+            ranges: chirped.ranges.iter().map(range).collect(),
+            estimates: chirped.estimates.iter().map(row).collect(),
+            estimates_left_out: chirped.left_out,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The sending side: connects to a receiver, has an estimator say what to send, and reports what it concluded.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use rustix::net::sockopt;
+use serde::{Deserialize, Serialize};
+use trustbed_units::Span;
+
+use super::connection::Asking;
+use super::drive::{Allowed, Ended, Halt, Prober, Progress};
+use super::flight::Flight;
+use super::report::{Found, Report, Whose};
+use super::settings::Estimator;
+use super::wire::MOST_PATIENCE;
+use crate::clock::{self, Granted, Priority};
+use crate::idle::{self, Idle};
+use crate::net::attend::{self, Start, span};
+use crate::net::socket::{self, unusable};
+use crate::net::stamped;
+use crate::send::Origin;
+use crate::talk::{Failure, Stop, Talk};
+
+/// Copies of what left wait in the socket with their stamps until the run is over: those of the longest run.
+const STAMPS_BYTES: usize = 8 << 20;
+/// A train of the largest packets leaves at once.
+const SEND_BUFFER_BYTES: u32 = 1 << 20;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SendConfiguration {
+    /// The receiver.
+    to: SocketAddr,
+    /// The address to send from; the kernel chooses unless given.
+    from: Option<Origin>,
+    /// What the receiver expects to be named.
+    nonce: u64,
+    estimator: Estimator,
+    /// No run is sent with which it would be more, headers included.
+    #[serde(default = "largest_ip_bytes")]
+    largest_ip_bytes: u64,
+    /// What is missing of a run is lost when it has not come so long after the question for it has. That was sent behind the run, so
+    /// only packets that were overtaken are still on their way.
+    #[serde(default = "patience_ns")]
+    patience_ns: u64,
+    #[serde(default)]
+    priority: Priority,
+    /// What processors do meanwhile that nobody wants.
+    #[serde(default)]
+    idle: Idle,
+}
+
+const fn largest_ip_bytes() -> u64 {
+    1_000_000_000
+}
+
+const fn patience_ns() -> u64 {
+    100_000_000
+}
+
+#[derive(Debug, Serialize)]
+struct ReadyBody<'a> {
+    estimator: &'static str,
+    from: Option<SocketAddr>,
+    to: SocketAddr,
+    #[serde(flatten)]
+    granted: Granted,
+    #[serde(flatten)]
+    idle: &'a idle::Granted,
+}
+
+/// What the thread that sends came to.
+struct Outcome {
+    ended: Ended,
+    prober: Option<Box<Prober>>,
+    found: Found,
+}
+
+/// Runs the sending side.
+pub(super) fn run(talk: &Talk, asked: &SendConfiguration) -> Result<(), Failure> {
+    asked.estimator.check()?;
+    if span(asked.patience_ns) > MOST_PATIENCE {
+        let message = format!("patience_ns: {}", asked.patience_ns);
+        return Err(Failure::configuration(message, format!("give at most {}", MOST_PATIENCE.0)));
+    }
+    let socket = open(asked)?;
+    let mut whose = Whose { estimator: asked.estimator.name(), from: socket.local_addr().ok(), to: asked.to, start: None };
+    let (progress, stop) = (Arc::<Mutex<Progress>>::default(), talk.stop());
+    let idle = idle::keep(asked.idle);
+    let (tell_granted, granted) = mpsc::channel();
+    let (tell_start, start) = mpsc::channel::<Start>();
+    let (work, shared) = (asked.clone(), Arc::clone(&progress));
+    let thread = attend::spawn("estimate", move || {
+        let _ = tell_granted.send(clock::take_priority(work.priority));
+        let nothing = Ok(Outcome { ended: Ended::Stopped, prober: None, found: Found::Nothing });
+        let Ok(start) = start.recv() else { return nothing };
+        if stop.wait_until(start.monotonic) { estimate(&work, socket, &shared, stop) } else { nothing }
+    })?;
+    let granted = granted.recv().unwrap_or(Granted { priority: Priority::Normal, priority_refused: Some("its thread ended".to_owned()) });
+    talk.ready(&ReadyBody { estimator: whose.estimator, from: whose.from, to: whose.to, granted, idle: &idle.granted })?;
+    whose.start = attend::wait_for_start(talk)?;
+    let outcome = if let Some(start) = whose.start {
+        // Where the thread is gone, joining it says so.
+        let _ = tell_start.send(start);
+        let told = || progress.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        attend::converse(talk, || thread.is_finished(), told)
+    } else {
+        drop(tell_start);
+        Ok(())
+    };
+    stop.ask();
+    let Outcome { ended, prober, found } = attend::join("estimate", thread)??;
+    outcome?;
+    talk.report(&Report::of(whose, ended, prober.as_deref(), &found))
+}
+
+/// The socket whose packets the kernel stamps, with room for the stamps of a run.
+fn open(asked: &SendConfiguration) -> Result<UdpSocket, Failure> {
+    let to = asked.to;
+    let socket = socket::datagrams_to(to, asked.from.map(|from| from.0), Some(SEND_BUFFER_BYTES))?;
+    stamped::stamp_datagrams(&socket, true).map_err(|error| unusable("no stamps of what is sent to", to, &error))?;
+    if sockopt::set_socket_recv_buffer_size_force(&socket, STAMPS_BYTES).is_err() {
+        // Only root may go beyond the limit of the host; where that is too little, a run's moments are this program's.
+        let set = sockopt::set_socket_recv_buffer_size(&socket, STAMPS_BYTES);
+        set.map_err(|error| unusable("no room for stamps of what is sent to", to, &error.into()))?;
+    }
+    Ok(socket)
+}
+
+fn estimate(asked: &SendConfiguration, socket: UdpSocket, progress: &Arc<Mutex<Progress>>, stop: Stop) -> Result<Outcome, Failure> {
+    let stopped = Outcome { ended: Ended::Stopped, prober: None, found: Found::Nothing };
+    let asking = match Asking::connect(asked.to, asked.from.map(|from| from.0.ip()), asked.nonce, stop) {
+        Ok(asking) => asking,
+        Err(_) if stop.is_asked() => return Ok(stopped),
+        Err(failure) => return Err(failure),
+    };
+    let allowed = Allowed { bytes: asked.largest_ip_bytes, patience: span(asked.patience_ns) };
+    let flight = Flight::new(socket, asked.nonce, stop);
+    let mut prober = Box::new(Prober::new(flight, asking, allowed, stop, Arc::clone(progress)));
+    let (ended, found) = match measure(&asked.estimator, &mut prober) {
+        Ok(both) => both,
+        Err(Halt::Ended(ended)) => (ended, Found::Nothing),
+        Err(Halt::Failed(failure)) => return Err(failure),
+    };
+    Ok(Outcome { ended, prober: Some(prober), found })
+}
+
+fn measure(estimator: &Estimator, prober: &mut Prober) -> Result<(Ended, Found), Halt> {
+    let round_trip: Span = prober.measure_round_trip()?;
+    match estimator {
+        Estimator::Pathload(options) => {
+            let (ended, report) = prober.pathload(options.settings(round_trip)).map_err(Halt::Failed)?;
+            Ok((ended, Found::Interval(report)))
+        }
+        Estimator::PathChirp(options) => {
+            let settings = options.settings();
+            let payload = settings.payload;
+            let (ended, chirped) = prober.pathchirp(settings, options.duration()).map_err(Halt::Failed)?;
+            Ok((ended, Found::Series(chirped, payload)))
+        }
+    }
+}
