@@ -373,7 +373,7 @@ fn wrong_settings_are_refused_with_what_to_do() {
         (with(receive.clone(), &json!({"listen": "0.0.0.0:0"})), "every address"),
         (with(receive.clone(), &json!({"peer": "::1"})), "different versions"),
         (with(receive.clone(), &json!({"packets_per_second": 0})), "packets_per_second"),
-        (with(receive, &json!({"nonce": "1"})), "nonce"),
+        (with(receive, &json!({"nonce": "1"})), "u64"),
         (send(&json!({"kind": "guess"})), "guess"),
         (send(&pathload(&json!({"packets": 1001}))), "1001"),
         (send(&pathload(&json!({"majority": 0.2}))), "majority"),

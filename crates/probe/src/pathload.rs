@@ -233,7 +233,7 @@ impl Pathload {
             let found = search.bracket();
             self.ended = Some(match (found.grey, trend) {
                 _ if search.is_open_above() => Ending::HighestRate,
-                (_, FleetTrend::Increasing) if found.low <= 0.0 && asked <= self.settings.lowest_rate => Ending::LowestRate,
+                (_, FleetTrend::Increasing) if found.low <= 0.0 && search.rate() <= self.settings.lowest_rate => Ending::LowestRate,
                 (true, _) => Ending::GreyRegion,
                 (false, _) => Ending::Resolution,
             });

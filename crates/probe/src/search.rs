@@ -96,7 +96,7 @@ impl Search {
             FleetTrend::NoTrend => self.on_no_trend(rate),
             FleetTrend::Grey => self.on_grey(rate),
         }
-        let ended = self.converged() || self.exhausted(rate, trend);
+        let ended = self.converged() || self.exhausted(trend);
         if !ended {
             self.rate = self.next(rate, trend).clamp(self.lowest, self.highest);
         }
@@ -216,12 +216,12 @@ impl Search {
         self.most > 0.0 && apart.abs() > 0.0 && (apart <= self.resolution() || enclosed)
     }
 
-    /// No rate is left in the direction that the fleet points to.
-    fn exhausted(&self, rate: f64, trend: FleetTrend) -> bool {
+    /// No rate is left in the direction that the fleet points to. What was asked for counts: what was sent is always a little beside it.
+    fn exhausted(&self, trend: FleetTrend) -> bool {
         match trend {
-            FleetTrend::NoTrend => self.doubling && rate >= self.highest,
-            FleetTrend::Increasing => rate <= self.lowest,
-            FleetTrend::Grey => rate >= self.highest && self.most <= 0.0,
+            FleetTrend::NoTrend => self.doubling && self.rate >= self.highest,
+            FleetTrend::Increasing => self.rate <= self.lowest,
+            FleetTrend::Grey => self.rate >= self.highest && self.most <= 0.0,
         }
     }
 }
