@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from statistics import median
 
-from bench import emulate, generators, watch
+from bench import emulate, estimators, generators, watch
 from bench.burst import measure_engine, measure_files
 from bench.captures import FOLDER, Captures
 from bench.flood import flood
@@ -32,6 +32,7 @@ class Scale:
         tshark_sizes: Packets of the two captures that tshark reads.
         rounds: Repetitions of every figure.
         half_open: Connections of the flood.
+        paths: Paths of the estimators, half a minute to some minutes each.
     """
 
     block: int
@@ -39,12 +40,25 @@ class Scale:
     tshark_sizes: tuple[int, int]
     rounds: int
     half_open: int
+    paths: int
 
 
 FULL = Scale(
-    block=MILLION, sizes=(MILLION, 4 * MILLION, 16 * MILLION), tshark_sizes=(MILLION, 2 * MILLION), rounds=5, half_open=5 * MILLION
+    block=MILLION,
+    sizes=(MILLION, 4 * MILLION, 16 * MILLION),
+    tshark_sizes=(MILLION, 2 * MILLION),
+    rounds=5,
+    half_open=5 * MILLION,
+    paths=25,
 )
-QUICK = Scale(block=250_000, sizes=(250_000, MILLION, 4 * MILLION), tshark_sizes=(250_000, 500_000), rounds=3, half_open=MILLION)
+QUICK = Scale(
+    block=250_000,
+    sizes=(250_000, MILLION, 4 * MILLION),
+    tshark_sizes=(250_000, 500_000),
+    rounds=3,
+    half_open=MILLION,
+    paths=5,
+)
 
 
 class Bench:
@@ -139,6 +153,20 @@ class Bench:
         self._facts["generators"] = asdict(found)
         self._keep(generators.targets(found))
 
+    def estimators(self) -> None:
+        """Two estimators, pathload and pathChirp, on paths whose available bandwidth is known."""
+        heading(f"estimators: {self._scale.paths} paths of 5 to 100 Mbit/s with cross traffic at a constant rate")
+        readings: dict[str, list[estimators.Reading]] = {"pathload": [], "pathchirp": []}
+        for both in estimators.measure(self._scale.paths):
+            for reading in both:
+                print(f"  {estimators.line(reading)}", flush=True)
+                readings[reading.estimator].append(reading)
+        judged = {name: estimators.judge(found) for name, found in readings.items()}
+        for name, found in judged.items():
+            print(f"  {estimators.summary(name, found)}")
+        self._facts["estimators"] = {name: [asdict(reading) for reading in found] for name, found in readings.items()}
+        self._keep(estimators.targets(judged))
+
     def _keep(self, targets: list[Target]) -> None:
         for target in targets:
             print("  " + sentence(target))
@@ -210,6 +238,7 @@ def main() -> int:
         "watch": Bench.watch,
         "emulate": Bench.emulate,
         "generators": Bench.generators,
+        "estimators": Bench.estimators,
     }
     said = f"quick, long (ten minutes for what may drift), or some of: {', '.join(parts)}"
     parser.add_argument("words", nargs="*", choices=[*parts, "quick", "long", []], metavar="PART", help=said)
