@@ -168,8 +168,8 @@ fn pathload_finds_the_rate_from_which_on_delays_rise() {
     assert_eq!(found["dispersion_rate_bits_per_second"], 20e6, "{report}");
     if report["ending"] == "resolution" {
         let bounds = ["low_bits_per_second", "high_bits_per_second"].map(|name| found[name].as_f64().unwrap());
-        // Rates are those that the sender's stamps give.
-        assert!(bounds[0] <= 20.4e6 && 19.6e6 <= bounds[1] && bounds[1] - bounds[0] <= 1e6, "{report}");
+        // Rates are those that the sender's stamps give, without the longest gaps: a little too high where gaps differ.
+        assert!(bounds[0] <= 22e6 && 18e6 <= bounds[1] && bounds[1] - bounds[0] <= 1e6, "{report}");
     }
     assert_eq!(number(&report["lateness"]["early_packets"]), 0);
     assert_eq!(number(&report["stamped_early_runs"]), 0, "the loopback interface stamps: {report}");
@@ -227,6 +227,16 @@ fn two_agents_come_to_an_end_one_estimator_after_the_other() {
     assert_eq!(number(&got["kept_packets"]) + number(&got["without_sender_packets"]) + number(&got["late_packets"]) + lost, sent, "{got}");
     assert_eq!((number(&got["senders"]), number(&got["stamped_late_packets"])), (2, 0), "{got}");
     assert_eq!((&got["time_is_over"], number(&got["broken_connections"])), (&json!(false), 0));
+}
+
+#[test]
+fn the_other_version_of_ip_will_do() {
+    let (receiver, address) = receiver(&json!({"listen": "[::1]:0", "peer": "::1"}));
+    let report = estimate(address, &pathchirp(&json!({"duration_ns": 500_000_000})), &json!({"from": "::1"}));
+    check_runs(&report);
+    let got = receiver.stop();
+    assert_eq!((number(&got["senders"]), number(&got["other_peer_packets"])), (1, 0), "{got}");
+    assert!(number(&report["chirps"]["sent"]) > 0 && number(&got["kept_packets"]) > 0, "{report} {got}");
 }
 
 #[test]
@@ -313,7 +323,8 @@ fn a_flood_is_kept_only_at_the_rate_that_is_allowed_and_answers_go_on() {
 #[test]
 fn a_measurement_ends_with_its_bytes_its_time_or_its_receiver() {
     let report = estimate(by_hand(link), &pathload(&json!({})), &json!({"largest_ip_bytes": 100_000}));
-    assert_eq!((&report["ending"], number(&report["streams"]["sent"]) > 0), (&json!("byte_limit"), true), "{report}");
+    let sent = number(&report["streams"]["sent"]) + number(&report["trains"]["discarded"]["sender_late"]);
+    assert_eq!((&report["ending"], sent > 0), (&json!("byte_limit"), true), "{report}");
     assert!(number(&report["sent_ip_bytes"]) <= 100_000);
     let report = estimate(by_hand(link), &pathload(&json!({"time_limit_ns": 300_000_000, "streams": 100})), &json!({}));
     assert_eq!(report["ending"], "time_limit", "{report}");

@@ -26,6 +26,8 @@ use crate::talk::{Failure, Stop, Talk};
 
 /// Packets that are taken before anything else has its turn.
 const TURN: usize = 256;
+/// Packets that are taken behind the end at most.
+const FAREWELL: usize = 16 * TURN;
 /// What waits in the socket: a run of the largest packets several times over.
 const RECEIVE_BUFFER_BYTES: u32 = 8 << 20;
 /// Answers are small and asked for one by one; there is always room for one.
@@ -250,6 +252,12 @@ impl Receiving {
             // Before anything is answered: a run is whole when its packets have been taken.
             let more = (0..TURN).all(|_| self.take_next(&mut buffer));
             self.serve(more);
+        }
+        // What came before the end counts, but for a flood.
+        for _ in 0..FAREWELL {
+            if !self.take_next(&mut buffer) {
+                break;
+            }
         }
     }
 
