@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bench.estimators import PATHLOAD, Path, Reading, estimate, hosts, judge, pathchirp, paths, spoilt
+from bench.estimators import PATHLOAD, Path, Reading, estimate, hosts, judge, line, pathchirp, paths, spoilt, summary, targets
 from bench.namespaces import Host, NoNamespaces
 
 PATH = Path(capacity=20_000_000, cross=8_000_000)
@@ -54,7 +54,7 @@ def test_both_find_what_the_cross_traffic_leaves(three: tuple[Host, Host, Host])
 
 
 def reading(low: float | None, high: float | None, *, why: str | None = None) -> Reading:
-    report = {"sent_ip_bytes": 1_000_000, "duration_ns": 10**10}
+    report = {"sent_ip_bytes": 1_000_000, "duration_ns": 10**10, "ending": "resolution"}
     return Reading(path=PATH, estimator="pathload", low=low, high=high, report=report, spoilt=why)
 
 
@@ -75,6 +75,21 @@ def test_readings_of_a_busy_machine_are_counted_and_not_judged() -> None:
     assert found.mean_error == pytest.approx((0.0 + 14.5 / 12 - 1) / 2)
     nothing = judge([])
     assert (nothing.runs, nothing.held_share, nothing.mean_error) == (0, None, None)
+
+
+def test_what_was_found_is_said_in_a_line() -> None:
+    assert line(reading(11e6, 13e6)) == (
+        " 20.0 Mbit/s,  12.0 available  pathload  11.0 … 13.0 Mbit/s (+0%), resolution, 10 s, 1.0 MB: holds"
+    )
+    assert line(reading(None, 11e6)).endswith("? … 11.0 Mbit/s, resolution, 10 s, 1.0 MB: misses")
+    assert line(reading(1e6, 2e6, why="it stood still")).endswith(": it stood still")
+    found = judge([reading(11e6, 13e6), reading(14e6, 15e6), reading(1e6, 2e6, why="it stood still")])
+    said = (
+        "pathload: 1 of 2 hold what was available, mean error +10.4% (10.4% without signs), 10 s and 1.0 MB each; 1 more on a busy machine"
+    )
+    assert summary("pathload", found) == said
+    assert summary("pathload", judge([reading(1e6, 2e6, why="it stood still")])) == "pathload: the machine was too busy in all of 1 runs"
+    assert [(target.value, target.holds) for target in targets({"pathload": found, "pathchirp": judge([])})] == [(0.5, False)]
 
 
 def lateness(p99_ns: float, max_ns: int) -> dict[str, Any]:

@@ -152,15 +152,15 @@ fn by_hand(arrival: impl Fn(u32, usize) -> Option<i64> + Send + 'static) -> Sock
     address
 }
 
-/// What leaves a link of 20 Mbit/s that always has something to send: delays rise where packets come faster, and fall where they do not.
-fn link(number: u32, length: usize) -> Option<i64> {
-    Some(i64::from(number) * i64::try_from(length).unwrap() * 8 * 1_000_000_000 / 20_000_000)
+/// A receiver by hand behind a link of 20 Mbit/s that always has something to send: delays rise where packets come faster, and fall where they
+/// do not.
+fn link() -> SocketAddr {
+    by_hand(|number, length| Some(i64::from(number) * i64::try_from(length).unwrap() * 8 * 1_000_000_000 / 20_000_000))
 }
 
 #[test]
 fn pathload_finds_the_rate_from_which_on_delays_rise() {
-    let report =
-        estimate(by_hand(link), &pathload(&json!({"resolution_bits_per_second": 1e6, "time_limit_ns": 60_000_000_000_u64})), &json!({}));
+    let report = estimate(link(), &pathload(&json!({"resolution_bits_per_second": 1e6, "time_limit_ns": 60_000_000_000_u64})), &json!({}));
     check_runs(&report);
     let late = number(&report["streams"]["discarded"]["sender_late"]);
     assert!(report["ending"] == "resolution" || late > 0, "{report}");
@@ -179,7 +179,7 @@ fn pathload_finds_the_rate_from_which_on_delays_rise() {
 
 #[test]
 fn pathchirp_finds_the_gap_from_which_on_delays_rise() {
-    let report = estimate(by_hand(link), &pathchirp(&json!({})), &json!({}));
+    let report = estimate(link(), &pathchirp(&json!({})), &json!({}));
     check_runs(&report);
     assert_eq!(report["ending"], "time_limit");
     let (chirps, found) = (&report["chirps"], &report["pathchirp"]);
@@ -322,11 +322,11 @@ fn a_flood_is_kept_only_at_the_rate_that_is_allowed_and_answers_go_on() {
 
 #[test]
 fn a_measurement_ends_with_its_bytes_its_time_or_its_receiver() {
-    let report = estimate(by_hand(link), &pathload(&json!({})), &json!({"largest_ip_bytes": 100_000}));
+    let report = estimate(link(), &pathload(&json!({})), &json!({"largest_ip_bytes": 100_000}));
     let sent = number(&report["streams"]["sent"]) + number(&report["trains"]["discarded"]["sender_late"]);
     assert_eq!((&report["ending"], sent > 0), (&json!("byte_limit"), true), "{report}");
     assert!(number(&report["sent_ip_bytes"]) <= 100_000);
-    let report = estimate(by_hand(link), &pathload(&json!({"time_limit_ns": 300_000_000, "streams": 100})), &json!({}));
+    let report = estimate(link(), &pathload(&json!({"time_limit_ns": 300_000_000, "streams": 100})), &json!({}));
     assert_eq!(report["ending"], "time_limit", "{report}");
 
     let (receiver, address) = receiver(&json!({}));
