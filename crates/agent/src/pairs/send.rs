@@ -174,7 +174,9 @@ fn chains(connections: &[Connection], order: Order) -> Vec<Chain> {
         Order::Sequential => {
             let mut pairs: BTreeMap<u32, Chain> = BTreeMap::new();
             all.for_each(|one| pairs.entry(one.1.pair).or_default().push(one));
-            pairs.values_mut().for_each(|pair| pair.sort_unstable_by_key(|(_, one)| one.role));
+            for pair in pairs.values_mut() {
+                pair.sort_unstable_by_key(|(_, one)| one.role);
+            }
             pairs.into_values().collect()
         }
     }
