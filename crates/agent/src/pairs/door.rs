@@ -9,11 +9,11 @@ use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use serde::Serialize;
 use trustbed_units::{Ns, Span};
 
-use super::declared::{ByRole, Connection, Nonce, Role};
-use super::header::{Header, LENGTH, Unreadable};
+use super::declared::{ByRole, Connection, Role};
+use super::header::LENGTH;
+use super::roll::{Reason, Refused, Roll};
 use crate::clock;
 use crate::net::readiness::{Interest, Readiness};
 use crate::talk::Stop;
@@ -25,58 +25,6 @@ const AT_ONCE: usize = 64;
 /// Numbers of what is waited for: the stop, the ports, and from then on connections.
 const STOP: u64 = 0;
 const FIRST_CONNECTION: u64 = 3;
-
-/// Why a connection was not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reason {
-    OtherPeer,
-    /// Nothing, or not enough, came within the time.
-    NoHeader,
-    /// It ended within its header.
-    CutHeader,
-    /// Others came while it said nothing.
-    PushedOut,
-    NotAHeader,
-    OtherVersion,
-    MeaninglessHeader,
-    OtherNonce,
-    OtherRound,
-    NotDeclared,
-    /// The port is that of the other role.
-    OtherPort,
-    OtherSize,
-    Second,
-}
-
-/// How many, by reason; the errors are the kernel's.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub(super) struct Refused {
-    other_peer: u64,
-    no_header: u64,
-    cut_header: u64,
-    pushed_out: u64,
-    not_a_header: u64,
-    other_version: u64,
-    meaningless_header: u64,
-    other_nonce: u64,
-    other_round: u64,
-    not_declared: u64,
-    other_port: u64,
-    other_size: u64,
-    second: u64,
-    errors: u64,
-    /// The first.
-    error: Option<String>,
-}
-
-/// The declared connections, and which of them have come.
-#[derive(Debug)]
-pub(super) struct Roll {
-    pub(super) round: u64,
-    pub(super) nonce: Nonce,
-    pub(super) connections: Vec<Connection>,
-    pub(super) come: Vec<bool>,
-}
 
 /// A connection that may go on.
 #[derive(Debug)]
@@ -112,67 +60,6 @@ pub(super) struct Door {
     refused: Refused,
 }
 
-impl Refused {
-    fn count(&mut self, reason: Reason) {
-        *match reason {
-            Reason::OtherPeer => &mut self.other_peer,
-            Reason::NoHeader => &mut self.no_header,
-            Reason::CutHeader => &mut self.cut_header,
-            Reason::PushedOut => &mut self.pushed_out,
-            Reason::NotAHeader => &mut self.not_a_header,
-            Reason::OtherVersion => &mut self.other_version,
-            Reason::MeaninglessHeader => &mut self.meaningless_header,
-            Reason::OtherNonce => &mut self.other_nonce,
-            Reason::OtherRound => &mut self.other_round,
-            Reason::NotDeclared => &mut self.not_declared,
-            Reason::OtherPort => &mut self.other_port,
-            Reason::OtherSize => &mut self.other_size,
-            Reason::Second => &mut self.second,
-        } += 1;
-    }
-
-    pub(super) fn error(&mut self, error: &str) {
-        self.errors += 1;
-        self.error.get_or_insert_with(|| error.to_owned());
-    }
-}
-
-impl Roll {
-    pub(super) fn new(round: u64, nonce: Nonce, connections: Vec<Connection>) -> Self {
-        let come = vec![false; connections.len()];
-        Self { round, nonce, connections, come }
-    }
-
-    /// Which connection shows this header, at the port of a role; it has come from now on.
-    fn admit(&mut self, bytes: &[u8; LENGTH], port: Role) -> Result<(usize, Connection), Reason> {
-        let header = Header::read(bytes).map_err(|unreadable| match unreadable {
-            Unreadable::Foreign => Reason::NotAHeader,
-            Unreadable::OtherVersion => Reason::OtherVersion,
-            Unreadable::Meaningless => Reason::MeaninglessHeader,
-        })?;
-        if header.nonce != self.nonce {
-            return Err(Reason::OtherNonce);
-        }
-        if header.round != self.round {
-            return Err(Reason::OtherRound);
-        }
-        let mut all = self.connections.iter().copied().enumerate();
-        let is_it = |(_, one): &(usize, Connection)| (one.pair, one.role) == (header.pair, header.role);
-        let (number, declared) = all.find(is_it).ok_or(Reason::NotDeclared)?;
-        if header.role != port {
-            return Err(Reason::OtherPort);
-        }
-        if header.bytes != declared.bytes {
-            return Err(Reason::OtherSize);
-        }
-        match self.come.get_mut(number) {
-            Some(come) if !*come => *come = true,
-            _ => return Err(Reason::Second),
-        }
-        Ok((number, declared))
-    }
-}
-
 impl Door {
     pub(super) fn open(
         listeners: ByRole<Option<TcpListener>>,
@@ -194,7 +81,7 @@ impl Door {
 
     /// Whether everything declared has come.
     pub(super) fn is_done(&self) -> bool {
-        self.roll.come.iter().all(|come| *come)
+        self.roll.is_done()
     }
 
     /// What was refused, at the end. Whoever still waits is refused as well.
@@ -294,55 +181,5 @@ impl Door {
         // Closing then resets. Where that fails it only ends.
         let _ = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
         self.refused.count(reason);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NONCE: Nonce = Nonce(5);
-
-    fn roll() -> Roll {
-        let one = |pair, role, bytes| Connection { pair, role, bytes };
-        Roll::new(7, NONCE, vec![one(0, Role::Probe, 10), one(0, Role::Data, 20), one(4, Role::Data, 30)])
-    }
-
-    #[test]
-    fn what_was_declared_comes_in_once() {
-        let mut roll = roll();
-        let third = roll.connections[2];
-        let header = Header { round: 7, pair: 4, role: Role::Data, bytes: 30, nonce: NONCE };
-        assert_eq!(roll.admit(&header.write(), Role::Data), Ok((2, third)));
-        assert_eq!(roll.admit(&header.write(), Role::Data), Err(Reason::Second));
-        assert_eq!(roll.come, [false, false, true]);
-    }
-
-    #[test]
-    fn whatever_differs_is_refused_for_its_reason_and_changes_nothing() {
-        let mut roll = roll();
-        let header = Header { round: 7, pair: 0, role: Role::Data, bytes: 20, nonce: NONCE };
-        let cases = [
-            (Header { nonce: Nonce(4), round: 8, ..header }, Role::Data, Reason::OtherNonce),
-            (Header { round: 8, ..header }, Role::Data, Reason::OtherRound),
-            (Header { pair: 1, ..header }, Role::Data, Reason::NotDeclared),
-            (Header { pair: 4, role: Role::Probe, ..header }, Role::Probe, Reason::NotDeclared),
-            (header, Role::Probe, Reason::OtherPort),
-            (Header { bytes: 21, ..header }, Role::Data, Reason::OtherSize),
-        ];
-        for (wrong, port, reason) in cases {
-            assert_eq!(roll.admit(&wrong.write(), port), Err(reason));
-        }
-        let mut version = header.write();
-        version[9] = 2;
-        let mut meaningless = header.write();
-        meaningless[63] = 1;
-        for (bytes, reason) in
-            [([0; LENGTH], Reason::NotAHeader), (version, Reason::OtherVersion), (meaningless, Reason::MeaninglessHeader)]
-        {
-            assert_eq!(roll.admit(&bytes, Role::Data), Err(reason));
-        }
-        assert_eq!(roll.come, [false; 3]);
-        assert_eq!(roll.admit(&header.write(), Role::Data).map(|(number, _)| number), Ok(1));
     }
 }

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use trustbed_units::Span;
 
 use super::declared::{self, ByRole, Connection, Nonce, Role};
-use super::door::{Come, Door, Refused, Roll};
+use super::door::{Come, Door};
+use super::roll::{Refused, Roll};
 use super::rows::{Close, Row};
 use super::taking::Phase;
 use crate::clock;

@@ -49,6 +49,8 @@ impl Phase {
         row.judge(outcome);
         self.answer(come, &mut row, start);
         row.app_bytes_per_second = rows::rate(row.payload_bytes, row.accepted_ns, row.last_byte_ns);
+        // What it was in the end: it may have been raised since.
+        row.window_clamp_bytes = socket::window_clamp(stream);
         row.tcp = socket::tcp_info(stream);
         row
     }
