@@ -1,8 +1,8 @@
 //! Who may come in: connections of one peer that show what was declared, each once.
 //!
-//! Headers are read here, as they come and without waiting for any of them: whoever is slow, or never says anything, holds up nobody. Of those
-//! that have said nothing yet [`MOST_WAITING`] are kept; when more come, the oldest has to go: a sender of pairs says its header with its first
-//! segment. Whoever is refused is reset, so that a flood leaves nothing behind in the kernel, and learns nothing but that.
+//! Headers are read here, as they come and without waiting for any of them: whoever is slow, or never says anything, holds up nobody. Of
+//! those that have said nothing yet [`MOST_WAITING`] are kept; when more come, the oldest has to go: a sender of pairs says its header
+//! with its first segment. Whoever is refused is reset, so that a flood leaves nothing behind in the kernel, and learns nothing but that.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};

@@ -186,10 +186,11 @@ impl ReceiveConfiguration {
 
 /// The receive buffer of a port, for a window of so many bytes.
 ///
-/// With the first full segment a kernel learns how much of its memory is payload, and may then advertise up to twice the size that was asked
-/// for, whatever the limit was; the limit can only be set again when a program has run. Half a buffer cannot be raised above the window
-/// meanwhile, and still has the scale on the wire that the window needs. So the first flight sees half of the window, everything behind it all.
-/// A window that is no power of two gets more than half, or its scale would be too small: there the first flight may see up to twice as much.
+/// With the first full segment a kernel learns how much of its memory is payload, and may then advertise up to twice the size that was
+/// asked for, whatever the limit was; the limit can only be set again when a program has run. Half a buffer cannot be raised above the
+/// window meanwhile, and still has the scale on the wire that the window needs. So the first flight sees half of the window, everything
+/// behind it all. A window that is no power of two gets more than half, or its scale would be too small: there the first flight may see up
+/// to twice as much.
 pub(super) const fn first_buffer(window: u32) -> u32 {
     match window.checked_next_power_of_two() {
         Some(power) => power.div_ceil(2),

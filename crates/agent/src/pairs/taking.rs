@@ -113,8 +113,8 @@ impl Phase {
         self.clamp(come);
     }
 
-    /// Has the window stay what it was set to: whenever a kernel (from Linux 6.9 on) learns how much of its memory is payload, it raises the limit
-    /// to whatever would fit into the receive buffer.
+    /// Has the window stay what it was set to: whenever a kernel (seen with Linux 6.18) learns how much of its memory is payload, it
+    /// raises the limit to whatever would fit into the receive buffer.
     fn clamp(&self, come: &Come) {
         let _ = socket::set_window_clamp(&come.stream, *self.window_bytes.of(come.declared.role));
     }
