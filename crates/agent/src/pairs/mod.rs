@@ -28,7 +28,7 @@
 //!   first moment is that of a program and lies before the first segment: `snd` can be too small, never too large.
 //!
 //! Which window was advertised on the wire is seen in a capture only: at most the one that was set, where that is a power of two, and
-//! less by up to a segment; in the first flight half of it ([`receive::first_buffer`]). Options in reports are what the kernel says it granted.
+//! less by up to a segment; in the first flight half of it ([`receive::first_buffer`]). Options in reports are what the kernel granted.
 
 mod acknowledged;
 mod declared;
