@@ -151,6 +151,9 @@ def test_records_of_one_that_was_killed_are_removed_by_the_next(tmp_path: Path) 
     left, target = tmp_path / ".trustbed-killed", tmp_path / "ledger.parquet"
     left.mkdir()
     (left / "ledger").write_bytes(b"records")
+    (left / shell._MARK).touch()
+    notes = tmp_path / ".trustbed-notes"
+    notes.mkdir()
     with shell._raw_ledger(target) as first:
         assert not left.exists()
         assert first is not None
@@ -158,6 +161,6 @@ def test_records_of_one_that_was_killed_are_removed_by_the_next(tmp_path: Path) 
             assert second is not None
             assert first.parent.is_dir(), "somebody is at work there"
             assert first.parent != second.parent
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [notes], "what somebody else has made stays"
     with shell._raw_ledger(None) as none:
         assert none is None

@@ -190,7 +190,7 @@ def test_who_is_killed_leaves_nothing_running(tmp_path: Path, cache: Path) -> No
 
 
 def test_an_agent_that_hears_nothing_ends_with_all_that_it_started(tmp_path: Path) -> None:
-    words = [str(binary()), "exec", "--", str(binary()), "control", "-", "--silence", "1"]
+    words = [str(binary()), "exec", "--", str(binary()), "control", "-", "--silence", "10"]
     order = frames.pack(1, Kind.OPEN, json.dumps({"words": ["sleep", "621"], "environment": {}, "folder": None, "terminal": None}).encode())
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as control:
         assert control.stdin is not None
@@ -200,9 +200,11 @@ def test_an_agent_that_hears_nothing_ends_with_all_that_it_started(tmp_path: Pat
         control.stdin.flush()  # and nothing more, though the stream stays open
         said = bytearray()
         while Kind.STARTED not in [frame.kind for frame in frames.unpack(bytearray(said))]:
-            said += os.read(control.stdout.fileno(), 4096)
+            piece = os.read(control.stdout.fileno(), 4096)
+            assert piece, "it ended before it had started anything"
+            said += piece
         assert control.wait(PATIENCE) == 4
-        assert b"silent for 1 s" in control.stderr.read()
+        assert b"silent for 10 s" in control.stderr.read()
     assert processes_with("sleep\x00621") == []
 
 

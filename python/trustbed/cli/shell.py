@@ -35,6 +35,7 @@ NEAR, FAR = "near", "far"
 ADDRESSES: Mapping[str, str] = {NEAR: "10.77.0.1", FAR: "10.77.0.2"}
 _PEER = "TRUSTBED_PEER"
 _RAW = ".trustbed-"
+_MARK = "ledger-of-trustbed-shell"
 _LISTEN_SECONDS = 60.0
 _END_SECONDS = 10.0
 _TURN_SECONDS = 0.25
@@ -164,13 +165,15 @@ def _raw_ledger(wanted: Path | None) -> Iterator[Path | None]:
         yield None
         return
     for left in wanted.parent.glob(f"{_RAW}*"):
-        if not registry.is_held(left):
+        ours = left.is_dir() and not left.is_symlink() and (left / _MARK).is_file()
+        if ours and not registry.is_held(left):
             shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=_RAW, dir=wanted.parent) as folder:
         hold = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             with contextlib.suppress(OSError):  # of a file system without locks
                 fcntl.flock(hold, fcntl.LOCK_EX)
+                (Path(folder) / _MARK).touch()  # from now on it may be removed when nobody holds it
             yield Path(folder) / "ledger"
         finally:
             os.close(hold)

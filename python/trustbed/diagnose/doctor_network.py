@@ -7,6 +7,7 @@ Bias: counters count from when an interface was made. A loss of last month is to
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -37,7 +38,9 @@ def _of_each(check: InterfaceCheck) -> InterfaceCheck:
             name = interface.text("name")
             if name and interface.flag("up") and not interface.flag("loopback"):
                 for found in check(interface, limits):
-                    yield replace(found, scope=name, message=f"{name}: {found.message}", next_step=found.next_step.replace(PLACE, name))
+                    yield replace(
+                        found, scope=name, message=f"{name}: {found.message}", next_step=found.next_step.replace(PLACE, shlex.quote(name))
+                    )
 
     return asked
 

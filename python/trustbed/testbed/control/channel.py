@@ -354,14 +354,20 @@ class Control:
         self._in += piece
         with self._changed:
             for frame in frames.unpack(self._in):
-                self._understand(frame, came)
+                try:
+                    self._understand(frame, came)
+                except (ValueError, KeyError, struct.error) as error:
+                    raise frames.Torn(f"it said what makes no sense ({frame.kind.name}: {error})") from None
             self._changed.notify_all()
         return True
 
     def _understand(self, frame: frames.Frame, came: int) -> None:
         number, kind, content = frame
         if kind is Kind.HELLO:
-            self.hello = json.loads(content)
+            hello = json.loads(content)
+            if not isinstance(hello, dict):
+                raise ValueError("no object")
+            self.hello = hello
         elif kind is Kind.TIME:
             if len(content) > 8:  # else it was a sign of life
                 self._times[content[8:16]] = (came, content)
@@ -379,6 +385,8 @@ class Control:
         elif kind in _STREAMS:
             sink = channel.sinks.get(_STREAMS[kind])
             if sink is not None:
+                if len(sink.waiting) + len(content) > frames.WINDOW_BYTES:
+                    raise ValueError("more than it was allowed to send")
                 sink.waiting += content
                 if sink.descriptor < 0:  # nobody wants to see it
                     self._taken(channel, _STREAMS[kind], len(content))

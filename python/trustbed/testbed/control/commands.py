@@ -22,7 +22,7 @@ from trustbed.testbed.error import TestbedError
 Stream: TypeAlias = int | IO[Any] | None
 
 _START_SECONDS = 60.0
-_END_SECONDS = 10.0
+_END_SECONDS = 40.0
 
 
 class ControlledProcess:
@@ -150,7 +150,7 @@ class ControlledProcess:
         left = len(found)
         while left:
             ready = poller.poll(max(0.0, deadline - time.monotonic()) * 1000)
-            if not ready:
+            if not ready or time.monotonic() >= deadline:  # who writes without an end is always ready
                 raise subprocess.TimeoutExpired(self.command, seconds)
             for number, _ in ready:
                 piece = os.read(number, 1 << 16)

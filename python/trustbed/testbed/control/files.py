@@ -22,6 +22,7 @@ OUTPUTS: Mapping[str, tuple[str, ...]] = {
     "bulk": ("samples",),
     "capture": ("path",),
     "disturb": (),
+    "estimate": (),
     "facts": (),
     "fetch": ("rows",),
     "pairs": (),

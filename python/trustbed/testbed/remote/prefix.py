@@ -18,6 +18,7 @@ from trustbed.testbed.remote.loop import Loop
 from trustbed.testbed.remote.way import TAIL_BYTES, Ended, how
 
 _WHY_SECONDS = 5.0
+_END_SECONDS = 10.0
 
 
 class PrefixWay:
@@ -112,16 +113,17 @@ class PrefixStream:
             self._errors = -1
 
     async def _kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             self._process.kill()
         await self._process.wait()
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
     """Kills a command with all that it has started, and reads what its streams still hold, so that they are closed."""
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # sudo's is another user's: it ends with its streams
         os.killpg(process.pid, signal.SIGKILL)
-    await process.communicate()
+    with contextlib.suppress(TimeoutError):  # somebody who left its group may hold the streams
+        await asyncio.wait_for(process.communicate(), _END_SECONDS)
 
 
 def _code(code: int | None) -> int | None:
