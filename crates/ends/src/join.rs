@@ -113,7 +113,7 @@ impl Join {
     /// A frame that was seen at a place.
     pub fn on_frame(&mut self, end: End, frame: &Frame) {
         self.facts.frames[end.index()] += 1;
-        let Some(from) = self.relation.near(&frame.key.source(frame.way)) else {
+        let Some(from) = self.relation.origin(&frame.key, frame.way) else {
             self.facts.placeless[end.index()] += 1;
             return;
         };

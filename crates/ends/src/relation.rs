@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use thiserror::Error;
+use trustbed_flow::FlowKey;
 use trustbed_probe::{Envelope, SkewLine};
 use trustbed_units::{Ns, Span};
 
@@ -29,10 +30,14 @@ pub struct Relation {
     /// The frames that it was made of.
     pub meetings: usize,
     near: BTreeMap<Source, End>,
+    /// The place that the lower address is near, by pair of addresses; for endpoints of which no frame was compared.
+    near_addresses: BTreeMap<[Address; 2], End>,
 }
 
+type Address = [u8; 16];
+
 /// Address and port of an endpoint.
-type Source = ([u8; 16], u16);
+type Source = (Address, u16);
 
 /// Why clocks cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -75,7 +80,7 @@ impl Relation {
         if meetings.len() < FEWEST {
             return Err(RelationError::TooFew { meetings: meetings.len(), needed: FEWEST });
         }
-        let near = nearness(meetings);
+        let (near, near_addresses) = nearness(meetings);
         let mut ways = [Vec::new(), Vec::new()];
         for meeting in meetings {
             match near.get(&meeting.key.source(meeting.way)) {
@@ -104,6 +109,7 @@ impl Relation {
             skew_error,
             meetings: ways.iter().map(Vec::len).sum(),
             near,
+            near_addresses,
         })
     }
 
@@ -124,9 +130,19 @@ impl Relation {
         }
     }
 
-    /// The place that an endpoint is near, where both directions of one of its connections were seen at both.
+    /// The place that an endpoint is near, where both directions of one of its connections were compared.
     pub fn near(&self, source: &([u8; 16], u16)) -> Option<End> {
         self.near.get(source).copied()
+    }
+
+    /// The place that the sender of a connection's direction is near. Of most connections of a large capture no frame was compared: then it
+    /// is the place that its receiver is not near, or else what another connection between the same two addresses told.
+    pub fn origin(&self, key: &FlowKey, way: usize) -> Option<End> {
+        let (source, target) = (key.source(way), key.source(1 - way));
+        self.near(&source).or_else(|| self.near(&target).map(End::other)).or_else(|| {
+            let near = self.near_addresses.get(&[key.low, key.high]).copied()?;
+            Some(if way == 0 { near } else { near.other() })
+        })
     }
 
     /// How long a frame took from a place to the other, by their own clocks.
@@ -136,23 +152,29 @@ impl Relation {
     }
 }
 
-/// For every endpoint the place that it is near.
-fn nearness(meetings: &[Meeting]) -> BTreeMap<Source, End> {
-    let mut largest: BTreeMap<(Source, Source), [Option<Span>; 2]> = BTreeMap::new();
+/// For every endpoint the place that it is near; and for every pair of addresses the place of the lower one, unless connections contradict
+/// each other (both places may have servers behind one address).
+fn nearness(meetings: &[Meeting]) -> (BTreeMap<Source, End>, BTreeMap<[Address; 2], End>) {
+    let mut smallest: BTreeMap<(Source, Source), [Option<Span>; 2]> = BTreeMap::new();
     for meeting in meetings {
         let across = meeting.second - meeting.first;
         let key = (meeting.key.source(0), meeting.key.source(1));
-        let held = &mut largest.entry(key).or_default()[meeting.way];
+        let held = &mut smallest.entry(key).or_default()[meeting.way];
         *held = Some(held.map_or(across, |before| before.min(across)));
     }
-    let mut near = BTreeMap::new();
-    for ((low, high), seen) in largest {
+    let (mut near, mut pairs) = (BTreeMap::new(), BTreeMap::<[Address; 2], Option<End>>::new());
+    for ((low, high), seen) in smallest {
         let [Some(from_low), Some(from_high)] = seen else { continue };
         let (first, second) = if from_low >= from_high { (low, high) } else { (high, low) };
         near.insert(first, End::First);
         near.insert(second, End::Second);
+        // Between two ports of one address nothing is told by the addresses.
+        if low.0 != high.0 {
+            let of_low = if first == low { End::First } else { End::Second };
+            pairs.entry([low.0, high.0]).and_modify(|held| *held = held.filter(|held| *held == of_low)).or_insert(Some(of_low));
+        }
     }
-    near
+    (near, pairs.into_iter().filter_map(|(pair, end)| Some((pair, end?))).collect())
 }
 
 /// The smallest delay as a level line: what is known of clocks that were compared for too short a time to tell a skew.

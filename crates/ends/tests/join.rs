@@ -5,6 +5,7 @@ mod scene;
 use proptest::prelude::*;
 use scene::{Client, Clock, Fate, MS, PAYLOAD, S, Scene, key, span};
 use trustbed_ends::{End, JoinLimits, Relation, RelationError, Tally};
+use trustbed_flow::FlowKey;
 use trustbed_units::Span;
 
 const AHEAD: Clock = Clock { ahead: 3 * S, skew: 0.0 };
@@ -218,4 +219,32 @@ fn check_clocks(relation: &Relation, clock: Clock, frames: usize) -> Result<(), 
         prop_assert!(-bound <= wrong && wrong <= bound, "{:?} against {:?}: {:?}", wrong, truth, relation);
     }
     Ok(())
+}
+
+#[test]
+fn connections_of_which_no_frame_was_compared_are_joined_both_ways() {
+    let mut scene = Scene::default();
+    // 20 000 frames: more than a sketch keeps. Of connections as short as these it has both directions of a part only.
+    for port in 10_000..15_000_u16 {
+        let client = Client { key: key(port), begin: S + i64::from(port) * MS / 10, ..Client::default() };
+        scene.transfer(client, &[Fate::Takes(10 * MS); 2], AHEAD);
+    }
+    // The clients' addresses are enough where the server's port is no help either.
+    for port in 20_000..20_100_u16 {
+        let client = Client { key: FlowKey { high_port: port, ..key(port) }, begin: 3 * S, ..Client::default() };
+        scene.transfer(client, &[Fate::Takes(10 * MS); 2], AHEAD);
+    }
+    let scene = scene.sorted();
+    let relation = scene.relation().unwrap();
+    let is_known = |port: &u16| relation.near(&key(*port).source(0)).is_some();
+    let unknown = (10_000..15_000_u16).filter(|port| !is_known(port)).count();
+    assert!(unknown > 100, "{unknown}");
+    assert!((20_000..20_100_u16).any(|port| !is_known(&port)));
+    let (join, crossings) = scene.join(relation, &JoinLimits::default());
+    assert_eq!((join.facts().placeless, crossings.len()), ([0, 0], 2 * 5100));
+    for crossing in &crossings {
+        assert_eq!(crossing.from, if crossing.way == 0 { End::First } else { End::Second });
+        let seen = if crossing.way == 0 { crossing.data } else { crossing.bare };
+        assert_eq!(seen, tally(2, 2, 0), "{:?}", crossing.key);
+    }
 }
