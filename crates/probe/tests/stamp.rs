@@ -189,6 +189,35 @@ fn a_peer_that_comes_from_everywhere_is_bounded() {
     assert!(reflector.on_packet(SocketAddr::new(peer, 1), &SENDER, Ns(0)).is_ok());
 }
 
+#[test]
+fn a_session_that_was_silent_for_long_gives_its_place_to_another() {
+    let mut reflector = Reflector::new(ReflectorSettings { burst_packets: 1000, ..settings() });
+    let from = |port| SocketAddr::new("10.0.0.1".parse().unwrap(), port);
+    let sequence = |reflector: &mut Reflector, port, at| {
+        let accepted = reflector.on_packet(from(port), &SENDER, Ns(at))?;
+        reflector.on_sent(&accepted);
+        let made = reflector.answer(&accepted, &SENDER, (MOMENT, None), MOMENT, ErrorEstimate(1));
+        Ok::<u32, Refusal>(ReflectorPacket::read(&made).unwrap().sequence)
+    };
+    let silence = 900_000_000_000;
+    for port in 1..=64 {
+        assert_eq!(sequence(&mut reflector, port, i64::from(port)), Ok(0));
+    }
+    assert_eq!(sequence(&mut reflector, 1, 100), Ok(1));
+    assert_eq!(sequence(&mut reflector, 65, silence + 1), Err(Refusal::TooManySessions), "the second one was heard a nanosecond later");
+    assert_eq!(sequence(&mut reflector, 65, silence + 2), Ok(0));
+    assert_eq!(sequence(&mut reflector, 66, silence + 2), Err(Refusal::TooManySessions));
+    assert_eq!((sequence(&mut reflector, 1, silence + 2), sequence(&mut reflector, 65, silence + 2)), (Ok(2), Ok(1)));
+    assert_eq!(sequence(&mut reflector, 2, silence + 100), Ok(0), "it begins anew");
+}
+
+#[test]
+fn who_does_not_count_keeps_no_sessions() {
+    let mut reflector = Reflector::new(ReflectorSettings { stateful: false, burst_packets: 1000, ..settings() });
+    let peer: IpAddr = "10.0.0.1".parse().unwrap();
+    assert!((1..=100).all(|port| reflector.on_packet(SocketAddr::new(peer, port), &SENDER, Ns(0)).is_ok()));
+}
+
 fn format() -> impl Strategy<Value = TimeFormat> {
     prop_oneof![Just(TimeFormat::Ntp), Just(TimeFormat::Ptp)]
 }

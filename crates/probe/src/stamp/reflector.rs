@@ -13,8 +13,10 @@ use trustbed_units::{Ns, Span};
 
 use super::{ErrorEstimate, ReflectorPacket, SenderPacket, StampTime};
 
-/// Sessions whose packets are counted; a peer that comes from more ports than these is refused at the others.
+/// Sessions whose packets are counted; a peer that comes from more ports than these is refused at the others, until one was silent for long.
 const MOST_SESSIONS: usize = 64;
+/// A session that is silent for so long may be forgotten (REFWAIT of RFC 5357, section 4.2).
+const SILENCE: Span = Span::from_secs(900);
 const SECOND: u64 = 1_000_000_000;
 
 /// What a reflector does, and for whom.
@@ -80,13 +82,21 @@ pub struct Accepted {
     sequence: u32,
 }
 
+#[derive(Debug, Clone, Copy)]
+struct Session {
+    /// Packets that were sent.
+    sent: u32,
+    /// When its last packet came.
+    heard: Ns,
+}
+
 /// A session-reflector. For every packet: [`Reflector::on_packet`]; if it is accepted, [`Reflector::answer`] with the moment of sending, and
 /// [`Reflector::on_sent`] once the answer has left.
 #[derive(Debug, Clone)]
 pub struct Reflector {
     settings: ReflectorSettings,
-    /// The packets sent in each session.
-    sessions: BTreeMap<SocketAddr, u32>,
+    /// None where packets are not counted.
+    sessions: BTreeMap<SocketAddr, Session>,
     /// When the next packet would come if packets came evenly at the highest rate.
     even: Option<Ns>,
     counts: ReflectorCounts,
@@ -150,8 +160,8 @@ impl Reflector {
     /// An answer has left.
     pub fn on_sent(&mut self, accepted: &Accepted) {
         self.counts.answered += 1;
-        if let Some(sent) = self.sessions.get_mut(&accepted.from) {
-            *sent = sent.wrapping_add(1);
+        if let Some(session) = self.sessions.get_mut(&accepted.from) {
+            session.sent = session.sent.wrapping_add(1);
         }
     }
 
@@ -172,14 +182,30 @@ impl Reflector {
         if settings.session.is_some_and(|session| session != request.session) {
             return Err(Refusal::OtherSession);
         }
-        if !self.sessions.contains_key(&from) && self.sessions.len() >= MOST_SESSIONS {
-            return Err(Refusal::TooManySessions);
-        }
+        let is_new = settings.stateful && !self.sessions.contains_key(&from);
+        let replaced = if is_new && self.sessions.len() >= MOST_SESSIONS {
+            Some(self.silent_since(now - SILENCE).ok_or(Refusal::TooManySessions)?)
+        } else {
+            None
+        };
         if !self.is_in_time(now) {
             return Err(Refusal::TooFast);
         }
-        let sent = *self.sessions.entry(from).or_default();
-        Ok(Accepted { from, request, sequence: if self.settings.stateful { sent } else { request.sequence } })
+        if !self.settings.stateful {
+            return Ok(Accepted { from, request, sequence: request.sequence });
+        }
+        if let Some(silent) = replaced {
+            self.sessions.remove(&silent);
+        }
+        let session = self.sessions.entry(from).or_insert(Session { sent: 0, heard: now });
+        session.heard = now;
+        Ok(Accepted { from, request, sequence: session.sent })
+    }
+
+    /// The session that was silent longest, if its last packet came at a moment or before.
+    fn silent_since(&self, moment: Ns) -> Option<SocketAddr> {
+        let (from, session) = self.sessions.iter().min_by_key(|(_, session)| session.heard)?;
+        (session.heard <= moment).then_some(*from)
     }
 
     /// A leaky bucket as virtual scheduling (ITU-T I.371, annex A): a packet may come a burst before it is due.
