@@ -278,7 +278,7 @@ impl SenderSession {
             let first_probe = if low_answer == BASE { BASE } else { low_probe };
             let different = self.distinct_answers - self.duplicated_forward;
             let missing = (high_probe - first_probe + 1).saturating_sub(different).min(lost);
-            found.lost_backward = (high_answer - low_answer + 1).saturating_sub(self.distinct_answers);
+            found.lost_backward = (high_answer - low_answer + 1).saturating_sub(self.distinct_answers).min(lost);
             found.lost_forward = missing.saturating_sub(found.lost_backward);
         }
         found.lost_somewhere = lost.saturating_sub(found.lost_forward + found.lost_backward);

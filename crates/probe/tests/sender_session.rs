@@ -221,6 +221,16 @@ fn numbers_begin_again_after_two_to_the_32() {
     assert_eq!((found.lost_forward, found.lost_backward), (1, 0));
 }
 
+#[test]
+fn no_more_answers_are_lost_than_probes() {
+    let mut session = session(4, Some(true));
+    // The reflector's numbers jump: it had other work, or began anew.
+    feed(&mut session, &[(0, 0), (1, 1), (3, 50)]);
+    outcomes(&mut session);
+    let found = session.directions().unwrap();
+    assert_eq!((session.counts().lost, found.lost_forward, found.lost_backward, found.lost_somewhere), (1, 0, 1, 0));
+}
+
 proptest! {
     /// What a network did to every probe: lost or doubled on its way there, each answer lost or doubled on its way back.
     #[test]
