@@ -71,6 +71,11 @@ impl Outlet {
         self.spare.try_recv().unwrap_or_default()
     }
 
+    /// The gaps that were recorded. A table that holds none is kept, unless it has no room: it was taken while all others were under way.
+    fn change_table(&self, monitor: &mut Availability) -> Vec<Gap> {
+        if monitor.recorded().is_empty() && monitor.has_room() { Vec::new() } else { monitor.exchange(self.spare()) }
+    }
+
     fn tell(&mut self, told: Told) {
         if let Err(TrySendError::Full(told) | TrySendError::Disconnected(told)) = self.tell.try_send(told) {
             self.left_out += 1;
@@ -252,7 +257,7 @@ impl Spinning {
     fn hand_over(&mut self) {
         self.monitor.advance(self.asked.start.offset.to_realtime(self.by_the_end(self.now)));
         while let Some(second) = self.monitor.poll_second() {
-            let gaps = if self.monitor.recorded().is_empty() { Vec::new() } else { self.monitor.exchange(self.outlet.spare()) };
+            let gaps = self.outlet.change_table(&mut self.monitor);
             let charge = self.charge.take();
             self.outlet.tell(Told { thread: self.asked.thread, processor: self.asked.processor, second, gaps, charge });
         }
@@ -284,4 +289,28 @@ fn sum(before: Option<Charge>, more: Charge) -> Charge {
         lost: before.lost + more.lost,
         charged: before.charged + more.charged,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_recorded_again_once_a_table_came_back() {
+        let (tell, _told) = sync_channel(1);
+        let (outlet, home) = Outlet::new(tell, 1, 3);
+        let settings = AvailabilitySettings { threshold: Span(1), duty: DutyCycle::always(), table: outlet.spare() };
+        let mut monitor = Availability::new(settings, Ns(0));
+        let record = |monitor: &mut Availability, at: i64| monitor.on_gap(Gap { begin: Ns(at), length: Span(5) });
+        record(&mut monitor, 10);
+        let under_way = outlet.change_table(&mut monitor);
+        assert_eq!((under_way.len(), monitor.has_room()), (1, false), "the only table is under way");
+        record(&mut monitor, 20);
+        give_back(&home, outlet.change_table(&mut monitor));
+        assert!(monitor.recorded().is_empty() && !monitor.has_room());
+        give_back(&home, under_way);
+        assert!(outlet.change_table(&mut monitor).is_empty());
+        record(&mut monitor, 30);
+        assert_eq!(outlet.change_table(&mut monitor), [Gap { begin: Ns(30), length: Span(5) }]);
+    }
 }

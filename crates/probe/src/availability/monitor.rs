@@ -131,7 +131,7 @@ impl Availability {
         self.advance(begin);
         self.settle(begin);
         self.pending = Window { from: begin, until: found.end() };
-        let is_recorded = self.table.len() < self.table.capacity();
+        let is_recorded = self.has_room();
         if is_recorded {
             self.table.push(found);
         }
@@ -162,6 +162,11 @@ impl Availability {
     /// The gaps that were recorded since the last exchange.
     pub fn recorded(&self) -> &[Gap] {
         &self.table
+    }
+
+    /// Whether another gap can be recorded.
+    pub const fn has_room(&self) -> bool {
+        self.table.len() < self.table.capacity()
     }
 
     /// Hands out the gaps that were recorded, and goes on with another table, which is emptied.
