@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use trustbed_units::Ns;
+use trustbed_units::{Ns, Span};
 
 use crate::clock;
 use crate::kernel::{self, Poll};
@@ -91,6 +91,9 @@ enum Order {
     Stop {},
 }
 
+/// The longest that is slept without looking at the clock.
+const LONGEST_WAIT: Span = Span::from_millis(100);
+
 /// Whether the end was asked for; copies know the same. Its descriptor becomes readable then and stays so, for loops that wait for descriptors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stop {
@@ -117,7 +120,8 @@ impl Stop {
             if left.0 <= 0 {
                 return true;
             }
-            if Poll::new(&[self.bell]).wait(Some(left)).is_err() {
+            // The kernel counts down what is left only while nobody stops the process: the clock is looked at again and again.
+            if Poll::new(&[self.bell]).wait(Some(left.min(LONGEST_WAIT))).is_err() {
                 return false;
             }
         }

@@ -134,13 +134,18 @@ fn naps_tell_how_late_a_thread_wakes_up_and_what_that_costs() {
     let asked = json!({"path": path, "interval_ns": 200_000_000, "naps_every_ns": 2_000_000, "sockets": false});
     let mut sampler = Agent::begin("sample", &asked);
     sampler.start();
-    std::thread::sleep(Duration::from_millis(300));
+    let lines =
+        || -> Vec<Value> { std::fs::read_to_string(&path).unwrap().lines().filter_map(|line| serde_json::from_str(line).ok()).collect() };
+    // Before the thread naps there is nothing that could be late.
+    let begun = Instant::now();
+    while !lines().iter().any(|line| line["naps"]["count"].as_u64().is_some_and(|count| count > 0)) {
+        assert!(begun.elapsed() < PATIENCE, "nothing naps: {:?}", lines());
+        std::thread::sleep(Duration::from_millis(20));
+    }
     sampler.signal("STOP");
     std::thread::sleep(Duration::from_millis(400));
     sampler.signal("CONT");
     let begun = Instant::now();
-    let lines =
-        || -> Vec<Value> { std::fs::read_to_string(&path).unwrap().lines().filter_map(|line| serde_json::from_str(line).ok()).collect() };
     let most = |lines: &[Value]| lines.iter().filter_map(|line| line["naps"]["late_most_ns"].as_i64()).max().unwrap_or(0);
     // The signal may come a little after it was sent.
     while most(&lines()) < 350_000_000 {
@@ -171,4 +176,6 @@ fn a_sampler_that_cannot_be_says_why() {
     assert!(event["message"].as_str().unwrap().contains("interval_ns: 1000 is too short") && code == 2, "{event}");
     let (event, code) = Agent::refused("sample", &json!({"path": "x", "naps_every_ns": 999_999}));
     assert!(event["message"].as_str().unwrap().contains("naps_every_ns: 999999 is too short") && code == 2, "{event}");
+    let (event, code) = Agent::refused("sample", &json!({"path": "x", "naps_every_ns": 10_000_000_001_u64}));
+    assert!(event["message"].as_str().unwrap().contains("naps_every_ns: 10000000001 is too long") && code == 2, "{event}");
 }

@@ -137,6 +137,9 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     if let Some(every) = asked.naps_every_ns.filter(|every| *every < naps::SHORTEST) {
         return Err(Failure::configuration(format!("naps_every_ns: {every} is too short"), format!("give {} or more", naps::SHORTEST)));
     }
+    if let Some(every) = asked.naps_every_ns.filter(|every| *every > naps::LONGEST) {
+        return Err(Failure::configuration(format!("naps_every_ns: {every} is too long"), format!("give {} or less", naps::LONGEST)));
+    }
     let lines = JsonLines::create(&asked.path)?;
     let mut sampler = Sampler::new(asked.clone(), lines);
     sampler.look(Span::ZERO);

@@ -24,6 +24,11 @@ use crate::talk::{Failure, Stop};
 /// The shortest distance of moments: more often would cost more than a witness may.
 pub(super) const SHORTEST: u64 = 1_000_000;
 
+/// The longest: a thread that is woken up more seldom is no witness.
+pub(super) const LONGEST: u64 = 10_000_000_000;
+/// How long the end may be asked for without being heard.
+const DEAF: Span = Span::from_millis(50);
+
 /// What is later than this is late.
 const LATE: Span = Span::from_micros(250);
 
@@ -81,11 +86,23 @@ fn nap(seen: &Mutex<Seen>, stop: Stop) {
     // Without it every nap is up to 50 µs longer.
     let _ = kernel::tighten_timers();
     let mut due = lock(seen).due;
-    while !stop.is_asked() {
-        kernel::sleep_until(due);
+    while sleep(due, stop) {
         let now = clock::monotonic();
         due = lock(seen).on_wake(now, clock::thread_time());
     }
+}
+
+/// Sleeps until a moment; false when the end was asked for before. The last part is one call with an absolute moment, which is what is
+/// looked at; before it, the end is waited for as well.
+fn sleep(due: Ns, stop: Stop) -> bool {
+    if due - clock::monotonic() > DEAF && !stop.wait_until(due - DEAF) {
+        return false;
+    }
+    if stop.is_asked() {
+        return false;
+    }
+    kernel::sleep_until(due);
+    true
 }
 
 fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
