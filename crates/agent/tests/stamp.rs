@@ -1,5 +1,6 @@
 //! Session-senders and session-reflectors, with each other and with programs that speak the protocol by hand, on the loopback interface.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
+#![allow(clippy::print_stdout, reason = "a test that cannot run says why")]
 
 mod agent;
 
@@ -146,7 +147,7 @@ fn a_flood_is_answered_at_the_rate_that_is_allowed() {
 fn what_is_no_answer_is_counted_and_harms_nothing() {
     let fake = socket("127.0.0.1:0");
     let address = json!(fake.local_addr().unwrap().to_string());
-    let mut prober = Agent::begin("probe", &probes(&address, &json!({"count": 4, "give_up_ns": 300_000_000})));
+    let mut prober = Agent::begin("probe", &probes(&address, &json!({"count": 4, "give_up_ns": 5_000_000_000_u64})));
     prober.start();
     let mut bytes = [0; 200];
     for number in 0..4_u8 {
@@ -212,7 +213,7 @@ fn both_end_when_they_are_asked_to() {
     let (reflector, address) = reflector(&json!({}));
     let mut endless = Agent::begin("probe", &json!({"to": address, "from": "127.0.0.1", "mean_gap_ns": 5_000_000}));
     endless.start();
-    assert_eq!(endless.next()["event"], "progress");
+    while number(&endless.next()["answered_probes"]) <= 10 {}
     let sent = endless.close();
     assert!(number(&sent["answered_probes"]) > 10, "{sent}");
     assert_eq!(
@@ -220,13 +221,18 @@ fn both_end_when_they_are_asked_to() {
         number(&sent["answered_probes"]) + number(&sent["undecided_probes"]) + number(&sent["lost_probes"])
     );
     reflector.signal("TERM");
-    assert_eq!(number(&reflector.report()["answered_packets"]), number(&sent["answered_probes"]));
+    // An answer may have been under way when the prober ended.
+    assert!((number(&sent["answered_probes"])..=number(&sent["sent_probes"])).contains(&number(&reflector.report()["answered_packets"])));
     let early = Agent::begin("probe", &probes(&address, &json!({})));
     assert_eq!(number(&early.stop()["sent_probes"]), 0);
 }
 
 #[test]
 fn a_reflector_ends_when_its_time_is_over() {
+    if let Err(error) = UdpSocket::bind("[::1]:0") {
+        println!("skipped: no IPv6: {error}");
+        return;
+    }
     let mut reflector = Agent::begin("reflect", &json!({"listen": "[::1]:0", "peer": "::1", "duration_ns": 300_000_000}));
     reflector.start();
     let sent = probe(&reflector.ready["listening"], &json!({"from": "::1", "count": 3, "give_up_ns": 1_000_000_000}));

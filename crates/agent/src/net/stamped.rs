@@ -138,7 +138,13 @@ mod tests {
     #[test]
     fn a_datagram_says_when_it_came_and_how_far_it_could_have_gone() {
         for place in ["127.0.0.1:0", "[::1]:0"] {
-            let receiver = UdpSocket::bind(place).unwrap();
+            let receiver = match UdpSocket::bind(place) {
+                Err(error) if place.starts_with('[') => {
+                    println!("skipped: no IPv6: {error}");
+                    continue;
+                }
+                bound => bound.unwrap(),
+            };
             let sender = UdpSocket::bind(place).unwrap();
             stamp_datagrams(&receiver, false).unwrap();
             stamp_datagrams(&sender, true).unwrap();

@@ -72,7 +72,13 @@ mod tests {
     #[test]
     fn an_acknowledgement_is_stamped_between_the_write_and_the_answer() {
         for place in ["127.0.0.1:0", "[::1]:0"] {
-            let listener = TcpListener::bind(place).unwrap();
+            let listener = match TcpListener::bind(place) {
+                Err(error) if place.starts_with('[') => {
+                    println!("skipped: no IPv6: {error}");
+                    continue;
+                }
+                bound => bound.unwrap(),
+            };
             let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let (mut receiver, _) = listener.accept().unwrap();
             let mut bytes = [0; 5];
