@@ -70,6 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::print_stdout, reason = "a test that cannot run says why")]
     fn an_acknowledgement_is_stamped_between_the_write_and_the_answer() {
         for place in ["127.0.0.1:0", "[::1]:0"] {
             let listener = match TcpListener::bind(place) {
