@@ -65,7 +65,9 @@ fn both_together_fetch_every_byte() {
         let report = fetch(&asked);
         let count = |name: &str| number(&report[name]);
         assert_eq!((count("requests"), count("good_requests"), count("payload_bytes")), (40, 40, 40 * bytes), "{report}");
-        assert_eq!(count("connections"), if reuse { connections } else { 40 });
+        // A connection that is made late may find every object fetched.
+        let made = if reuse { 1..=connections } else { 40..=40 };
+        assert!(made.contains(&count("connections")), "{report}");
         assert_eq!(sum(&report["good_requests_per_second"]), 40);
         assert_eq!(report["statuses"], json!({"200": 40}));
         let (names, rows) = rows(&path);
