@@ -24,6 +24,7 @@ mod json_lines;
 mod kernel;
 mod net;
 mod pairs;
+mod ping;
 mod records;
 mod sample;
 mod send;
@@ -58,6 +59,7 @@ const VERBS: &[(&str, Way)] = &[
     ("fetch", Way::Talks(http::fetch)),
     ("guest", Way::Runs(guest::run)),
     ("pairs", Way::Talks(pairs::run)),
+    ("ping", Way::Talks(ping::run)),
     ("probe", Way::Talks(stamp::probe)),
     ("reflect", Way::Talks(stamp::reflect)),
     ("sample", Way::Talks(sample::run)),

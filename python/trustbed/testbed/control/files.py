@@ -26,6 +26,7 @@ OUTPUTS: Mapping[str, tuple[str, ...]] = {
     "facts": (),
     "fetch": ("rows",),
     "pairs": (),
+    "ping": (),
     "probe": ("rows",),
     "reflect": (),
     "sample": ("path",),

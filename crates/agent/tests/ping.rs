@@ -1,0 +1,65 @@
+//! Pings, on the loopback interface.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
+
+mod agent;
+
+use std::net::TcpListener;
+
+use agent::{Agent, number};
+use serde_json::{Value, json};
+
+fn report(configuration: &Value) -> Value {
+    let mut agent = Agent::begin("ping", configuration);
+    assert_eq!((&agent.ready["from"], &agent.ready["interface"]), (&json!("127.0.0.1"), &json!("lo")));
+    agent.start();
+    let report = agent.report();
+    assert_eq!(agent.exit_code(), 0);
+    report
+}
+
+fn answered(report: &Value) -> usize {
+    report["round_trips_ns"].as_array().unwrap().iter().filter(|one| one.as_i64().is_some_and(|span| span > 0)).count()
+}
+
+#[test]
+fn a_port_that_is_open_and_one_that_is_closed_answer() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let open = listener.local_addr().unwrap().port();
+    for port in [open, 1] {
+        let asked = json!({"to": "127.0.0.1", "way": "tcp", "port": port, "count": 4, "interval_ns": 20_000_000});
+        let found = report(&asked);
+        assert_eq!((&found["way"], answered(&found)), (&json!("tcp"), 4), "{found}");
+    }
+}
+
+#[test]
+fn whatever_is_answered_is_used() {
+    let found = report(&json!({"to": "127.0.0.1", "count": 5, "interval_ns": 20_000_000}));
+    // As a user who may not send echoes, handshakes are used, and it is said why.
+    assert_eq!(found["way"] == "icmp", found["refused"].is_null(), "{found}");
+    assert_eq!(answered(&found), 5, "{found}");
+}
+
+#[test]
+fn who_does_not_answer_is_no_round_trip() {
+    // A listener whose queue is full does not answer; neither does one whose packets never come. 100::/64 is to be discarded (RFC 6666).
+    let mut agent = Agent::begin("ping", &json!({"to": "127.0.0.1", "way": "tcp", "count": 1000, "interval_ns": 3_600_000_000_000_u64}));
+    agent.start();
+    let found = agent.stop();
+    assert!(found["round_trips_ns"].as_array().unwrap().len() <= 1, "the end is heard between two: {found}");
+    assert!(number(&found["start_ns"]) > 0);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    for (wrong, word) in [
+        (json!({"to": "127.0.0.1", "interval_ns": 10}), "interval_ns"),
+        (json!({"to": "127.0.0.1", "count": 1_000_000}), "count"),
+        (json!({"to": "127.0.0.1", "from": "::1"}), "versions of IP"),
+        (json!({"to": "127.0.0.1", "from": "192.0.2.1"}), "192.0.2.1"),
+        (json!({"to": "somewhere"}), "somewhere"),
+    ] {
+        let (said, _) = Agent::refused("ping", &wrong);
+        assert!(said["message"].as_str().unwrap().contains(word), "{said}");
+    }
+}
