@@ -41,12 +41,11 @@ fn whatever_is_answered_is_used() {
 }
 
 #[test]
-fn who_does_not_answer_is_no_round_trip() {
-    // A listener whose queue is full does not answer; neither does one whose packets never come. 100::/64 is to be discarded (RFC 6666).
+fn the_end_is_heard_between_two_pings() {
     let mut agent = Agent::begin("ping", &json!({"to": "127.0.0.1", "way": "tcp", "count": 1000, "interval_ns": 3_600_000_000_000_u64}));
     agent.start();
     let found = agent.stop();
-    assert!(found["round_trips_ns"].as_array().unwrap().len() <= 1, "the end is heard between two: {found}");
+    assert!(found["round_trips_ns"].as_array().unwrap().len() <= 1, "{found}");
     assert!(number(&found["start_ns"]) > 0);
 }
 
@@ -57,7 +56,7 @@ fn what_makes_no_sense_is_refused() {
         (json!({"to": "127.0.0.1", "count": 1_000_000}), "count"),
         (json!({"to": "127.0.0.1", "from": "::1"}), "versions of IP"),
         (json!({"to": "127.0.0.1", "from": "192.0.2.1"}), "192.0.2.1"),
-        (json!({"to": "somewhere"}), "somewhere"),
+        (json!({"to": "somewhere"}), "IP address"),
     ] {
         let (said, _) = Agent::refused("ping", &wrong);
         assert!(said["message"].as_str().unwrap().contains(word), "{said}");

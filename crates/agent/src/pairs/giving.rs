@@ -1,6 +1,6 @@
 //! Giving one connection what was declared: connects, writes header and payload, ends its half, and reads the answer.
 
-use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -95,7 +95,7 @@ impl Given<'_> {
         let prepared = stream.set_read_timeout(Some(look)).and_then(|()| stream.set_write_timeout(Some(look)));
         let _entry = prepared.and_then(|()| giver.open.add(number, stream)).map_err(|error| Ended::broken(&error))?;
         let written = self.write_all();
-        let ended = written.and_then(|()| stream.shutdown(Shutdown::Write).map_err(|error| Ended::broken(&error)));
+        let ended = written.and_then(|()| end_half(stream).map_err(|error| Ended::broken(&error)));
         // Whoever breaks a connection off may have said why before.
         let answer = self.answer(ended.is_err());
         if self.row.payload_bytes == self.declared.bytes {
@@ -215,4 +215,12 @@ impl Given<'_> {
             close => Err(Ended::new(close, format!("the receiver had {} bytes when it judged", answer.bytes))),
         }
     }
+}
+
+/// Ends the own half. Of a connection that was broken off just before the kernel only says that it is none.
+fn end_half(stream: &TcpStream) -> io::Result<()> {
+    stream.shutdown(Shutdown::Write).map_err(|error| match error.kind() {
+        ErrorKind::NotConnected => ErrorKind::ConnectionReset.into(),
+        _ => error,
+    })
 }
