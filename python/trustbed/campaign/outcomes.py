@@ -13,10 +13,12 @@ ConnectionFailure = Literal["unconnected", "reset", "late", "short"]
 CONNECTION_FAILURES: tuple[ConnectionFailure, ...] = ("unconnected", "reset", "late", "short")
 """Never accepted; reset by either side; longer than the time limit; ended with less than its size."""
 
-RoundOutcome = Literal["complete", "partial", "overrun", "unreachable", "missed", "interrupted"]
-ROUND_OUTCOMES: tuple[RoundOutcome, ...] = ("complete", "partial", "overrun", "unreachable", "missed", "interrupted")
-"""All connections came through; at least one did not; three reasons of :class:`~trustbed.campaign.schedule.Skip`; the campaign was
-killed while it was running."""
+RoundOutcome = Literal["complete", "partial", "failed", "overrun", "unreachable", "missed", "interrupted"]
+ROUND_OUTCOMES: tuple[RoundOutcome, ...] = ("complete", "partial", "failed", "overrun", "unreachable", "missed", "interrupted")
+"""All connections came through; at least one did not; a host could not do its part; three reasons of
+:class:`~trustbed.campaign.schedule.Skip`; the campaign was killed while it was running."""
+NOT_MEASURED: frozenset[str] = frozenset({"failed", "interrupted"})
+"""Rounds that began, and whose sizes come again because nothing was measured."""
 
 
 def failure(*, size: int, received: int, accepted_ns: int | None, ended_ns: int, reset: bool, limit_ns: int) -> ConnectionFailure | None:

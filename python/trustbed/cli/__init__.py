@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from trustbed.cli.talk import nobody_has_to_listen
 
-COMMANDS = ("analyze", "explain", "burst", "watch", "shell", "run", "report", "testbed", "doctor")
+COMMANDS = ("analyze", "explain", "burst", "watch", "shell", "run", "pairs", "status", "report", "testbed", "doctor")
 
 FINE, ERROR, USAGE, REVIEW, DISCARD, INTERRUPTED, READER_GONE = 0, 1, 2, 3, 4, 130, 141
 
@@ -80,6 +80,10 @@ def _verb(verb: str, rest: list[str]) -> int:
             from trustbed.cli.shell import run
         elif verb == "run":
             from trustbed.cli.run import run
+        elif verb == "pairs":
+            from trustbed.cli.pairs import run
+        elif verb == "status":
+            from trustbed.cli.status import run
         elif verb == "report":
             from trustbed.cli.report import run
         elif verb == "testbed":

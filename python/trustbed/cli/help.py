@@ -27,6 +27,9 @@ Commands:
   run SCENARIO                An experiment in a network of this machine's own:
                               emulated, repeated, judged; continues when it was
                               interrupted
+  pairs CAMPAIGN              Connection pairs between hosts that exist, for
+                              hours to weeks, every round judged as it arrives
+  status FOLDER               How far a campaign is, and what it says so far
   report RUN                  What a run came to: results with confidence
                               intervals, slowdown, which repetitions to discard
   testbed list|clean          What runs have left on this host
@@ -354,6 +357,61 @@ Options:
 How to end:
   --fail-on LEVEL         review: exit 3 when a repetition needs review or 4
                           when one must be discarded; discard: only the 4
+  -h, --help              This page
+
+Exit codes: 0 fine, 1 error, 2 wrong usage, 3 review, 4 discard
+"""
+
+PAIRS = """\
+Measures the paths between hosts that exist, for hours to weeks: rounds of
+connection pairs (a short transfer, the probe, beside a long one, the data),
+each judged as it arrives: what the network gives, which rounds measured a host
+instead, and why.
+
+Usage: trustbed pairs [OPTIONS] CAMPAIGN
+
+  CAMPAIGN    a file that names pairs of hosts, sizes and times
+              (docs/campaign.md); its inventory says how hosts are reached
+              (docs/inventory.md)
+
+Hosts are reached by SSH or by a command; the agent is copied to each. Packets
+are captured beside the sender, samples are taken on both. A host that fails
+costs its own rounds, and is tried again. Ctrl-C ends in order; the same command
+continues.
+
+Options:
+  -o, --out DIR           The campaign's folder (default: the name of the file
+                          with .pairs)
+  --resume                Continue one; an error if there is none
+  --dry-run               Say what would be done, and stop
+  --json                  What it came to as JSON on standard output
+  -q, --quiet             No lines on how it goes, and no summary
+  --no-color              No colour (so does the variable NO_COLOR)
+
+How to end:
+  --fail-on LEVEL         review: exit 3 when a round needs review or 4 when one
+                          must be discarded; discard: only the 4
+  -h, --help              This page
+
+Exit codes: 0 fine, 1 error, 2 wrong usage, 3 review, 4 discard
+"""
+
+STATUS = """\
+Says how far a campaign is, which hosts are not there, and what its rounds so
+far come to. It may be at work meanwhile.
+
+Usage: trustbed status [OPTIONS] FOLDER
+
+  FOLDER      the folder that trustbed pairs made
+
+Options:
+  --json                  Everything as JSON on standard output
+  -q, --quiet             No summary
+  --no-color              No colour (so does the variable NO_COLOR)
+
+How to end:
+  --fail-on LEVEL         review: exit 3 when a round needs review or 4 when one
+                          must be discarded; discard: only the 4
   -h, --help              This page
 
 Exit codes: 0 fine, 1 error, 2 wrong usage, 3 review, 4 discard

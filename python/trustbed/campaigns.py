@@ -1,0 +1,379 @@
+"""Campaigns as the library offers them: carried out between hosts that exist, every round judged as it arrives, and summed up.
+
+Joins the halves: :mod:`trustbed.rounds` measures, :func:`judge_round` judges one round by its capture and by what its sender saw of itself,
+and :func:`open_campaign` says what all rounds so far come to. What is derived can be made again.
+
+Bias: connections are judged by the capture beside their sender. What the receiver's machine did is seen by how it answered, and by its own
+samples in the folder of the round; no verdict is made of the latter.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from trustbed import _core
+from trustbed.campaign import Connection, aggregate, predict
+from trustbed.capture import analyze
+from trustbed.diagnose.evidence import Row
+from trustbed.diagnose.host import HostEvidence, kernel_times, processor_of
+from trustbed.diagnose.judge import HostOf
+from trustbed.rounds.directory import CAMPAIGN, CAPTURE, CampaignDirectory, RoundFolder
+from trustbed.rounds.journal import PairState, State, state_of
+from trustbed.rounds.listener import RoundListener
+from trustbed.rounds.round import connections_of, ends_of
+from trustbed.rounds.runner import Runner
+from trustbed.scenario import campaign as campaigns
+from trustbed.scenario.campaign_model import Campaign, HostPair, Wanted
+from trustbed.testbed.remote import Hosts
+from trustbed.workload import mean, mean_interval
+
+VERDICTS = ("trust", "review", "discard")
+_GRAVEST_FIRST = ("discard", "review", "trust")
+_COLUMNS = (
+    "transfer",
+    "src",
+    "src_port",
+    "rtt_mean_ns",
+    "rtt_sd_ns",
+    "rto_linux_ns",
+    "spacing_mean_ns",
+    "oversize_fraction",
+    "loss_rate",
+    "segments_wire",
+    "retransmitted_packets",
+    "window_max_bytes",
+    "mss",
+    "payload_bytes_per_packet",
+    "packet_bytes",
+    "cause",
+    "confidence",
+    "verdict",
+    "rule",
+)
+"""Of the table of transfers."""
+
+
+def measure(
+    campaign: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    listener: RoundListener | None = None,
+    about: Mapping[str, object] | None = None,
+) -> dict[str, Any]:
+    """Carries a campaign out, or takes it up where it was left, until its last round has ended; returns what :func:`open_campaign` does.
+
+    ``out`` is its folder (default: the name of the campaign's file with ``.pairs``).
+
+    Raises ``ScenarioError``, ``RunDirectoryError``, ``AgentError``, ``TestbedError`` or ``CampaignError``; each has a ``message`` and a
+    ``hint``.
+    """
+    from trustbed import __version__
+
+    study = campaigns.load(Path(campaign))
+    directory = CampaignDirectory(Path(out) if out is not None else default_folder(study))
+    known = about or {"version": __version__, "command": None, "started": _now()}
+    with Hosts(study.campaign.inventory, [host.name for host in study.campaign.hosts]) as hosts:
+        Runner(study, directory, hosts, judge=judge_round, about=known, listener=listener).carry_out()
+    return open_campaign(directory.path)
+
+
+def default_folder(study: campaigns.CampaignFile) -> Path:
+    """Where a campaign goes that nobody named a place for: here."""
+    return Path(f"{study.file.stem}.pairs")
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+# A round.
+
+
+def judge_round(folder: RoundFolder, record: Mapping[str, Any], campaign: Campaign) -> dict[str, Any]:
+    """What a round came to: a row for each of its connections, and what may be done with it."""
+    transfers, findings, error = _transfers(folder, record)
+    base = _base(record)
+    received, sent = ends_of(record, "received"), ends_of(record, "sent")
+    rows = []
+    for one in connections_of(record):
+        key = (one["number"], one["role"])
+        here, there = sent.get(key) or {}, received.get(key) or {}
+        transfer = transfers.get(str(here.get("local")), {})
+        rows.append({**_row(record, one, base), **_ends(here, there), **_measured(transfer)})
+    verdicts = Counter(row["verdict"] for row in rows if row["verdict"] in VERDICTS)
+    return {
+        "outcome": record["outcome"],
+        "use": next((verdict for verdict in _GRAVEST_FIRST if verdicts[verdict]), None),
+        "verdicts": {verdict: verdicts[verdict] for verdict in VERDICTS},
+        "flags": _flags(record, rows),
+        "hosts": {role: _host(folder.path / f"{role}.samples.jsonl") for role in ("sender", "receiver")},
+        "connections": rows,
+        "findings": findings,
+        "capture_error": error,
+    }
+
+
+def _transfers(folder: RoundFolder, record: Mapping[str, Any]) -> tuple[dict[str, Row], list[dict[str, Any]], str | None]:
+    """Judged transfers by the end that they were sent from, what was found in the capture, and why it could not be read."""
+    file = folder.path / CAPTURE
+    if not file.is_file():
+        return {}, [], None
+    try:
+        capture = analyze(file, at="sender", workload="bulk", workers=1, host_of=_evidence(folder, record))
+    except _core.CaptureError as error:
+        return {}, [], error.message
+    rows = {f"{_bracketed(row['src'])}:{row['src_port']}": row for row in capture.transfers.select(_COLUMNS).to_pylist()}
+    return rows, [asdict(finding) for finding in capture.examination.findings], None
+
+
+def _bracketed(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
+
+
+def _evidence(folder: RoundFolder, record: Mapping[str, Any]) -> HostOf:
+    """What is known of the sender's machine, for the rows of its own connections."""
+    ends = {str(row.get("local")): row for row in ends_of(record, "sent").values()}
+    lines = list(_samples(folder.path / "sender.samples.jsonl"))
+    processes, cgroups = list(_below(lines, "processes")), list(_below(lines, "cgroups"))
+
+    def of(row: Row) -> HostEvidence | None:
+        end = ends.get(f"{_bracketed(str(row.get('src')))}:{row.get('src_port')}")
+        if end is None:
+            return None
+        processor = processor_of(processes, cgroups)
+        times = kernel_times(end.get("tcp") or {}, send_buffer_bytes=end.get("send_buffer_bytes"), declared=False)
+        return HostEvidence(processor_missed=processor.processor_missed, processor_share=processor.processor_share, kernel=times)
+
+    return of
+
+
+def _samples(file: Path) -> Iterator[Mapping[str, Any]]:
+    """Lines of samples; the first says what they are, and a last one that was cut is left out."""
+    if not file.is_file():
+        return
+    with file.open(encoding="utf-8") as stream:
+        for text in stream:
+            try:
+                line = json.loads(text)
+            except ValueError:
+                continue
+            if "at_ns" in line:
+                yield line
+
+
+def _below(lines: Sequence[Mapping[str, Any]], key: str) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        for one in line.get(key) or ():
+            yield {"interval_ns": line.get("interval_ns"), **one}
+
+
+def _base(record: Mapping[str, Any]) -> float | None:
+    found = [trip / 1e9 for trip in (record.get("ping") or {}).get("round_trips_ns") or () if trip is not None]
+    return mean(found)
+
+
+def _row(record: Mapping[str, Any], one: Mapping[str, Any], base: float | None) -> dict[str, Any]:
+    return {
+        "pair": record["pair"],
+        "round": record["number"],
+        "index": record["index"],
+        "number": one["number"],
+        "role": one["role"],
+        "failure": one["failure"],
+        "size_bytes": record[f"{one['role']}_bytes"],
+        "rtt_base_seconds": base,
+    }
+
+
+def _ends(sent: Mapping[str, Any], received: Mapping[str, Any]) -> dict[str, Any]:
+    """What both hosts said of a connection."""
+    return {
+        "close": received.get("close") or sent.get("close"),
+        "connect_time_ns": sent.get("connect_time_ns"),
+        "received_bytes": received.get("payload_bytes"),
+        "app_bytes_per_second": received.get("app_bytes_per_second"),
+        "snd_bytes_per_second": sent.get("snd_bytes_per_second"),
+        "congestion_control": sent.get("congestion_control"),
+        "window_clamp_bytes": received.get("window_clamp_bytes"),
+        "kernel_rtt_ns": (sent.get("tcp") or {}).get("rtt_ns"),
+        "kernel_retransmitted_segments": (sent.get("tcp") or {}).get("retransmitted_segments"),
+    }
+
+
+def _measured(transfer: Row) -> dict[str, Any]:
+    """What the capture beside the sender says of it, under the names that campaigns have."""
+    return {
+        "transfer": transfer.get("transfer"),
+        "rtt_mean_seconds": _seconds(transfer.get("rtt_mean_ns")),
+        "rtt_sd_seconds": _seconds(transfer.get("rtt_sd_ns")),
+        "rto_linux_seconds": _seconds(transfer.get("rto_linux_ns")),
+        "spacing_mean_seconds": _seconds(transfer.get("spacing_mean_ns")),
+        "oversize_fraction": transfer.get("oversize_fraction"),
+        "loss_rate": transfer.get("loss_rate"),
+        "segments": transfer.get("segments_wire"),
+        "retransmitted": transfer.get("retransmitted_packets"),
+        "window_max_bytes": transfer.get("window_max_bytes"),
+        "mss": transfer.get("mss"),
+        "payload_bytes_per_packet": transfer.get("payload_bytes_per_packet"),
+        "packet_bytes": transfer.get("packet_bytes"),
+        "cause": transfer.get("cause"),
+        "confidence": transfer.get("confidence"),
+        "verdict": transfer.get("verdict"),
+        "rule": transfer.get("rule"),
+    }
+
+
+def _seconds(nanoseconds: float | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / 1e9
+
+
+def _flags(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What is to be known of the round as a whole."""
+    capture = ((record.get("watched") or {}).get("sender.capture")) or {}
+    found = {
+        "no_capture": not capture,
+        "capture_loss": bool(capture.get("dropped_frames")),
+        "no_ping": _base(record) is None,
+        "not_all_judged": any(row["failure"] is None and row["cause"] is None for row in rows) and bool(capture),
+    }
+    return [name for name, holds in found.items() if holds]
+
+
+def _host(file: Path) -> dict[str, Any]:
+    """How a host was during the connections, from its samples."""
+    lines = list(_samples(file))
+    whole = sum(line.get("interval_ns") or 0 for line in lines)
+
+    def share(key: str) -> float | None:
+        told = [((line.get("processors") or {}).get(key), line.get("interval_ns") or 0) for line in lines]
+        known = [(value, weight) for value, weight in told if value is not None]
+        weight = sum(weight for _, weight in known)
+        return sum(value * weight for value, weight in known) / weight if weight else None
+
+    throttled = [one.get("throttled_ns") or 0 for one in _below(lines, "cgroups")]
+    naps = [line["naps"] for line in lines if line.get("naps")]
+    idle = share("idle_share")
+    return {
+        "samples": len(lines),
+        "busy_share": None if idle is None else 1 - idle,
+        "steal_share": share("steal_share"),
+        "throttled_share": sum(throttled) / whole if throttled and whole else None,
+        "nap_late_max_ns": max((nap["late_most_ns"] for nap in naps if nap.get("late_most_ns") is not None), default=None),
+    }
+
+
+# All of them.
+
+
+def open_campaign(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a campaign has come to so far, as one plain model; it may be at work meanwhile.
+
+    ``campaign`` says what it is and how far; ``hosts`` who was there last; ``pairs``, per pair of hosts, its rounds by outcome, verdicts and
+    causes, a ``statement`` in numbers, ``aggregates`` per index and role as in the papers, and ``predictions`` of data from probes.
+
+    Raises:
+        RunDirectoryError: There is none, or something in it is damaged.
+        ScenarioError: Its inventory cannot be read any more.
+    """
+    directory = CampaignDirectory(Path(path))
+    manifest = directory.manifest()
+    campaign = _campaign(directory, manifest)
+    state = state_of(directory.journal.lines())
+    rounds: dict[str, list[dict[str, Any]]] = {pair.name: [] for pair in campaign.pairs}
+    for folder in directory.rounds():
+        if folder.is_judged and folder.pair in rounds:
+            rounds[folder.pair].append(folder.judged())
+    began = int(manifest["began_ns"])
+    return {
+        "campaign": {
+            **manifest["campaign"],
+            "began_ns": began,
+            "ends_ns": began + campaign.lasts_ns,
+            "rounds_per_pair": campaign.rounds.count,
+            "period_ns": campaign.rounds.period_ns,
+            "at_work": directory.is_held,
+            "finished": state.ended,
+            "sessions": state.sessions,
+            "disk_bytes": directory.used_bytes(),
+            "disk_limit_bytes": campaign.recording.disk_bytes,
+            "removed_captures": state.removed_captures,
+        },
+        "hosts": [_told_host(host.name, state) for host in campaign.hosts],
+        "pairs": [_pair(pair, state.of(pair.name), rounds[pair.name], campaign) for pair in campaign.pairs],
+    }
+
+
+def _campaign(directory: CampaignDirectory, manifest: Mapping[str, Any]) -> Campaign:
+    """The campaign as it was begun; hosts that its file only names are looked up where that was."""
+    original = Path(str(manifest.get("file")))
+    found = original if original.is_file() else directory.path / CAMPAIGN
+    return campaigns.load(found).campaign
+
+
+def _told_host(name: str, state: State) -> dict[str, Any]:
+    line = state.hosts.get(name) or {}
+    return {"host": name, "up": line.get("up"), "since_ns": line.get("at_ns"), "why": line.get("why")}
+
+
+def _pair(pair: HostPair, state: PairState, judged: Sequence[Mapping[str, Any]], campaign: Campaign) -> dict[str, Any]:
+    rows = [row for one in judged for row in one["connections"]]
+    connections = [Connection.of(row) for row in rows]
+    return {
+        "pair": pair.name,
+        "sender": pair.sender,
+        "receiver": pair.receiver,
+        "rounds": {"asked": campaign.rounds.count, "running": state.running, **dict(sorted(state.outcomes.items()))},
+        "last_ns": state.last_ns,
+        "judged": len(judged),
+        "uses": {verdict: sum(one["use"] == verdict for one in judged) for verdict in VERDICTS},
+        "statement": statement(judged, campaign.wanted),
+        "causes": _causes(rows),
+        "aggregates": [asdict(one) for one in aggregate(connections, campaign.wanted)],
+        "predictions": [asdict(one) for one in predict(connections)],
+        "flags": dict(Counter(flag for one in judged for flag in one["flags"])),
+        "hosts": {role: _mean_host([one["hosts"][role] for one in judged]) for role in ("sender", "receiver")},
+    }
+
+
+def statement(judged: Sequence[Mapping[str, Any]], wanted: Wanted) -> dict[str, Any]:
+    """What the network gives between two hosts: throughput of the data of rounds that may be used, beside that of all rounds.
+
+    A round counts with the mean of its data connections. Those of rounds that are to be discarded measured a host, and not the network.
+    """
+    found: dict[str, Any] = {"rounds": len(judged), "discarded": sum(one["use"] == "discard" for one in judged)}
+    for name, chosen in (("network", [one for one in judged if one["use"] != "discard"]), ("everything", judged)):
+        means = [value for one in chosen if (value := _data_mean(one)) is not None]
+        interval = mean_interval(means, level=wanted.level)
+        found[name] = {
+            "rounds": len(means),
+            "throughput_mean": mean(means),
+            "throughput_interval": None if interval is None else asdict(interval),
+        }
+    return found
+
+
+def _data_mean(judged: Mapping[str, Any]) -> float | None:
+    rows = (row for row in judged["connections"] if row["role"] == "data" and row["failure"] is None)
+    return mean([row["app_bytes_per_second"] for row in rows if row["app_bytes_per_second"] is not None])
+
+
+def _causes(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """How often each cause was found, by role, the most frequent first."""
+    counts = Counter((row["role"], row["cause"], row["verdict"]) for row in rows if row["cause"] is not None)
+    return [
+        {"role": role, "cause": cause, "verdict": verdict, "connections": count} for (role, cause, verdict), count in counts.most_common()
+    ]
+
+
+def _mean_host(hosts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    keys = ("busy_share", "steal_share", "throttled_share")
+    found: dict[str, Any] = {key: mean([one[key] for one in hosts if one[key] is not None]) for key in keys}
+    found["nap_late_max_ns"] = max((one["nap_late_max_ns"] for one in hosts if one["nap_late_max_ns"] is not None), default=None)
+    return found

@@ -1,0 +1,54 @@
+"""``trustbed status``: a campaign's folder in; how far it is, and what its rounds so far come to, out. It may be at work meanwhile."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from trustbed.cli import DISCARD, FINE, REVIEW, arguments
+from trustbed.cli.analyze import describe
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``trustbed status``."""
+    parser = arguments.Parser(prog="trustbed status", add_help=False, allow_abbrev=False)
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("folder", nargs="*", metavar="FOLDER")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--fail-on", choices=arguments.LEVELS)
+    parser.add_argument("-q", "--quiet", action="store_true")
+    parser.add_argument("--no-color", action="store_true")
+    return parser
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the verb."""
+    options = arguments.parse(parser(), words)
+    if len(options.folder) != 1:
+        message = "no campaign given" if not options.folder else f"one campaign at a time, not {len(options.folder)}"
+        raise arguments.UsageError(message, "for example: trustbed status campaign.pairs")
+    from trustbed.campaigns import open_campaign
+
+    return show(open_campaign(options.folder[0]), options, words, "status")
+
+
+def show(model: Mapping[str, Any], options: argparse.Namespace, words: Sequence[str], verb: str) -> int:
+    """What a campaign came to on standard output, in the form that the options ask for; the exit code that they ask for."""
+    from trustbed.report import campaign_text, paint
+
+    if options.json:
+        json.dump({"trustbed": describe(words, verb), **model}, sys.stdout, ensure_ascii=False, allow_nan=False, indent=1)
+        sys.stdout.write("\n")
+    elif not options.quiet:
+        columns = shutil.get_terminal_size((campaign_text.WIDEST, 24)).columns if sys.stdout.isatty() else campaign_text.WIDEST
+        painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
+        sys.stdout.write(campaign_text.render(model, now_ns=time.time_ns(), columns=columns, paint=painter))
+    uses = [pair["uses"] for pair in model["pairs"]]
+    if options.fail_on is not None and any(one["discard"] for one in uses):
+        return DISCARD
+    return REVIEW if options.fail_on == "review" and any(one["review"] for one in uses) else FINE

@@ -1,0 +1,304 @@
+"""One round of connection pairs between two hosts: pings, then all connections at once, watched from both hosts.
+
+The receiver's ports exist while the connections last, are bound to the measured address, and take what the sender shows the round's
+secret for. What fails beside the connections (a capture that is not permitted, a clock that is not told) is a trouble that the record
+names, and the round goes on without it; when one of the two hosts fails, the round has, and what it did until then is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from trustbed.agent import Agent, AgentError, Event
+from trustbed.campaign import Round, failure, outcome
+from trustbed.rounds.directory import CAPTURE
+from trustbed.scenario.campaign_model import ROLES, Campaign, Rounds
+from trustbed.scenario.inventory import Address
+from trustbed.testbed.control.peer import Reading
+from trustbed.testbed.error import TestbedError
+
+NAPS_EVERY_NS = 5_000_000
+"""How often a thread of each host wakes up, to see how late it is: at this it costs less than a hundredth of a core."""
+_MARGIN_SECONDS = 60.0
+"""What agents may take beyond the time that was asked for, until they are given up."""
+_LOOK_SECONDS = 0.5
+_ANSWER_NS = 10_000_000_000
+"""Beyond its time limit a connection may take this until its sender has heard the receiver's word."""
+
+_FAILURES: Mapping[str, str | None] = {
+    "complete": None,
+    "refused": "unconnected",
+    "absent": "unconnected",
+    "reset": "reset",
+    "timed_out": "late",
+}
+
+
+class Host(Protocol):
+    """What a round needs of a host."""
+
+    name: str
+
+    def start_agent(self, verb: str, config: Mapping[str, Any], *, name: str) -> Agent:
+        """Starts an agent there."""
+
+    def read_clock(self) -> Reading:
+        """Compares its clock with ours."""
+
+
+class CancelledRoundError(Exception):
+    """The campaign ends before the round does."""
+
+
+class RoundCarrier:
+    """Carries rounds out. One at a time uses it; several of it may be at work."""
+
+    def __init__(self, campaign: Campaign, one: Round, sender: Host, receiver: Host, address: Address, cancelled: threading.Event) -> None:
+        """Prepares a round.
+
+        Args:
+            campaign: Whose it is.
+            one: The round.
+            sender: From where data flow.
+            receiver: To where.
+            address: What the sender connects to.
+            cancelled: Set when the campaign is to end now.
+        """
+        self._rounds: Rounds = campaign.rounds
+        self._recording = campaign.recording
+        self._round = one
+        self._sender, self._receiver = sender, receiver
+        self._address = address
+        self._cancelled = cancelled
+        self._troubles: list[dict[str, str]] = []
+
+    def carry_out(self, folder: Path) -> dict[str, Any]:
+        """Makes the round; files go into the folder. Returns its record, whatever happened.
+
+        Raises:
+            CancelledRoundError: It was cancelled.
+        """
+        one = self._round
+        record: dict[str, Any] = {
+            "pair": one.pair.name,
+            "sender": self._sender.name,
+            "receiver": self._receiver.name,
+            "number": one.number,
+            "index": one.index.name,
+            "probe_bytes": one.index.probe_bytes,
+            "data_bytes": one.index.data_bytes,
+            "arrangement": self._rounds.arrangement,
+            "limit_ns": self._rounds.limit_ns,
+            "due_ns": one.due_ns,
+            "began_ns": time.time_ns(),
+            "troubles": self._troubles,
+        }
+        try:
+            self._measure(folder, record)
+        except (AgentError, TestbedError, OSError) as error:
+            record["error"] = _told(error)
+        record["ended_ns"] = time.time_ns()
+        record["connections"] = connections_of(record)
+        came = [row["failure"] for row in record["connections"]]
+        record["outcome"] = "failed" if "error" in record or not came else outcome(came)
+        return record
+
+    def _measure(self, folder: Path, record: dict[str, Any]) -> None:
+        record["clocks"] = self._clocks()
+        pinged = self._ping()
+        record["ping"] = pinged
+        with contextlib.ExitStack() as stack:
+            self._exchange(folder, record, pinged, stack)
+        record["clocks_after"] = self._clocks()
+
+    # Before the connections.
+
+    def _ping(self) -> dict[str, Any]:
+        """Round trips, and by which address and interface the sender gets there."""
+        rounds = self._rounds
+        asked: dict[str, Any] = {
+            "to": str(self._address),
+            "way": rounds.ping,
+            "count": rounds.pings,
+            "interval_ns": rounds.ping_interval_ns,
+            "timeout_ns": rounds.ping_interval_ns,
+        }
+        with self._start(self._sender, "ping", asked) as agent:
+            agent.begin()
+            return _plain(self._report(agent, rounds.pinging_ns / 1e9 + _MARGIN_SECONDS))
+
+    def _clocks(self) -> dict[str, Any]:
+        """How far the hosts' clocks are from ours, where they say."""
+        found: dict[str, Any] = {}
+        for role, host in (("sender", self._sender), ("receiver", self._receiver)):
+            with self._excused(f"clock of {host.name}"):
+                found[role] = host.read_clock().told()
+        return found
+
+    # The connections.
+
+    def _exchange(self, folder: Path, record: dict[str, Any], pinged: Mapping[str, Any], stack: contextlib.ExitStack) -> None:
+        common = {"round": self._round.number, "nonce": secrets.token_hex(16), "connections": self._declared()}
+        limit = self._rounds.limit_ns
+        windows = {role: self._rounds.window_of(role) for role in ROLES}
+        lasts = self._rounds.longest_ns - self._rounds.pinging_ns + 2 * _ANSWER_NS
+        receiving = stack.enter_context(
+            self._start(
+                self._receiver,
+                "pairs",
+                {
+                    "role": "receive",
+                    "listen": str(self._address),
+                    "peer": pinged["from"],
+                    "window_bytes": windows,
+                    "transfer_timeout_ns": limit,
+                    "duration_ns": lasts + int(_MARGIN_SECONDS * 1e9),
+                    **common,
+                },
+            )
+        )
+        to = receiving.ready["listening"]
+        sending = stack.enter_context(
+            self._start(
+                self._sender,
+                "pairs",
+                {
+                    "role": "send",
+                    "from": pinged["from"],
+                    "to": to,
+                    "order": self._rounds.arrangement,
+                    "transfer_timeout_ns": limit + _ANSWER_NS,
+                    **common,
+                },
+            )
+        )
+        watching = self._watch(folder, pinged, to, stack, {"sender": sending.pid, "receiver": receiving.pid})
+        started = {"receiver": receiving.begin()["start_ns"], "sender": sending.begin()["start_ns"]}
+        record["started_ns"] = started
+        record["start_spread_ns"] = _spread(started, record["clocks"])
+        record["sent"] = _plain(self._report(sending, lasts / 1e9 + _MARGIN_SECONDS))
+        # What has not come by now will not come.
+        record["received"] = _plain(receiving.stop())
+        for name, agent in watching.items():
+            with self._excused(name):
+                record.setdefault("watched", {})[name] = _plain(agent.stop())
+
+    def _declared(self) -> list[dict[str, Any]]:
+        index = self._round.index
+        return [
+            {"pair": number, "role": role, "bytes": index.size_of(role)} for number in range(self._rounds.pairs_at_once) for role in ROLES
+        ]
+
+    def _watch(
+        self, folder: Path, pinged: Mapping[str, Any], to: Mapping[str, str], stack: contextlib.ExitStack, processes: Mapping[str, int]
+    ) -> dict[str, Agent]:
+        """What looks on: samples of both hosts, and a capture beside the sender."""
+        watching: dict[str, Agent] = {}
+        for role, host in (("sender", self._sender), ("receiver", self._receiver)):
+            with self._excused(f"samples of {host.name}"):
+                asked = {"path": folder / f"{role}.samples.jsonl", "naps_every_ns": NAPS_EVERY_NS, "processes": [processes[role]]}
+                watching[f"{role}.samples"] = stack.enter_context(self._start(host, "sample", asked))
+        if self._recording.capture:
+            with self._excused(f"capture on {self._sender.name}"):
+                watching["sender.capture"] = stack.enter_context(self._start(self._sender, "capture", self._capture(folder, pinged, to)))
+        for name, agent in watching.items():
+            with self._excused(name):
+                agent.begin()
+        return watching
+
+    def _capture(self, folder: Path, pinged: Mapping[str, Any], to: Mapping[str, str]) -> dict[str, Any]:
+        if pinged["interface"] is None:
+            raise TestbedError(f"no interface of {self._sender.name} has the address {pinged['from']}", "capture is left out")
+        ports = " or ".join(f"port {end.rpartition(':')[2]}" for end in to.values() if end is not None)
+        return {
+            "interface": pinged["interface"],
+            "path": folder / CAPTURE,
+            "snap_length": self._recording.snap_bytes,
+            "filter": f"tcp and host {self._address} and ({ports})",
+        }
+
+    # Agents.
+
+    def _start(self, host: Host, verb: str, config: Mapping[str, Any]) -> Agent:
+        if self._cancelled.is_set():
+            raise CancelledRoundError
+        return host.start_agent(verb, config, name=f"{verb} on {host.name}")
+
+    def _report(self, agent: Agent, seconds: float) -> Event:
+        """Waits for a report, and for the end of the campaign."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self._cancelled.is_set():
+                raise CancelledRoundError
+            event = agent.poll(_LOOK_SECONDS)
+            if event is not None and event["event"] == "report":
+                return event
+        hint = "the host may be overloaded, or gone; the next round shows"
+        raise AgentError(f"{agent.name}: the agent did not report within {seconds:g} s", hint)
+
+    @contextlib.contextmanager
+    def _excused(self, what: str) -> Iterator[None]:
+        """What fails inside is a trouble of the round, and not its end."""
+        try:
+            yield
+        except (AgentError, TestbedError, OSError) as error:
+            self._troubles.append({"what": what, **_told(error)})
+
+
+def _told(error: Exception) -> dict[str, str]:
+    return {"message": str(getattr(error, "message", error)), "hint": str(getattr(error, "hint", ""))}
+
+
+def _plain(event: Event) -> dict[str, Any]:
+    return {key: value for key, value in event.items() if key != "event"}
+
+
+def _spread(started: Mapping[str, int], clocks: Mapping[str, Any]) -> int | None:
+    """How far apart the hosts started, by our clock; the error is that of the two readings."""
+    if not all(role in clocks for role in started):
+        return None
+    moments = [at - clocks[role]["ahead_ns"] for role, at in started.items()]
+    return int(max(moments) - min(moments))
+
+
+# What became of the connections.
+
+
+def connections_of(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Why each connection of a round failed, if it did: the receiver judges; where it said nothing, its sender knows what it knows."""
+    sent, received = ends_of(record, "sent"), ends_of(record, "received")
+    return [
+        {"number": key[0], "role": key[1], "failure": _failure(sent.get(key), received.get(key), record["limit_ns"])}
+        for key in dict.fromkeys((*sent, *received))
+    ]
+
+
+def ends_of(record: Mapping[str, Any], end: Literal["sent", "received"]) -> dict[tuple[int, str], Mapping[str, Any]]:
+    """What one of the two hosts said of each connection, by number and role."""
+    return {(row["pair"], row["role"]): row for row in (record.get(end) or {}).get("connections") or ()}
+
+
+def _failure(sent: Mapping[str, Any] | None, received: Mapping[str, Any] | None, limit_ns: int) -> str | None:
+    if received is not None:
+        if not received["failed"]:
+            return None
+        accepted = received["accepted_ns"]
+        found = failure(
+            size=received["size_bytes"],
+            received=received["payload_bytes"],
+            accepted_ns=accepted,
+            ended_ns=received["result_ns"] or received["last_byte_ns"] or accepted or 0,
+            reset=received["close"] == "reset",
+            limit_ns=limit_ns,
+        )
+        return _FAILURES.get(received["close"], "short") if found is None else found
+    assert sent is not None, "one of the two has told of it"
+    if sent["connected_ns"] is None:
+        return "unconnected"
+    return _FAILURES.get(sent["close"], "short")

@@ -1,0 +1,375 @@
+"""All rounds of a campaign: begins them when the schedule says so, keeps the hosts connected, and hands on what was measured.
+
+One thread asks the schedule and writes the journal; each round has a thread of its own, since hosts take part in one at a time; another
+connects hosts that are not there, again and again, and one more judges what has ended. A host that fails costs its own rounds and no
+others.
+
+Time is the real-time clock's, so that a campaign goes on after a restart. A clock that is set makes rounds late or lost; none comes
+twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import queue
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias
+
+from trustbed.agent import AgentError
+from trustbed.campaign import Progress, Round, Schedule, progress
+from trustbed.campaign.outcomes import NOT_MEASURED
+from trustbed.rounds.directory import CAPTURE, CampaignDirectory, RoundFolder
+from trustbed.rounds.journal import state_of
+from trustbed.rounds.listener import RoundListener
+from trustbed.rounds.round import CancelledRoundError, RoundCarrier
+from trustbed.scenario.campaign import CampaignFile
+from trustbed.scenario.campaign_model import Campaign, HostPair
+from trustbed.scenario.inventory import Address, Ssh
+from trustbed.testbed.error import TestbedError
+
+RETRY_SECONDS = 60.0
+"""How long after it could not be connected a host is tried again."""
+_LONGEST_WAIT_SECONDS = 5.0
+"""How late the loss of a host, or a clock that was set, may be noticed."""
+
+Judge: TypeAlias = Callable[[RoundFolder, Mapping[str, Any], Campaign], Mapping[str, Any]]
+"""Makes findings of a complete round; they are JSON."""
+
+
+class CampaignError(Exception):
+    """A campaign cannot go on. ``message`` says why, ``hint`` what to do."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class Roster(Protocol):
+    """The hosts of a campaign: :class:`~trustbed.testbed.remote.Hosts`, as far as it is needed here."""
+
+    def connect(self) -> Mapping[str, TestbedError]:
+        """Connects those that are not connected; why the others could not be."""
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a host with `is_gone`
+        """A host that is connected, or was."""
+
+    def __contains__(self, name: object) -> bool:
+        """Whether it was ever connected."""
+
+
+@dataclass(slots=True)
+class _Running:
+    round: Round
+    folder: RoundFolder
+    thread: threading.Thread | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A round has ended; without a record it was cancelled, or broke off."""
+
+    pair: str
+    record: Mapping[str, Any] | None
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Connected:
+    """Hosts were connected, but for these."""
+
+    failed: Mapping[str, TestbedError]
+
+
+_Event: TypeAlias = _Ended | _Connected | None
+"""What wakes the loop; nothing is a reason to look."""
+
+
+class Runner:
+    """One session of a campaign: from where it stands to its end, or to an interrupt."""
+
+    def __init__(
+        self,
+        study: CampaignFile,
+        directory: CampaignDirectory,
+        hosts: Roster,
+        *,
+        judge: Judge,
+        about: Mapping[str, object],
+        listener: RoundListener | None = None,
+        carrier: Callable[..., Any] = RoundCarrier,
+    ) -> None:
+        """Prepares it.
+
+        Args:
+            study: The campaign.
+            directory: Where it is kept, or will be.
+            hosts: Its hosts, not yet connected.
+            judge: What makes findings of a round.
+            about: Which program does this, for the manifest.
+            listener: Who is told how it goes.
+            carrier: What makes a round; another one for campaigns that are only played.
+        """
+        self._study = study
+        self._campaign = study.campaign
+        self._directory = directory
+        self._hosts = hosts
+        self._judge = judge
+        self._about = about
+        self._listener = listener or RoundListener()
+        self._carrier = carrier
+        self._journal = directory.journal
+        self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
+        self._to_judge: queue.SimpleQueue[RoundFolder | None] = queue.SimpleQueue()
+        self._cancelled = threading.Event()
+        self._running: dict[str, _Running] = {}
+        self._known: Mapping[str, Progress] = {}
+        self._down: dict[str, TestbedError] = {}
+        self._told: dict[str, bool] = {}
+        self._facts: dict[str, str] = {}
+        self._connecting: threading.Thread | None = None
+        self._retry_at = 0.0
+        self._failure: BaseException | None = None
+        self._used = 0
+
+    def carry_out(self) -> None:
+        """Makes all rounds that are still to be made, and judges them.
+
+        Raises:
+            CampaignError: There is no room left on the disk that it may use, or a host has no address to be measured at.
+            RunDirectoryError: The folder is another's, or another campaign is at work in it.
+            KeyboardInterrupt: It was interrupted; what is complete stays.
+        """
+        addresses = {pair.name: _address(self._campaign, pair) for pair in self._campaign.pairs}
+        with self._directory.locked():
+            schedule = self._begin()
+            judging = threading.Thread(target=self._judge_all, name="judge")
+            judging.start()
+            try:
+                self._loop(schedule, addresses)
+                self._journal.append(time.time_ns(), "finished")
+            except BaseException:
+                self._cancelled.set()
+                raise
+            finally:
+                self._end_all()
+                self._to_judge.put(None)
+                judging.join()
+            if self._failure is not None:
+                raise self._failure
+
+    def _begin(self) -> Schedule:
+        """Begins the campaign, or takes it up where it was left."""
+        now = time.time_ns()
+        resumed = self._directory.exists
+        if resumed:
+            began = self._directory.check(self._study)
+        else:
+            began = now
+            self._directory.begin(self._study, began_ns=began, about=self._about)
+        state = state_of(self._journal.lines())
+        for name, number in list(state.interrupted):
+            self._journal.append(now, "ended", pair=name, number=number, outcome="interrupted")
+        self._journal.append(now, "session", **dict(self._about))
+        self._known = progress(state_of(self._journal.lines()).rounds)
+        self._used = self._directory.used_bytes()
+        for folder in self._directory.rounds():
+            if not folder.is_judged:
+                self._to_judge.put(folder)
+        self._listener.on_begun(rounds=len(state.rounds), resumed=resumed)
+        return Schedule(self._campaign, began)
+
+    # The loop.
+
+    def _loop(self, schedule: Schedule, addresses: Mapping[str, Address]) -> None:
+        self._see_hosts(self._connect())
+        self._retry_at = time.monotonic() + RETRY_SECONDS
+        while True:
+            self._look_at_hosts()
+            step = schedule.next(time.time_ns(), running=tuple(self._running), down=tuple(self._down), known=self._known)
+            self._known = step.known
+            for skip in step.skip:
+                self._journal.skipped(time.time_ns(), skip)
+                self._listener.on_skipped(skip)
+            for one in step.begin:
+                self._start(one, addresses[one.pair.name])
+            if step.wake_ns is None and not self._running:
+                return
+            self._wait(step.wake_ns)
+
+    def _wait(self, until_ns: int | None) -> None:
+        """Until a round has ended, or a moment; looks at the hosts now and then."""
+        self._listener.on_waiting(until_ns, len(self._running))
+        left = _LONGEST_WAIT_SECONDS if until_ns is None else min(_LONGEST_WAIT_SECONDS, max(0.0, (until_ns - time.time_ns()) / 1e9))
+        with contextlib.suppress(queue.Empty):
+            self._on_event(self._events.get(timeout=left))
+            while True:
+                self._on_event(self._events.get_nowait())
+
+    def _on_event(self, event: _Event) -> None:
+        if isinstance(event, _Ended):
+            self._on_ended(event)
+        elif isinstance(event, _Connected):
+            self._see_hosts(event.failed)
+        if self._failure is not None:
+            raise self._failure
+
+    # Hosts.
+
+    def _look_at_hosts(self) -> None:
+        """Notices hosts that are gone, and has them connected again by a thread, so that no round waits for it."""
+        gone = [host.name for host in self._campaign.hosts if host.name not in self._down and self._is_gone(host.name)]
+        for name in gone:
+            self._down[name] = TestbedError(f"the host {name} is gone", "it is tried again")
+            self._tell(name)
+        if self._connecting is not None and not self._connecting.is_alive():
+            self._connecting = None
+            self._retry_at = time.monotonic() + RETRY_SECONDS
+        if self._down and self._connecting is None and time.monotonic() >= self._retry_at:
+            self._connecting = threading.Thread(target=lambda: self._events.put(_Connected(self._connect())), name="connect", daemon=True)
+            self._connecting.start()
+
+    def _connect(self) -> Mapping[str, TestbedError]:
+        """Connects those that are not connected, and writes down what they are like; why the others could not be."""
+        known = {host.name for host in self._campaign.hosts if not self._is_gone(host.name)}
+        failed = self._hosts.connect()
+        for host in self._campaign.hosts:
+            if host.name not in known and host.name not in failed:
+                self._remember(host.name)
+        return failed
+
+    def _is_gone(self, name: str) -> bool:
+        return name not in self._hosts or bool(self._hosts[name].is_gone)
+
+    def _see_hosts(self, failed: Mapping[str, TestbedError]) -> None:
+        for host in self._campaign.hosts:
+            if host.name in failed:
+                self._down[host.name] = failed[host.name]
+            else:
+                self._down.pop(host.name, None)
+            self._tell(host.name)
+
+    def _remember(self, name: str) -> None:
+        """What a host is like, as its agent tells; one that does not tell may measure all the same."""
+        host = self._hosts[name]
+        with contextlib.suppress(AgentError, TestbedError), host.start_agent("facts", {"live": None}, name=f"facts on {name}") as agent:
+            agent.begin()
+            facts = {**agent.report(RETRY_SECONDS), "host": host.facts()}
+            self._facts[name] = self._directory.write_host(name, time.time_ns(), facts)
+
+    def _tell(self, name: str) -> None:
+        error = self._down.get(name)
+        if self._told.get(name) == (error is None):
+            return
+        self._told[name] = error is None
+        why, hint = (None, None) if error is None else (error.message, error.hint)
+        self._journal.append(time.time_ns(), "host", host=name, up=error is None, why=why)
+        self._listener.on_host(name, up=error is None, why=why, hint=hint)
+
+    # Rounds.
+
+    def _start(self, one: Round, address: Address) -> None:
+        self._make_room()
+        name = one.pair.name
+        self._journal.append(time.time_ns(), "began", pair=name, number=one.number, index=one.index.name, due_ns=one.due_ns)
+        folder = self._directory.begin_round(name, one.number)
+        sender, receiver = (self._hosts[host] for host in one.pair.hosts)
+        carrier = self._carrier(self._campaign, one, sender, receiver, address, self._cancelled)
+        running = _Running(one, folder)
+        running.thread = threading.Thread(target=self._carry_out, args=(running, carrier), name=f"round of {name}")
+        self._running[name] = running
+        self._listener.on_round(one)
+        running.thread.start()
+
+    def _carry_out(self, running: _Running, carrier: Any) -> None:  # noqa: ANN401 - what was given
+        name = running.round.pair.name
+        try:
+            record = carrier.carry_out(running.folder.path)
+            record["hosts"] = {host: self._facts.get(host) for host in running.round.pair.hosts}
+            running.folder.finish(record)
+        except CancelledRoundError:
+            self._events.put(_Ended(name, None))
+        except BaseException as error:
+            self._events.put(_Ended(name, None, error))
+        else:
+            self._events.put(_Ended(name, record))
+
+    def _on_ended(self, event: _Ended) -> None:
+        running = self._running.pop(event.pair)
+        number = running.round.number
+        came = "interrupted" if event.record is None else event.record["outcome"]
+        self._journal.append(time.time_ns(), "ended", pair=event.pair, number=number, outcome=came)
+        if event.error is not None:
+            raise event.error
+        if came in NOT_MEASURED and event.pair in self._known:
+            before = self._known[event.pair]
+            self._known = {**self._known, event.pair: replace(before, begun=before.begun - 1)}
+        if event.record is not None:
+            self._used += running.folder.size_bytes()
+            self._listener.on_ended(running.round, event.record)
+            self._to_judge.put(running.folder)
+
+    def _end_all(self) -> None:
+        """Waits for the rounds that run; cancelled ones end soon."""
+        for running in list(self._running.values()):
+            assert running.thread is not None, "it was started"
+            running.thread.join()
+        while self._running:
+            event = self._events.get()
+            if isinstance(event, _Ended):
+                with contextlib.suppress(OSError):  # a full disk: the next session finds that it began and did not end
+                    self._on_ended(event)
+
+    # Disk.
+
+    def _make_room(self) -> None:
+        """Gives captures up until there is room for another round, those of the oldest judged rounds first."""
+        limit = self._campaign.recording.disk_bytes
+        if limit is None or self._used < limit:
+            return
+        for folder in sorted(self._directory.rounds()):
+            capture = folder.path / CAPTURE
+            if not folder.is_judged or not capture.is_file():
+                continue
+            size = capture.stat().st_size
+            capture.unlink()
+            self._used -= size
+            self._journal.append(time.time_ns(), "capture_removed", pair=folder.pair, number=folder.number, bytes=size)
+            if self._used < limit:
+                return
+        free = shutil.disk_usage(self._directory.path).free
+        message = f"the campaign takes {self._used:,} bytes of the {limit:,} that it may, without any capture left to give up"
+        raise CampaignError(message, f"let it have more ([recording] disk); {free:,} bytes are free here")
+
+    # Judging.
+
+    def _judge_all(self) -> None:
+        while (folder := self._to_judge.get()) is not None:
+            if self._cancelled.is_set():
+                continue  # the next session does it
+            try:
+                judged = self._judge(folder, folder.record(), self._campaign)
+                folder.write_judged(judged)
+                self._listener.on_judged(folder.pair, folder.number, judged)
+            except BaseException as error:
+                self._failure = error
+                self._events.put(None)
+                return
+
+
+def _address(campaign: Campaign, pair: HostPair) -> Address:
+    """What the sender connects to: what is written, else where SSH goes, if that is an address."""
+    described = next(host for host in campaign.inventory.hosts if host.name == pair.receiver)
+    found = pair.address or described.measured
+    if found is None and isinstance(described.way, Ssh):
+        with contextlib.suppress(ValueError):
+            found = ipaddress.ip_address(described.way.address)
+    if found is None:
+        message = f"nothing says at which address {pair.receiver} is measured"
+        raise CampaignError(message, f'write measure = "192.0.2.1" to {pair.receiver} in the inventory, or address to the pair')
+    return found

@@ -1,0 +1,261 @@
+"""All rounds of a campaign, carried out by hosts that are only played: order, resuming, hosts that come and go, disk."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.patience import PATIENCE
+from tests.rounds.conftest import PlayedHosts, PlayedRound, study_of
+from trustbed.campaign import Round
+from trustbed.campaigns import judge_round, open_campaign
+from trustbed.rounds import CampaignDirectory, RoundListener, Runner
+from trustbed.rounds.directory import RoundFolder
+from trustbed.rounds.runner import CampaignError
+from trustbed.run.folder import RunDirectoryError
+from trustbed.scenario.campaign import CampaignFile
+from trustbed.scenario.campaign_model import Campaign
+
+FAST = {"period": '"30ms"', "pings": 0}
+
+
+def nothing(folder: RoundFolder, record: Mapping[str, Any], campaign: Campaign) -> dict[str, Any]:
+    """Judges nothing."""
+    return {"use": "trust", "connections": [], "flags": [], "hosts": {}}
+
+
+class Heard(RoundListener):
+    """What was said."""
+
+    def __init__(self) -> None:
+        self.hosts: list[tuple[str, bool]] = []
+        self.ended: list[int] = []
+
+    def on_host(self, host: str, *, up: bool, why: str | None, hint: str | None) -> None:
+        self.hosts.append((host, up))
+
+    def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+        self.ended.append(one.number)
+
+
+def run(study: CampaignFile, folder: Path, hosts: PlayedHosts | None = None, **options: Any) -> CampaignDirectory:  # noqa: ANN401 - as the runner's
+    """Carries a campaign out."""
+    directory = CampaignDirectory(folder)
+    known = {"judge": judge_round, "about": {"version": "1"}, "carrier": PlayedRound, **options}
+    Runner(study, directory, PlayedHosts(study) if hosts is None else hosts, **known).carry_out()
+    return directory
+
+
+def test_every_round_is_made_and_judged_or_said_to_be_skipped(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a-b", "c-d", count=6, **FAST)
+    directory = run(study, tmp_path / "out")
+    model = open_campaign(directory.path)
+    assert model["campaign"]["finished"]
+    assert not model["campaign"]["at_work"]
+    for pair in model["pairs"]:
+        rounds = {name: count for name, count in pair["rounds"].items() if name not in ("asked", "running")}
+        assert sum(rounds.values()) == 6, rounds
+        assert set(rounds) <= {"complete", "overrun", "missed"}
+        assert pair["judged"] == rounds["complete"]
+        assert {one["role"] for one in pair["aggregates"]} == {"probe", "data"}
+        assert pair["statement"]["network"]["throughput_mean"] >= 1e6
+
+
+def test_a_campaign_that_was_interrupted_goes_on(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a-b", count=30, **FAST)
+
+    class Interrupts(RoundListener):
+        def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(study, tmp_path / "out", listener=Interrupts())
+    directory = CampaignDirectory(tmp_path / "out")
+    assert len(list(directory.rounds())) == 1
+    run(study, tmp_path / "out")
+    model = open_campaign(tmp_path / "out")
+    (pair,) = model["pairs"]
+    rounds = {name: count for name, count in pair["rounds"].items() if name not in ("asked", "running")}
+    assert sum(rounds.values()) == 30
+    assert model["campaign"]["sessions"] == 2
+    assert pair["judged"] == rounds["complete"], "what an interrupt left unjudged is judged later"
+
+
+def test_a_round_that_runs_when_it_is_interrupted_leaves_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = study_of(tmp_path, "a-b", count=3, **FAST)
+    never = threading.Event()
+    monkeypatch.setattr(PlayedRound, "waits", never)
+
+    class Interrupts(RoundListener):
+        def on_waiting(self, until_ns: int | None, running: int) -> None:
+            if running:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(study, tmp_path / "out", listener=Interrupts())
+    events = Counter(line["event"] for line in CampaignDirectory(tmp_path / "out").journal.lines())
+    assert (events["began"], events["ended"], events["finished"]) == (1, 1, 0)
+    assert list(CampaignDirectory(tmp_path / "out").rounds()) == []
+
+
+def test_a_kill_leaves_what_the_next_session_takes_up(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a-b", count=40, **FAST)
+    code = """
+        import os, signal, sys
+        from pathlib import Path
+        from tests.rounds.conftest import PlayedRound
+        from tests.rounds.test_runner import run, PlayedHosts
+        from trustbed.rounds import RoundListener
+        from trustbed.scenario import campaign
+
+        class Kills(RoundListener):
+            def on_round(self, one):
+                if one.number >= 2:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        run(campaign.load(Path(sys.argv[1])), Path(sys.argv[2]), listener=Kills())
+    """
+    words = [sys.executable, "-c", textwrap.dedent(code), str(study.file), str(tmp_path / "out")]
+    ended = subprocess.run(words, timeout=PATIENCE, check=False, cwd=Path(__file__).parents[2])
+    assert ended.returncode == -9
+    directory = run(study, tmp_path / "out")
+    (pair,) = open_campaign(directory.path)["pairs"]
+    rounds = pair["rounds"]
+    assert rounds["interrupted"] == 1
+    assert sum(count for name, count in rounds.items() if name not in ("asked", "running")) == 40
+
+
+def test_a_host_that_is_down_costs_its_own_rounds_only(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a-b", "c-d", count=4, **FAST)
+    heard = Heard()
+    directory = run(study, tmp_path / "out", PlayedHosts(study, down=("d",)), listener=heard)
+    model = open_campaign(directory.path)
+    one, other = model["pairs"]
+    assert one["rounds"].get("complete", 0) > 0
+    assert set(other["rounds"]) - {"asked", "running"} == {"unreachable"}
+    assert heard.hosts.count(("d", False)) == 1
+    assert [host["why"] for host in model["hosts"] if host["up"] is False] == ["the host d does not answer"]
+
+
+def test_a_host_that_comes_back_is_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trustbed.rounds.runner.RETRY_SECONDS", 0.01)
+    study = study_of(tmp_path, "a-b", count=60, **FAST)
+    hosts = PlayedHosts(study, down=("b",))
+
+    class Mends(Heard):
+        def on_skipped(self, skip: object) -> None:
+            hosts.down.clear()
+
+    heard = Mends()
+    run(study, tmp_path / "out", hosts, listener=heard)
+    assert heard.hosts[-1] == ("b", True)
+    assert heard.ended
+
+
+def test_a_host_that_vanishes_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trustbed.rounds.runner.RETRY_SECONDS", 0.01)
+    study = study_of(tmp_path, "a-b", count=60, **FAST)
+    hosts = PlayedHosts(study)
+
+    class Breaks(Heard):
+        def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+            super().on_ended(one, record)
+            if len(self.ended) == 1:
+                hosts["a"].is_gone = True
+
+    heard = Breaks()
+    run(study, tmp_path / "out", hosts, listener=heard)
+    assert [up for host, up in heard.hosts if host == "a"] == [True, False, True]
+
+
+def test_disk_is_bounded_by_giving_up_captures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PlayedRound, "capture_bytes", 300_000)
+    study = study_of(tmp_path, "a-b", count=20, more='[recording]\ndisk = "1MB"\n', **FAST)
+    directory = run(study, tmp_path / "out", judge=nothing)
+    folders = sorted(directory.rounds())
+    kept = [folder.number for folder in folders if (folder.path / "sender.pcapng").is_file()]
+    assert kept, "the newest are kept"
+    assert len(kept) < len(folders)
+    assert kept == [folder.number for folder in folders][-len(kept) :]
+    state = [line for line in directory.journal.lines() if line["event"] == "capture_removed"]
+    assert len(state) == len(folders) - len(kept)
+    assert directory.used_bytes() < (1 << 20) + 2 * 300_000
+
+
+def test_a_disk_that_is_too_small_for_anything_ends_it(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a-b", count=5, more='[recording]\ndisk = "1MB"\n', **FAST)
+    (tmp_path / "out" / "hosts").mkdir(parents=True)
+    (tmp_path / "out" / "hosts" / "big.json").write_bytes(b"x" * (2 << 20))
+    with pytest.raises(CampaignError, match="without any capture left"):
+        run(study, tmp_path / "out")
+
+
+def test_another_campaign_is_not_mixed_in(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a-b", count=1, **FAST)
+    run(study, tmp_path / "out")
+    with pytest.raises(RunDirectoryError, match="before it was changed"):
+        run(study_of(tmp_path, "a-b", count=2, **FAST), tmp_path / "out")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").touch()
+    with pytest.raises(RunDirectoryError, match=r"thesis\.tex"):
+        run(study, tmp_path / "other")
+
+
+def test_a_host_without_an_address_is_refused_before_anything(tmp_path: Path) -> None:
+    hosts = '[hosts.a]\nlocal = true\n[hosts.b]\nssh = "beta.example.net"\n'
+    study = study_of(tmp_path, "a-b", hosts=hosts, **FAST)
+    with pytest.raises(CampaignError, match="at which address b is measured"):
+        run(study, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_breaks_in_judging_ends_it_in_order(tmp_path: Path) -> None:
+    def broken(folder: RoundFolder, record: Mapping[str, Any], campaign: Campaign) -> dict[str, Any]:
+        raise ValueError("no sense")
+
+    study = study_of(tmp_path, "a-b", count=60, **FAST)
+    with pytest.raises(ValueError, match="no sense"):
+        run(study, tmp_path / "out", judge=broken)
+    run(study, tmp_path / "out")
+    assert all(folder.is_judged for folder in CampaignDirectory(tmp_path / "out").rounds())
+
+
+def test_a_day_of_five_pairs_needs_little_memory_and_grows_evenly(tmp_path: Path) -> None:
+    """A day of rounds of 300 s in compressed time: 288 of each pair, as far as the machine keeps up."""
+    study = study_of(tmp_path, "a-b", "c-d", "e-f", "g-h", "i-j", count=288, period='"100ms"', pings=0)
+    code = """
+        import json, resource, sys
+        from pathlib import Path
+        from tests.rounds.test_runner import run
+        from trustbed.campaigns import open_campaign
+        from trustbed.rounds import RoundListener
+        from trustbed.scenario import campaign
+
+        class Measures(RoundListener):
+            def __init__(self): self.sizes = []
+            def on_judged(self, pair, number, judged):
+                folder = Path(sys.argv[2]) / "rounds" / pair / f"{number:06}"
+                self.sizes.append(sum(file.stat().st_size for file in folder.iterdir()))
+
+        heard = Measures()
+        run(campaign.load(Path(sys.argv[1])), Path(sys.argv[2]), listener=heard)
+        model = open_campaign(sys.argv[2])
+        rounds = sum(pair["rounds"].get("complete", 0) for pair in model["pairs"])
+        print(json.dumps([heard.sizes, rounds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+    """
+    words = [sys.executable, "-c", textwrap.dedent(code), str(study.file), str(tmp_path / "out")]
+    ended = subprocess.run(words, timeout=PATIENCE, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    sizes, rounds, kilobytes = json.loads(ended.stdout.splitlines()[-1])
+    assert rounds > 100
+    assert len(sizes) == rounds
+    assert kilobytes < 300_000
+    assert max(sizes) < 1.2 * min(sizes), "every round takes the same"
