@@ -1,0 +1,198 @@
+"""Campaigns between hosts that are there: this machine, a command, namespaces with an emulated link between them, a real sshd."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shlex
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.rounds.conftest import study_of, text_of
+from tests.testbed.conftest import Machine, agent, machine
+from tests.testbed.test_remote_ssh import Serves, home, serves
+from trustbed.campaigns import judge_round, open_campaign
+from trustbed.rounds import CampaignDirectory, RoundListener, Runner
+from trustbed.scenario.campaign import CampaignFile
+from trustbed.testbed.remote import Hosts
+
+__all__ = ["agent", "home", "machine", "serves"]
+
+THROUGH_SHELL = ["sh", "-c", 'exec "$@"', "sh"]
+"""Runs a command when its words are put behind these, as ``docker exec -i web`` does elsewhere."""
+
+
+def carry_out(study: CampaignFile, folder: Path, listener: RoundListener | None = None) -> dict[str, Any]:
+    """Carries it out with real hosts; what it came to."""
+    directory = CampaignDirectory(folder)
+    with Hosts(study.campaign.inventory) as hosts:
+        Runner(study, directory, hosts, judge=judge_round, about={"version": "1"}, listener=listener).carry_out()
+    return open_campaign(folder)
+
+
+def measured(model: Mapping[str, Any], pair: str) -> dict[str, int]:
+    """How many rounds of a pair came to what."""
+    (found,) = (one for one in model["pairs"] if one["pair"] == pair)
+    return {name: count for name, count in found["rounds"].items() if name not in ("asked", "running")}
+
+
+def test_a_round_between_this_machine_and_itself_is_whole(tmp_path: Path, cache: Path) -> None:
+    hosts = (
+        '[hosts.a]\nlocal = true\nmeasure = "127.0.0.1"\n[hosts.b]\nmeasure = "127.0.0.2"\ncommand = ' + json.dumps(THROUGH_SHELL) + "\n"
+    )
+    study = study_of(tmp_path, "a-b", hosts=hosts, count=1, period='"60s"', pings=3)
+    model = carry_out(study, tmp_path / "out")
+    assert measured(model, "a-b") == {"complete": 1}
+    (folder,) = CampaignDirectory(tmp_path / "out").rounds()
+    record, judged = folder.record(), folder.judged()
+    assert record["troubles"] == []
+    assert (record["ping"]["interface"], len(record["ping"]["round_trips_ns"])) == ("lo", 3)
+    assert record["start_spread_ns"] >= 0
+    assert set(record["watched"]) == {"sender.samples", "receiver.samples", "sender.capture"}
+    assert record["watched"]["sender.capture"]["complete"]
+    assert [(row["number"], row["role"]) for row in judged["connections"]] == list(itertools.product(range(3), ("probe", "data")))
+    for row in judged["connections"]:
+        assert (row["failure"], row["received_bytes"]) == (None, row["size_bytes"])
+        assert row["transfer"] is not None, "it was found in the capture"
+        assert row["segments"] > 0
+        assert 0 < row["window_max_bytes"] <= row["window_clamp_bytes"]
+    assert judged["flags"] == []
+    for host in ("a", "b"):
+        facts = json.loads((tmp_path / "out" / record["hosts"][host]).read_text())
+        assert facts["host"]["way"] == ("local" if host == "a" else " ".join(THROUGH_SHELL))
+    assert not list(cache.glob("session-*")), "hosts are left as they were"
+
+
+def test_a_host_that_dies_in_a_round_costs_that_round_and_comes_back(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The way to it is cut in the middle of its first round; another pair goes on meanwhile."""
+    monkeypatch.setattr("trustbed.rounds.runner.RETRY_SECONDS", 0.1)
+    hosts = "".join(f'[hosts.{name}]\nlocal = true\nmeasure = "127.0.0.{place}"\n' for place, name in enumerate("acd", 1))
+    mark = tmp_path / "mark"
+    cut = ["sh", "-c", f'echo $$ > {shlex.quote(str(mark))}; exec "$@"', "sh"]
+    hosts += f'[hosts.b]\nmeasure = "127.0.0.9"\ncommand = {json.dumps(cut)}\n'
+    study = study_of(tmp_path, "a-b", "c-d", hosts=hosts, count=8, period='"1500ms"', pings=10, ping_interval='"50ms"')
+
+    class Cuts(RoundListener):
+        done = False
+
+        def on_waiting(self, until_ns: int | None, running: int) -> None:
+            if running and not self.done:
+                self.done = True
+                # The words of the inventory stand before every command: the last that was begun there is the agent.
+                os.kill(int(mark.read_text()), signal.SIGKILL)
+
+    model = carry_out(study, tmp_path / "out", Cuts())
+    one, other = measured(model, "a-b"), measured(model, "c-d")
+    assert one.get("failed", 0) + one.get("partial", 0) >= 1, "what was under way is said to be lost"
+    assert one.get("complete", 0) >= 1, "it came back"
+    assert set(other) <= {"complete", "overrun", "missed"}, "the other pair has lost nothing to it"
+    assert sum(one.values()) == sum(other.values()) == 8
+    assert any(line["event"] == "host" and not line["up"] for line in CampaignDirectory(tmp_path / "out").journal.lines())
+
+
+def test_a_port_that_nobody_reaches_makes_connections_that_failed(tmp_path: Path, cache: Path) -> None:
+    """The receiver listens where it is measured; this machine has no such address, which is the round's failure and no traceback."""
+    hosts = '[hosts.a]\nlocal = true\n[hosts.b]\nlocal = true\nmeasure = "192.0.2.9"\n'
+    model = carry_out(study_of(tmp_path, "a-b", hosts=hosts, count=1, pings=0), tmp_path / "out")
+    assert measured(model, "a-b") == {"failed": 1}
+    (folder,) = CampaignDirectory(tmp_path / "out").rounds()
+    assert "192.0.2.9" in folder.record()["error"]["message"]
+
+
+def test_over_ssh_nothing_differs(tmp_path: Path, home: Path, serves: Serves) -> None:
+    server = serves()
+    near = '[hosts.a]\nlocal = true\nmeasure = "127.0.0.1"\n'
+    hosts = f'{near}[hosts.b]\nssh = "{server.address}"\nport = {server.port}\nmeasure = "127.0.0.2"\n'
+    model = carry_out(study_of(tmp_path, "a-b", "b-a", hosts=hosts, count=1, period='"8s"'), tmp_path / "out")
+    for pair in ("a-b", "b-a"):
+        assert measured(model, pair) == {"complete": 1}
+    assert {host["up"] for host in model["hosts"]} == {True}
+    folders = list(CampaignDirectory(tmp_path / "out").rounds())
+    assert all((folder.path / "sender.pcapng").stat().st_size > 1000 for folder in folders), "captures are fetched"
+
+
+LINKED = """
+import threading
+from pathlib import Path
+from trustbed.campaigns import judge_round, open_campaign
+from trustbed.rounds import CampaignDirectory, RoundListener, Runner
+from trustbed.scenario import campaign
+from trustbed.testbed.remote import Hosts
+
+folder = Path(sys.argv[1])
+planned = plan(PAIR)
+described = [{"name": host.name, "addresses": list(host.addresses)} for host in PAIR]
+link = {"rate_bits_per_second": 20_000_000, "delay_ns": 10_000_000, "queue": {"kind": "drop_tail", "limit_packets": 200}}
+pipes = [{"name": "up", "from": "near", "to": "far", **link}, {"name": "down", "from": "far", "to": "near", **link}]
+with Testbed(planned, purpose="a campaign") as bed:
+    emulator = bed.start_agent("emulate", planned.emulator({"hosts": described, "routers": [], "pipes": pipes}, seed=1), where="net")
+    emulator.begin()
+    text = (folder / "study.toml").read_text()
+    for host in PAIR:
+        text = text.replace(f"@{host.name}@", str(bed.namespace(host.name)))
+    (folder / "made.toml").write_text(text)
+    study = campaign.load(folder / "made.toml")
+    with Hosts(study.campaign.inventory) as hosts:
+        Runner(study, CampaignDirectory(folder / "out"), hosts, judge=judge_round, about={"version": "1"}).carry_out()
+    emulator.stop()
+print(json.dumps(open_campaign(folder / "out")))
+"""
+
+
+def test_what_an_emulated_link_gives_is_what_the_campaign_says(machine: Machine, tmp_path: Path) -> None:
+    hosts = "".join(
+        f'[hosts.{name}]\nnamespace = "@{name}@"\nmeasure = "10.77.0.{number}"\n' for number, name in enumerate(("near", "far"), 1)
+    )
+    table = '[{ probe = "64KB", data = "1MB" }]'
+    windows = '{ probe = "16KB", data = "64KB" }'
+    (tmp_path / "study.toml").write_text(
+        text_of(
+            "near-far",
+            hosts=hosts,
+            count=2,
+            period='"8s"',
+            table=table,
+            windows=windows,
+            pairs_at_once=1,
+            arrangement='"sequential"',
+            ping_interval='"200ms"',
+        )
+    )
+    model = machine.python(LINKED, str(tmp_path))
+    assert measured(model, "near-far") == {"complete": 2}
+    (pair,) = model["pairs"]
+    found = {one["role"]: one for one in pair["aggregates"]}
+    for row in found.values():
+        # A window and a round trip of 20 ms are what the link gives, whatever the machine does: never more.
+        assert row["rtt_mean"] >= 0.02
+        assert row["throughput_mean"] <= 1.1 * row["x0"]
+        assert not row["exceeds_window_bound"]
+    assert found["data"]["x0"] > 2 * found["probe"]["x0"], "the larger window allows more"
+    for folder in CampaignDirectory(tmp_path / "out").rounds():
+        trips = folder.record()["ping"]["round_trips_ns"]
+        assert all(trip is None or trip >= 20_000_000 for trip in trips), trips
+        assert folder.record()["ping"]["way"] == "icmp"
+
+
+def test_the_command_line_measures_and_tells_how_far_it_is(tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    from trustbed.cli import main
+
+    study = study_of(tmp_path, "a-b", count=1)
+    assert main(["pairs", str(study.file), "-o", str(tmp_path / "out"), "--no-color"]) == 0
+    out, err = capfd.readouterr()
+    assert "a-b  round 0" in err
+    assert "1 complete" in out
+    assert main(["status", str(tmp_path / "out")]) == 0
+    assert capfd.readouterr().out.replace("not at work", "at work").splitlines()[3:] == out.splitlines()[3:]
+    assert main(["status", str(tmp_path / "out"), "--json"]) == 0
+    model = json.loads(capfd.readouterr().out)
+    assert model["trustbed"]["version"]
+    assert model["pairs"][0]["judged"] == 1
+    assert main(["pairs", str(study.file), "-o", str(tmp_path / "out"), "-q"]) == 0, "what is complete is not made again"
+    assert capfd.readouterr().out == ""
+    assert len(list(CampaignDirectory(tmp_path / "out").rounds())) == 1
