@@ -39,16 +39,18 @@ def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("command", re.findall(r"^ {4}(?:sudo )?trustbed (.*?)(?: +#.*)?$", TEXT, re.MULTILINE))
 def test_the_commands_are_understood(command: str) -> None:
-    from trustbed.cli import arguments, burst, doctor, report, run, shell, watch
+    from trustbed.cli import arguments, burst, doctor, pairs, report, run, shell, status, watch
 
     parsers = {
         "analyze": arguments.analyze_parser,
         "explain": arguments.explain_parser,
         "burst": burst.parser,
         "doctor": doctor.parser,
+        "pairs": pairs.parser,
         "report": report.parser,
         "run": run.parser,
         "shell": shell.parser,
+        "status": status.parser,
         "watch": watch.parser,
     }
     verb, *words = shlex.split(command)

@@ -275,8 +275,9 @@ def _host(file: Path) -> dict[str, Any]:
 def open_campaign(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What a campaign has come to so far, as one plain model; it may be at work meanwhile.
 
-    ``campaign`` says what it is and how far; ``hosts`` who was there last; ``pairs``, per pair of hosts, its rounds by outcome, its verdicts and
-    causes, a ``statement`` in numbers, ``aggregates`` per index and role as in the papers, and ``predictions`` of data from probes.
+    ``campaign`` says what it is and how far; ``hosts`` who was there last. ``pairs`` has, per pair of hosts, its rounds by outcome, its
+    verdicts and causes, a ``statement`` in numbers, ``aggregates`` per index and role as in the papers, and ``predictions`` of data from
+    probes.
 
     Raises:
         RunDirectoryError: There is none, or something in it is damaged.

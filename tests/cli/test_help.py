@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import trustbed
-from trustbed.cli import COMMANDS, arguments, burst, doctor, help, main, report, run, shell, testbed, watch
+from trustbed.cli import COMMANDS, arguments, burst, doctor, help, main, pairs, report, run, shell, status, testbed, watch
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
@@ -24,6 +24,8 @@ PAGES = {
     "run": (help.RUN, run.parser()),
     "shell": (help.SHELL, shell.parser()),
     "testbed": (help.TESTBED, testbed.parser()),
+    "pairs": (help.PAIRS, pairs.parser()),
+    "status": (help.STATUS, status.parser()),
     "report": (help.REPORT, report.parser()),
     "doctor": (help.DOCTOR, doctor.parser()),
 }

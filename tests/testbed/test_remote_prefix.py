@@ -304,6 +304,18 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, cache: Path) -
     assert "folder =" in error.hint
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="a folder can be given away by root only")
+def test_a_folder_of_somebody_else_is_not_trusted_even_with_the_right_program_in_it(tmp_path: Path, cache: Path) -> None:
+    program = Program.read()
+    place = tmp_path / "shared" / "trustbed"
+    place.mkdir(parents=True)
+    (place / program.name).write_bytes(program.content)
+    (place / program.name).chmod(0o755)
+    os.chown(place, 65534, 65534)
+    error = failure(tmp_path, prefix("web", THROUGH_SHELL, f'folder = "{tmp_path}/shared"'))
+    assert "belongs to somebody else" in error.message
+
+
 def test_a_host_in_a_namespace_sees_its_network_alone(machine: Machine) -> None:
     found = machine.python(
         """

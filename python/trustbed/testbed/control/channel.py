@@ -127,6 +127,7 @@ class Control:
         self._orders: deque[Callable[[], None]] = deque()
         self._out = bytearray()
         self._in = bytearray()
+        self._asked: set[bytes] = set()
         self._times: dict[bytes, tuple[int, bytes]] = {}
         self._gone: str | None = None
         self._closing = False
@@ -221,10 +222,17 @@ class Control:
         return best
 
     def _ask_time(self, mark: bytes, seconds: float) -> Reading:
-        self._order(lambda: self._queue(0, Kind.CLOCK, mark + struct.pack("<Q", time.time_ns())))
-        if not self.wait(lambda: mark in self._times, seconds):
-            raise TestbedError(f"{self.peer.title} does not say what time it is", "the machine may be overloaded; try again")
-        came, content = self._times.pop(mark)
+        with self._changed:
+            self._asked.add(mark)
+        try:
+            self._order(lambda: self._queue(0, Kind.CLOCK, mark + struct.pack("<Q", time.time_ns())))
+            if not self.wait(lambda: mark in self._times, seconds):
+                raise TestbedError(f"{self.peer.title} does not say what time it is", "the machine may be overloaded; try again")
+            came, content = self._times[mark]
+        finally:
+            with self._changed:
+                self._asked.discard(mark)
+                self._times.pop(mark, None)
         its, asked = struct.unpack("<q8xQ", content)
         trip = came - asked
         return Reading(ahead_ns=its - (asked + trip // 2), error_ns=trip // 2, at_ns=came)
@@ -369,7 +377,7 @@ class Control:
                 raise ValueError("no object")
             self.hello = hello
         elif kind is Kind.TIME:
-            if len(content) > 8:  # else it was a sign of life
+            if content[8:16] in self._asked:  # else it was a sign of life, or came too late
                 self._times[content[8:16]] = (came, content)
         elif (channel := self._channels.get(number)) is not None:
             self._understand_channel(channel, kind, content)

@@ -90,6 +90,8 @@ class ControlledProcess:
                 raise _refused(words[0], control, *channel.refusal)
             process.pid = channel.pid or 0
         except BaseException:
+            with contextlib.suppress(TestbedError):
+                channel.signal(signals.SIGKILL)  # nobody waits for it any more, should it still start
             _close(our_input, our_output, our_errors)
             raise
         return process

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -67,7 +68,11 @@ class ControlledHost(ABC):
             folders = sorted({str(PurePosixPath(file.there).parent) for file in written})
             self.run(["mkdir", "-p", *folders], seconds=COMMAND_SECONDS)
         errors = nameless_file()
-        process = self.start_command([self.program, verb], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        try:
+            process = self.start_command([self.program, verb], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        except BaseException:
+            os.close(errors)
+            raise
         agent = ControlledAgent(AgentProcess(process), errors, name, lambda: self._fetch(written))
         agent.configure(files.there(config, written), seconds)
         return agent

@@ -42,7 +42,8 @@ _LOOK = "; ".join(
         "uname -s",
         "uname -m",
         'echo "$1/trustbed"',
-        'test "$(sha256sum < "$1/trustbed/$2" 2>/dev/null)" = "$3  -" && test -x "$1/trustbed/$2" && echo kept',
+        # In a folder of somebody else's it could be another program by the time it is started.
+        'test -O "$1/trustbed" && test "$(sha256sum < "$1/trustbed/$2" 2>/dev/null)" = "$3  -" && test -x "$1/trustbed/$2" && echo kept',
         "true",
     )
 )
@@ -64,6 +65,7 @@ _SESSION = "; ".join(
     (
         "umask 077",
         'mkdir -p "$1" && cd "$1" || exit 1',
+        'test -O . || { echo "$1 belongs to somebody else" >&2; exit 1; }',
         'here="session-$(uname -n)"',
         # Folders of sessions and halves of copies whose shell is no more. Other machines with the same home see to their own.
         'for old in "$here"-* .agent-*."$(uname -n)".*; do kill -0 "${old##*[-.]}" 2>/dev/null || rm -rf "$old"; done',

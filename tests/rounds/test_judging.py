@@ -1,0 +1,108 @@
+"""What a round and a campaign come to: failures, rows, statements, text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.rounds.conftest import PlayedHosts, PlayedRound, row_of, study_of
+from trustbed.campaigns import judge_round, open_campaign, statement
+from trustbed.report import campaign_text
+from trustbed.rounds import CampaignDirectory, Runner
+from trustbed.rounds.directory import RoundFolder
+from trustbed.rounds.round import connections_of
+from trustbed.run.folder import RunDirectoryError
+from trustbed.scenario.campaign_model import Wanted
+
+LIMIT = 300_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("received", "sent", "wanted"),
+    [
+        ({}, {}, None),
+        ({"close": "absent", "failed": True, "accepted_ns": None, "payload_bytes": 0}, {}, "unconnected"),
+        ({"close": "reset", "failed": True, "payload_bytes": 10}, {}, "reset"),
+        ({"close": "timed_out", "failed": True, "result_ns": LIMIT + 1, "payload_bytes": 10}, {}, "late"),
+        ({"close": "too_short", "failed": True, "payload_bytes": 10}, {}, "short"),
+        ({"close": "too_long", "failed": True}, {}, "short"),
+        ({"close": "stopped", "failed": True, "payload_bytes": 10, "result_ns": None, "last_byte_ns": None}, {}, "short"),
+        (None, {"connected_ns": None, "close": "refused"}, "unconnected"),
+        (None, {"close": "reset"}, "reset"),
+        (None, {"close": "timed_out"}, "late"),
+        (None, {"close": "unanswered"}, "short"),
+        (None, {"close": "complete"}, None),
+    ],
+)
+def test_the_receiver_says_why_a_connection_failed_and_else_the_sender(
+    received: dict[str, Any] | None, sent: dict[str, Any], wanted: str | None
+) -> None:
+    record: dict[str, Any] = {"limit_ns": LIMIT, "sent": {"connections": [row_of(0, "data", 1000, 1.0, **sent)]}}
+    if received is not None:
+        record["received"] = {"connections": [row_of(0, "data", 1000, 1.0, **received)]}
+    assert connections_of(record) == [{"number": 0, "role": "data", "failure": wanted}]
+
+
+def test_a_round_without_a_capture_has_rows_and_no_causes(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a-b")
+    rows = [row_of(0, role, 1000, 5e5) for role in ("probe", "data")]
+    record: dict[str, Any] = {
+        "pair": "a-b",
+        "number": 3,
+        "index": "1",
+        "probe_bytes": 16384,
+        "data_bytes": 262_144,
+        "limit_ns": LIMIT,
+        "outcome": "complete",
+        "sent": {"connections": rows},
+        "received": {"connections": rows},
+        "ping": {"round_trips_ns": [None, 10_000_000, 30_000_000]},
+    }
+    judged = judge_round(RoundFolder(3, "a-b", tmp_path), record, study.campaign)
+    assert (judged["use"], judged["flags"]) == (None, ["no_capture"])
+    assert [(row["rtt_base_seconds"], row["cause"], row["app_bytes_per_second"]) for row in judged["connections"]] == [
+        (0.02, None, 5e5)
+    ] * 2
+
+
+def judged(rate: float, use: str | None) -> dict[str, Any]:
+    """A round with one data connection."""
+    return {"use": use, "connections": [{"role": "data", "failure": None, "app_bytes_per_second": rate}]}
+
+
+def test_rounds_that_measured_a_host_do_not_count_for_the_network() -> None:
+    found = statement([judged(10.0, "trust"), judged(12.0, "review"), judged(2.0, "discard"), judged(14.0, None)], Wanted())
+    assert (found["rounds"], found["discarded"]) == (4, 1)
+    assert (found["network"]["rounds"], found["network"]["throughput_mean"]) == (3, 12.0)
+    assert found["network"]["throughput_interval"]["low"] < 12 < found["network"]["throughput_interval"]["high"]
+    assert found["everything"]["throughput_mean"] == 9.5
+    assert statement([], Wanted())["network"]["throughput_mean"] is None
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_the_text_tells_what_the_model_has(tmp_path: Path, columns: int) -> None:
+    study = study_of(tmp_path, "a-b", "c-d", count=4, period='"30ms"', pings=0)
+    Runner(
+        study,
+        CampaignDirectory(tmp_path / "out"),
+        PlayedHosts(study, down=("d",)),
+        judge=judge_round,
+        about={"version": "1"},
+        carrier=PlayedRound,
+    ).carry_out()
+    model = open_campaign(tmp_path / "out")
+    text = campaign_text.render(model, now_ns=model["campaign"]["began_ns"], columns=columns)
+    assert "finished" in text
+    assert "d is not there since" in text
+    assert "a-b  (a → b)" in text
+    assert "4 unreachable" in text
+    assert "per data connection, from" in " ".join(text.split())
+    prose = [line for line in text.splitlines() if not line.startswith(("  index", "  1 ", "  2 "))]
+    assert all(len(line) <= columns for line in prose)
+
+
+def test_a_folder_that_is_no_campaign_is_said_to_be_none(tmp_path: Path) -> None:
+    with pytest.raises(RunDirectoryError, match="no campaign directory"):
+        open_campaign(tmp_path)
