@@ -24,13 +24,14 @@ from trustbed.capture import analyze
 from trustbed.diagnose.evidence import Row
 from trustbed.diagnose.host import HostEvidence, kernel_times, processor_of
 from trustbed.diagnose.judge import HostOf
-from trustbed.rounds.directory import CAMPAIGN, CAPTURE, CampaignDirectory, RoundFolder
+from trustbed.rounds.directory import CAPTURE, FORMAT, CampaignDirectory, RoundFolder
 from trustbed.rounds.journal import PairState, State, state_of
 from trustbed.rounds.listener import RoundListener
 from trustbed.rounds.round import connections_of, ends_of
 from trustbed.rounds.runner import Runner
+from trustbed.run.folder import RunDirectoryError
 from trustbed.scenario import campaign as campaigns
-from trustbed.scenario.campaign_model import Campaign, HostPair, Wanted
+from trustbed.scenario.campaign_model import Campaign, Wanted
 from trustbed.testbed.remote import Hosts
 from trustbed.workload import mean, mean_interval
 
@@ -281,41 +282,34 @@ def open_campaign(path: str | os.PathLike[str]) -> dict[str, Any]:
 
     Raises:
         RunDirectoryError: There is none, or something in it is damaged.
-        ScenarioError: Its inventory cannot be read any more.
     """
     directory = CampaignDirectory(Path(path))
     manifest = directory.manifest()
-    campaign = _campaign(directory, manifest)
+    if manifest.get("kind") != CampaignDirectory.kind or manifest.get("format") != FORMAT:
+        raise RunDirectoryError(f"holds no campaign that this version can read, {path}", "name one that trustbed pairs has made")
+    campaign, began = manifest["campaign"], int(manifest["began_ns"])
     state = state_of(directory.journal.lines())
-    rounds: dict[str, list[dict[str, Any]]] = {pair.name: [] for pair in campaign.pairs}
+    judged: dict[str, list[dict[str, Any]]] = {pair["pair"]: [] for pair in campaign["pairs"]}
     for folder in directory.rounds():
-        if folder.is_judged and folder.pair in rounds:
-            rounds[folder.pair].append(folder.judged())
-    began = int(manifest["began_ns"])
+        if folder.is_judged and folder.pair in judged:
+            judged[folder.pair].append(folder.judged())
+    wanted = Wanted(level=campaign["confidence"], half_width=campaign["half_width"])
     return {
         "campaign": {
-            **manifest["campaign"],
+            **{key: value for key, value in campaign.items() if key not in ("pairs", "hosts")},
             "began_ns": began,
-            "ends_ns": began + campaign.lasts_ns,
-            "rounds_per_pair": campaign.rounds.count,
-            "period_ns": campaign.rounds.period_ns,
+            "ends_ns": began + campaign["lasts_ns"],
             "at_work": directory.is_held,
             "finished": state.ended,
             "sessions": state.sessions,
             "disk_bytes": directory.used_bytes(),
-            "disk_limit_bytes": campaign.recording.disk_bytes,
             "removed_captures": state.removed_captures,
         },
-        "hosts": [_told_host(host.name, state) for host in campaign.hosts],
-        "pairs": [_pair(pair, state.of(pair.name), rounds[pair.name], campaign) for pair in campaign.pairs],
+        "hosts": [_told_host(name, state) for name in campaign["hosts"]],
+        "pairs": [
+            _pair(pair, state.of(pair["pair"]), judged[pair["pair"]], campaign["rounds_per_pair"], wanted) for pair in campaign["pairs"]
+        ],
     }
-
-
-def _campaign(directory: CampaignDirectory, manifest: Mapping[str, Any]) -> Campaign:
-    """The campaign as it was begun; hosts that its file only names are looked up where that was."""
-    original = Path(str(manifest.get("file")))
-    found = original if original.is_file() else directory.path / CAMPAIGN
-    return campaigns.load(found).campaign
 
 
 def _told_host(name: str, state: State) -> dict[str, Any]:
@@ -323,20 +317,18 @@ def _told_host(name: str, state: State) -> dict[str, Any]:
     return {"host": name, "up": line.get("up"), "since_ns": line.get("at_ns"), "why": line.get("why")}
 
 
-def _pair(pair: HostPair, state: PairState, judged: Sequence[Mapping[str, Any]], campaign: Campaign) -> dict[str, Any]:
+def _pair(pair: Mapping[str, str], state: PairState, judged: Sequence[Mapping[str, Any]], asked: int, wanted: Wanted) -> dict[str, Any]:
     rows = [row for one in judged for row in one["connections"]]
     connections = [Connection.of(row) for row in rows]
     return {
-        "pair": pair.name,
-        "sender": pair.sender,
-        "receiver": pair.receiver,
-        "rounds": {"asked": campaign.rounds.count, "running": state.running, **dict(sorted(state.outcomes.items()))},
+        **pair,
+        "rounds": {"asked": asked, "running": state.running, **dict(sorted(state.outcomes.items()))},
         "last_ns": state.last_ns,
         "judged": len(judged),
         "uses": {verdict: sum(one["use"] == verdict for one in judged) for verdict in VERDICTS},
-        "statement": statement(judged, campaign.wanted),
+        "statement": statement(judged, wanted),
         "causes": _causes(rows),
-        "aggregates": [asdict(one) for one in aggregate(connections, campaign.wanted)],
+        "aggregates": [asdict(one) for one in aggregate(connections, wanted)],
         "predictions": [asdict(one) for one in predict(connections)],
         "flags": dict(Counter(flag for one in judged for flag in one["flags"])),
         "hosts": {role: _mean_host([one["hosts"][role] for one in judged]) for role in ("sender", "receiver")},

@@ -24,6 +24,7 @@ from typing import Any
 from trustbed.rounds.journal import Journal
 from trustbed.run.folder import ManifestFolder, RunDirectoryError, as_text, flush, flush_tree, write_whole
 from trustbed.scenario.campaign import CampaignFile
+from trustbed.scenario.campaign_model import ROLES, Campaign
 
 CAMPAIGN, JOURNAL, HOSTS, ROUNDS = "campaign.toml", "journal.jsonl", "hosts", "rounds"
 RECORD, DONE, JUDGED, CAPTURE = "round.json", "done", "judged.json", "sender.pcapng"
@@ -90,13 +91,11 @@ class CampaignDirectory(ManifestFolder):
 
     def begin(self, study: CampaignFile, *, began_ns: int, about: Mapping[str, object]) -> None:
         """Makes the folder a campaign's."""
-        campaign = study.campaign
         manifest = {
             "format": FORMAT,
             "kind": self.kind,
             "trustbed": dict(about),
-            "campaign": {"name": campaign.name, "about": campaign.about, "seed": campaign.seed, "sha256": study.sha256},
-            "file": str(study.file.absolute()),
+            "campaign": {"sha256": study.sha256, "file": str(study.file.absolute()), **_told(study.campaign)},
             "began_ns": began_ns,
         }
         self.begin_folder(manifest, {CAMPAIGN: study.text})
@@ -145,6 +144,28 @@ class CampaignDirectory(ManifestFolder):
     def used_bytes(self) -> int:
         """What all files take."""
         return sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
+
+
+def _told(campaign: Campaign) -> dict[str, Any]:
+    """What a campaign is, for whoever reads its folder later, without its inventory and on another machine."""
+    rounds = campaign.rounds
+    return {
+        "name": campaign.name,
+        "about": campaign.about,
+        "seed": campaign.seed,
+        "pairs": [{"pair": pair.name, "sender": pair.sender, "receiver": pair.receiver} for pair in campaign.pairs],
+        "hosts": [host.name for host in campaign.hosts],
+        "rounds_per_pair": rounds.count,
+        "period_ns": rounds.period_ns,
+        "lasts_ns": campaign.lasts_ns,
+        "arrangement": rounds.arrangement,
+        "order": rounds.order,
+        "pairs_at_once": rounds.pairs_at_once,
+        "windows_bytes": {role: rounds.window_of(role) for role in ROLES},
+        "disk_limit_bytes": campaign.recording.disk_bytes,
+        "confidence": campaign.wanted.level,
+        "half_width": campaign.wanted.half_width,
+    }
 
 
 def _entries(path: Path) -> list[Path]:

@@ -196,7 +196,12 @@ class RoundCarrier:
         ]
 
     def _watch(
-        self, folder: Path, pinged: Mapping[str, Any], to: Mapping[str, str], stack: contextlib.ExitStack, processes: Mapping[str, int]
+        self,
+        folder: Path,
+        pinged: Mapping[str, Any],
+        to: Mapping[str, str | None],
+        stack: contextlib.ExitStack,
+        processes: Mapping[str, int],
     ) -> dict[str, Agent]:
         """What looks on: samples of both hosts, and a capture beside the sender."""
         watching: dict[str, Agent] = {}
@@ -212,7 +217,7 @@ class RoundCarrier:
                 agent.begin()
         return watching
 
-    def _capture(self, folder: Path, pinged: Mapping[str, Any], to: Mapping[str, str]) -> dict[str, Any]:
+    def _capture(self, folder: Path, pinged: Mapping[str, Any], to: Mapping[str, str | None]) -> dict[str, Any]:
         if pinged["interface"] is None:
             raise TestbedError(f"no interface of {self._sender.name} has the address {pinged['from']}", "capture is left out")
         ports = " or ".join(f"port {end.rpartition(':')[2]}" for end in to.values() if end is not None)
