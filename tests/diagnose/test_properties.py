@@ -150,7 +150,7 @@ PAUSING = SENSIBLE.map(
 
 BEFORE_PAUSES: dict[str, dict[str, Any]] = {
     "host_stall": {"stall_gaps_seconds": (7.0,)},
-    "outage": {"outage_seconds": 4.0, "duration_seconds": 20.0},
+    "outage": {"outage_seconds": 4.0, "duration_seconds": 20.0, "loss_events": 1},
     "route_change": {"floor_before_seconds": 0.02, "floor_after_seconds": 0.03, "floor_left": 0.1, "floor_flight_ratio": 1.0},
     "shaped": {
         "burst_rate_bytes_per_second": 3.0,
@@ -193,7 +193,8 @@ def test_more_pauses_never_turn_a_host_cause_into_another(evidence: Evidence, on
 def test_what_is_asked_before_pauses_does_not_depend_on_them(
     evidence: Evidence, cause: str, longer: float | None, withheld: float | None, cpu_share: float | None
 ) -> None:
-    shown = replace(evidence, **{**BEFORE_PAUSES[cause], "kernel_reset": None})
+    # Nor on the capture's word for a missing processor; that of the machine's own samples comes before.
+    shown = replace(evidence, **{**BEFORE_PAUSES[cause], "kernel_reset": None, "processor_missed": None})
     assert diagnose(shown).cause == cause
     assert diagnose(replace(shown, oversize_fraction=longer, withheld_fraction=withheld, cpu_share=cpu_share)).cause == cause
 

@@ -48,7 +48,11 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "too_short": ({"too_short": True}, {"too_short": None}, "window_explains"),
     "driver_reset": ({"stall_gaps_seconds": (13.2, 26.0)}, {"stall_gaps_seconds": (13.2, 20.0)}, "host_stopped"),
     "host_stopped": ({"stall_gaps_seconds": (6.0,)}, {"kernel_reset": True}, "driver_reset"),
-    "nothing_came_back": ({"outage_seconds": 2.0, "duration_seconds": 10.0}, {"duration_seconds": 21.0}, "window_explains"),
+    "nothing_came_back": (
+        {"outage_seconds": 2.0, "duration_seconds": 10.0, "loss_events": 20},
+        {"loss_events": 21},
+        "window_explains",
+    ),
     "delay_has_two_levels": (
         {"floor_before_seconds": 0.02, "floor_after_seconds": 0.03, "floor_left": 0.01, "floor_flight_ratio": 0.9},
         {"floor_flight_ratio": 0.5},
@@ -79,9 +83,15 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"capacity_bytes_per_second": 3.4e6, "throughput_bytes_per_second": 3.1e6},
         "window_explains",
     ),
+    "withheld_yet_explained": (
+        {"processor_missed": 0.5, "withheld_fraction": 0.2},
+        {"withheld_fraction": 0.19},
+        "window_explains",
+    ),
     "window_explains": ({}, SLOW, "nothing_explains"),
     "receiver_closed_its_window": ({**PAUSING, "window_closed": 0.2}, {"window_closed": 0.19}, "sender_held_back"),
     "receiver_shrank_its_window": ({**SLOW, **SHRUNK}, {"rwnd_limited": 0.49}, "nothing_explains"),
+    "machine_was_missing": ({**PAUSING, "loss": 0.02, "processor_missed": 0.5}, {"processor_missed": 0.49}, "sender_held_back"),
     "reordering_slowed": (
         {**SLOW, "spurious_retransmissions": 1, "late_segments": 1, "data_segments": 2000},
         {"late_segments": 0},
@@ -93,7 +103,7 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "few_losses_slowed",
     ),
     "application_wrote_little": ({**SLOW, **WRITES}, {"unfilled_per_train": 0.32}, "nothing_explains"),
-    "application_slept": ({**PAUSING, "processor_missed": 0.04}, {"processor_missed": 0.5}, "sender_held_back"),
+    "application_slept": ({**PAUSING, "processor_missed": 0.04}, {"processor_missed": 0.4}, "sender_held_back"),
     "application_paused": ({**PAUSING, "app_limited_fraction": 0.5}, {"workload": "bulk"}, "sender_held_back"),
     "buffer_was_filled": (
         {**PAUSING, "send_buffer_bytes": 40_000, "send_buffer_declared": True},

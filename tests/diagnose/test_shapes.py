@@ -113,6 +113,9 @@ def test_the_longest_account_of_a_silence_counts() -> None:
     assert shapes.silent_seconds(told) == 3.0
     assert shapes.silent_seconds(replace(told, pauses_estimated=False)) == 3.0, "beside the sender nothing needs to be guessed"
     assert shapes.silent_seconds(replace(told, pauses_estimated=True)) == 9.0
+    afar = replace(told, pauses_estimated=True, loss=0.0)
+    assert shapes.silent_seconds(afar) == 3.0, "who repeats only what had arrived stood still"
+    assert shapes.silent_seconds(replace(afar, loss=0.01)) == 9.0
 
 
 def test_a_step_is_measured_by_its_lower_level_whichever_comes_first() -> None:
@@ -136,7 +139,9 @@ def test_late_and_needless_segments_are_added_and_shared_by_all() -> None:
     assert shapes.late_share(Evidence(late_segments=3, spurious_retransmissions=2, data_segments=1000)) == 0.005
     frozen = Evidence(late_segments=0, spurious_retransmissions=22, fast_retransmissions=0, data_segments=1000)
     assert shapes.late_share(frozen) == 0
-    assert shapes.late_share(replace(frozen, fast_retransmissions=1)) == 0.022
+    assert shapes.late_share(replace(frozen, fast_retransmissions=1)) == 0.001, "one was asked for"
+    assert shapes.late_share(replace(frozen, fast_retransmissions=30)) == 0.022
+    assert shapes.late_share(replace(frozen, fast_retransmissions=None)) == 0.022
     assert shapes.late_share(replace(frozen, late_segments=1)) == 0.001
     assert shapes.late_share(Evidence(late_segments=3, data_segments=1000)) == 0.003
     assert shapes.late_share(Evidence(data_segments=1000)) is None

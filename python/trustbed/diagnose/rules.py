@@ -114,6 +114,7 @@ STAGES: tuple[Stage, ...] = (
             Rule("answers_waited", "acknowledgements_delayed", (shape.ANSWERS_DELAYED,)),
             Rule("queue_explains", "network_congestion", (on.INFLATED,)),
             Rule("capacity_explains", "bandwidth_limited", (on.CAPACITY_SMALLER,)),
+            Rule("withheld_yet_explained", "host_scheduling", (sender.PROCESSOR_TOOK_PART, on.CLEAN_PATH)),
             Rule("window_explains", "window_limited"),
         ),
     ),
@@ -124,6 +125,7 @@ STAGES: tuple[Stage, ...] = (
         (
             Rule("receiver_closed_its_window", "receiver_limited", (on.WINDOW_CLOSED,)),
             Rule("receiver_shrank_its_window", "receiver_limited", (shape.WINDOW_SHRUNK,)),
+            Rule("machine_was_missing", "host_scheduling", (sender.PROCESSOR_MISSING,)),
             Rule("reordering_slowed", "reordering", (shape.LATE,)),
             Rule("bucket_dropped", "policed", (shape.BUCKET_EMPTY, shape.LOSSES_AWAY)),
             Rule("application_wrote_little", "sender_application_limited", (sender.WRITES_SEEN, shape.NO_LOSS)),

@@ -22,6 +22,18 @@ def _is_late(case: Case) -> bool:
     )
 
 
+def _misses_its_processor(case: Case) -> bool:
+    return at_least(case.evidence.processor_missed, case.thresholds.processor_mostly_missed)
+
+
+def _has_taken_part(case: Case) -> bool:
+    return _misses_its_processor(case) and at_least(withheld_share(case.evidence), case.thresholds.withheld_yet_explained)
+
+
+def _is_missing(case: Case) -> bool:
+    return _misses_its_processor(case) and (case.numbers.oversize is True or _is_late(case))
+
+
 def _is_late_from_afar(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
     inflated = at_least(case.numbers.rtt_inflation, thresholds.inflation)
@@ -174,5 +186,15 @@ ELIMINATED = Condition(
 MACHINE_CLEARED = Condition(
     "workload not declared as bulk, and processor_missed < {processor_missed:.0%} or {processor_part:.0%} of the pauses",
     _is_machine_cleared,
+    share_shown("processor_missed", lambda c: c.evidence.processor_missed),
+)
+PROCESSOR_TOOK_PART = Condition(
+    "processor_missed ≥ {processor_mostly_missed:.0%} and h ≥ {withheld_yet_explained:.0%}",
+    _has_taken_part,
+    share_shown("processor_missed", lambda c: c.evidence.processor_missed),
+)
+PROCESSOR_MISSING = Condition(
+    "processor_missed ≥ {processor_mostly_missed:.0%}, with oversize pauses or late reactions",
+    _is_missing,
     share_shown("processor_missed", lambda c: c.evidence.processor_missed),
 )

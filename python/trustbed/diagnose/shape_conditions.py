@@ -21,9 +21,14 @@ def _silent_seconds(case: Case) -> float:
 def _is_silent(case: Case) -> bool:
     silent, duration = _silent_seconds(case), case.evidence.duration_seconds
     rtt = case.evidence.rtt_seconds or case.evidence.rtt_base_seconds or 0.0
-    if silent < case.thresholds.silent_round_trips * rtt:
+    if silent < case.thresholds.silent_round_trips * rtt or _loses_all_the_time(case):
         return False
     return silent > 0 and bool(duration) and silent >= case.thresholds.outage_share * (duration or 0.0) and not WINDOW_CLOSED.holds(case)
+
+
+def _loses_all_the_time(case: Case) -> bool:
+    """From afar every missing segment is an event, and their number says nothing."""
+    return not case.evidence.pauses_estimated and (case.evidence.loss_events or 0.0) > case.thresholds.outage_loss_events
 
 
 def _is_stepped(case: Case) -> bool:
@@ -196,7 +201,7 @@ GROWING = Condition(
 )
 SILENT = Condition(
     "nothing came back for {outage_share:.0%} of the transfer and {silent_round_trips:g} round trips, with data "
-    "outstanding, and the window was open",
+    "outstanding, the window was open, and losses did not come all the time (more than {outage_loss_events:g} events beside the sender)",
     _is_silent,
     _silence,
 )

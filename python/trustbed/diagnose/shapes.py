@@ -94,8 +94,12 @@ def queue_at_loss(evidence: Evidence) -> float | None:
 
 
 def silent_seconds(evidence: Evidence) -> float:
-    """The longest account of time in which nothing came back; from afar also silences that a timeout of the sender ended."""
-    afar = evidence.interrupted_seconds if evidence.pauses_estimated else None
+    """The longest account of time in which nothing came back; from afar also silences that a timeout of the sender ended.
+
+    The latter only where something was lost: a sender that stood still repeats what had arrived, and nothing else.
+    """
+    lost = evidence.loss is None or evidence.loss > 0
+    afar = evidence.interrupted_seconds if evidence.pauses_estimated and lost else None
     return max(evidence.outage_seconds or 0.0, evidence.unanswered_seconds or 0.0, afar or 0.0)
 
 
@@ -153,10 +157,12 @@ def mean_over_steady(evidence: Evidence) -> float | None:
 def late_share(evidence: Evidence) -> float | None:
     """Segments late without loss, or retransmitted in vain, per segment.
 
-    What overtakes is acknowledged first, and that makes a sender retransmit. Where no acknowledgement ever asked for a retransmission,
-    those in vain are of a sender whose timers expired before it looked at what had come: it stood still.
+    What overtakes is acknowledged first, and that makes a sender retransmit. What was repeated in vain without an acknowledgement that
+    asked for it is of a sender whose timers expired before it looked at what had come: it stood still.
     """
-    vain = 0.0 if evidence.fast_retransmissions == 0 else evidence.spurious_retransmissions
+    vain, asked = evidence.spurious_retransmissions, evidence.fast_retransmissions
+    if vain is not None and asked is not None:
+        vain = min(vain, asked)
     parts = [part for part in (vain, evidence.late_segments) if part is not None]
     return sum(parts) / evidence.data_segments if parts and evidence.data_segments else None
 

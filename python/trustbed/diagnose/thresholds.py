@@ -29,6 +29,11 @@ class Thresholds(PublishedThresholds):
     outage_share: float = value(
         0.1, "time without an answer decides when it is this share of the transfer", "as stall_share: a tenth of the throughput"
     )
+    outage_loss_events: float = value(
+        20.0,
+        "beside the sender: with more loss events than this, losses come all the time, and a silence is one of them",
+        "validation: at most 5 in outages, 67 where a bursty link lost its retransmissions too (odd seeds)",
+    )
     floor_step: float = value(
         0.1, "the base RTT changed when its floor stepped by this share of the lower level", "half of it costs less than five percent"
     )
@@ -236,6 +241,16 @@ class Thresholds(PublishedThresholds):
     )
     processor_missed: float = value(
         0.05, "share of the time without a wanted processor below which the machine is cleared", "a cost below five percent; provisional"
+    )
+    processor_mostly_missed: float = value(
+        0.5,
+        "share of the time without a wanted processor from which on the machine is to blame for what is missing",
+        "validation: 0.63 and more where stopped programs cost a fifth, at most 0.46 where they cost less than five percent (odd seeds)",
+    )
+    withheld_yet_explained: float = value(
+        0.2,
+        "share of the time during which data were withheld, from which on a missing processor took a part although the window explains",
+        "validation: 0.22 and more where it cost a fifth, at most 0.15 where it cost less than five percent (odd seeds)",
     )
     kernel_time_share: float = value(
         0.5, "share of its busy time that a socket was limited by window or send buffer", "tcp_info: tcpi_rwnd_limited, tcpi_sndbuf_limited"
