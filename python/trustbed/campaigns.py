@@ -3,8 +3,8 @@
 Joins the halves: :mod:`trustbed.rounds` measures, :func:`judge_round` judges one round by its capture and by what its sender saw of itself,
 and :func:`open_campaign` says what all rounds so far come to. What is derived can be made again.
 
-Bias: connections are judged by the capture beside their sender. What the receiver's machine did is seen by how it answered, and by its own
-samples in the folder of the round; no verdict is made of the latter.
+Bias: connections are judged by the capture beside their sender. What was lost between the two hosts, how long the way took and what the
+receiver took of a round trip stands beside the verdict, as do its own samples; no verdict is made of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from trustbed.capture import analyze
 from trustbed.diagnose.evidence import Row
 from trustbed.diagnose.host import HostEvidence, kernel_times, processor_of
 from trustbed.diagnose.judge import HostOf
-from trustbed.rounds.directory import CAPTURE, FORMAT, CampaignDirectory, RoundFolder
+from trustbed.ends import join
+from trustbed.rounds.directory import CAPTURE, CAPTURES, FAR_CAPTURE, FORMAT, CampaignDirectory, RoundFolder
 from trustbed.rounds.journal import PairState, State, state_of
 from trustbed.rounds.listener import RoundListener
 from trustbed.rounds.round import connections_of, ends_of
@@ -35,6 +36,19 @@ from trustbed.scenario.campaign_model import Campaign, Wanted
 from trustbed.testbed.remote import Hosts
 from trustbed.workload import mean, mean_interval
 
+_CROSSING_COLUMNS = (
+    "sender",
+    "sender_port",
+    "from_place",
+    "data_lost",
+    "needless_frames",
+    "reordered_frames",
+    "delay_floor_ns",
+    "delay_above_floor_p50_ns",
+    "delay_above_floor_p95_ns",
+    "path_p50_ns",
+    "turnaround_p50_ns",
+)
 VERDICTS = ("trust", "review", "discard")
 _GRAVEST_FIRST = ("discard", "review", "trust")
 _COLUMNS = (
@@ -100,6 +114,7 @@ def _now() -> str:
 def judge_round(folder: RoundFolder, record: Mapping[str, Any], campaign: Campaign) -> dict[str, Any]:
     """What a round came to: a row for each of its connections, and what may be done with it."""
     transfers, findings, error = _transfers(folder, record)
+    crossings, clocks = _crossings(folder)
     base = _base(record)
     received, sent = ends_of(record, "received"), ends_of(record, "sent")
     rows = []
@@ -107,7 +122,8 @@ def judge_round(folder: RoundFolder, record: Mapping[str, Any], campaign: Campai
         key = (one["number"], one["role"])
         here, there = sent.get(key) or {}, received.get(key) or {}
         transfer = transfers.get(str(here.get("local")), {})
-        rows.append({**_row(record, one, base), **_ends(here, there), **_measured(transfer)})
+        crossing = crossings.get(str(here.get("local")), {})
+        rows.append({**_row(record, one, base), **_ends(here, there), **_measured(transfer), **_crossed(crossing)})
     verdicts = Counter(row["verdict"] for row in rows if row["verdict"] in VERDICTS)
     return {
         "outcome": record["outcome"],
@@ -116,6 +132,7 @@ def judge_round(folder: RoundFolder, record: Mapping[str, Any], campaign: Campai
         "flags": _flags(record, rows),
         "hosts": {role: _host(folder.path / f"{role}.samples.jsonl") for role in ("sender", "receiver")},
         "connections": rows,
+        "clocks": clocks,
         "findings": findings,
         "capture_error": error,
     }
@@ -132,6 +149,36 @@ def _transfers(folder: RoundFolder, record: Mapping[str, Any]) -> tuple[dict[str
         return {}, [], error.message
     rows = {f"{_bracketed(row['src'])}:{row['src_port']}": row for row in capture.transfers.select(_COLUMNS).to_pylist()}
     return rows, [asdict(finding) for finding in capture.examination.findings], None
+
+
+def _crossings(folder: RoundFolder) -> tuple[dict[str, Row], dict[str, Any] | None]:
+    """What both captures together say of each connection's data, by the end that they were sent from, and how the clocks differ.
+
+    Nothing where one of the two is missing, or where they share too little.
+    """
+    if not all((folder.path / name).is_file() for name in CAPTURES):
+        return {}, None
+    try:
+        ends = join(folder.path / CAPTURE, folder.path / FAR_CAPTURE)
+        rows = ends.crossings.select(_CROSSING_COLUMNS).to_pylist()
+    except _core.CaptureError:
+        return {}, None
+    found = {f"{_bracketed(row['sender'])}:{row['sender_port']}": row for row in rows if row["from_place"] == "first"}
+    return found, asdict(ends.clocks)
+
+
+def _crossed(crossing: Row) -> dict[str, Any]:
+    """What was lost between the hosts and what was not, how long the way took, and what the receiver took of a round trip."""
+    return {
+        "lost_between": crossing.get("data_lost"),
+        "needless": crossing.get("needless_frames"),
+        "reordered": crossing.get("reordered_frames"),
+        "one_way_floor_seconds": _seconds(crossing.get("delay_floor_ns")),
+        "one_way_above_floor_p50_seconds": _seconds(crossing.get("delay_above_floor_p50_ns")),
+        "one_way_above_floor_p95_seconds": _seconds(crossing.get("delay_above_floor_p95_ns")),
+        "path_p50_seconds": _seconds(crossing.get("path_p50_ns")),
+        "turnaround_p50_seconds": _seconds(crossing.get("turnaround_p50_ns")),
+    }
 
 
 def _bracketed(address: str) -> str:
@@ -237,12 +284,14 @@ def _seconds(nanoseconds: float | None) -> float | None:
 
 def _flags(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """What is to be known of the round as a whole."""
-    capture = ((record.get("watched") or {}).get("sender.capture")) or {}
+    watched = record.get("watched") or {}
+    captures = [watched.get(f"{role}.capture") or {} for role in ("sender", "receiver")]
     found = {
-        "no_capture": not capture,
-        "capture_loss": bool(capture.get("dropped_frames")),
+        "no_capture": not captures[0],
+        "one_end_only": bool(captures[0]) and not captures[1],
+        "capture_loss": any(one.get("dropped_frames") for one in captures),
         "no_ping": _base(record) is None,
-        "not_all_judged": any(row["failure"] is None and row["cause"] is None for row in rows) and bool(capture),
+        "not_all_judged": any(row["failure"] is None and row["cause"] is None for row in rows) and bool(captures[0]),
     }
     return [name for name, holds in found.items() if holds]
 

@@ -53,15 +53,17 @@ def test_a_round_between_this_machine_and_itself_is_whole(tmp_path: Path, cache:
     assert record["troubles"] == []
     assert (record["ping"]["interface"], len(record["ping"]["round_trips_ns"])) == ("lo", 3)
     assert record["start_spread_ns"] >= 0
-    assert set(record["watched"]) == {"sender.samples", "receiver.samples", "sender.capture"}
+    assert set(record["watched"]) == {"sender.samples", "receiver.samples", "sender.capture", "receiver.capture"}
     assert record["watched"]["sender.capture"]["complete"]
     assert [(row["number"], row["role"]) for row in judged["connections"]] == list(itertools.product(range(3), ("probe", "data")))
     for row in judged["connections"]:
         assert (row["failure"], row["received_bytes"]) == (None, row["size_bytes"])
         assert row["transfer"] is not None, "it was found in the capture"
         assert row["segments"] > 0
+        assert (row["lost_between"], row["needless"]) == (0, 0), "both ends were captured"
         assert 0 < row["window_max_bytes"] <= row["window_clamp_bytes"]
     assert judged["flags"] == []
+    assert judged["clocks"]["frames"] > 0
     for host in ("a", "b"):
         facts = json.loads((tmp_path / "out" / record["hosts"][host]).read_text())
         assert facts["host"]["way"] == ("local" if host == "a" else " ".join(THROUGH_SHELL))
@@ -113,7 +115,8 @@ def test_over_ssh_nothing_differs(tmp_path: Path, home: Path, serves: Serves) ->
         assert measured(model, pair) == {"complete": 1}
     assert {host["up"] for host in model["hosts"]} == {True}
     folders = list(CampaignDirectory(tmp_path / "out").rounds())
-    assert all((folder.path / "sender.pcapng").stat().st_size > 1000 for folder in folders), "captures are fetched"
+    for name in ("sender.pcapng", "receiver.pcapng"):
+        assert all((folder.path / name).stat().st_size > 1000 for folder in folders), "captures are fetched"
 
 
 LINKED = """
@@ -177,6 +180,9 @@ def test_what_an_emulated_link_gives_is_what_the_campaign_says(machine: Machine,
         trips = folder.record()["ping"]["round_trips_ns"]
         assert all(trip is None or trip >= 20_000_000 for trip in trips), trips
         assert folder.record()["ping"]["way"] == "icmp"
+        for row in folder.judged()["connections"]:
+            assert row["lost_between"] == 0
+            assert row["path_p50_seconds"] >= 0.02, "there and back"
 
 
 def test_the_command_line_measures_and_tells_how_far_it_is(tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -186,7 +186,7 @@ def test_disk_is_bounded_by_giving_up_captures(tmp_path: Path, monkeypatch: pyte
     assert kept, "the newest are kept"
     assert len(kept) < len(folders)
     assert kept == [folder.number for folder in folders][-len(kept) :]
-    state = [line for line in directory.journal.lines() if line["event"] == "capture_removed"]
+    state = [line for line in directory.journal.lines() if line["event"] == "captures_removed"]
     assert len(state) == len(folders) - len(kept)
     assert directory.used_bytes() < (1 << 20) + 2 * 300_000
 

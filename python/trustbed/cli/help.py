@@ -375,9 +375,8 @@ Usage: trustbed pairs [OPTIONS] CAMPAIGN
               (docs/inventory.md)
 
 Hosts are reached by SSH or by a command; the agent is copied to each. Packets
-are captured beside the sender, samples are taken on both. A host that fails
-costs its own rounds, and is tried again. Ctrl-C ends in order; the same command
-continues.
+are captured and samples taken on both. A host that fails costs its own rounds,
+and is tried again. Ctrl-C ends in order; the same command continues.
 
 Options:
   -o, --out DIR           The campaign's folder (default: the name of the file

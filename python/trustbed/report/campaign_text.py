@@ -43,7 +43,7 @@ def _head(model: Row, now_ns: int, width: int) -> Iterator[str]:
     limit = campaign["disk_limit_bytes"]
     facts.append(f"disk {words.size(campaign['disk_bytes'])}" + ("" if limit is None else f" of {words.size(limit)}"))
     if campaign["removed_captures"]:
-        facts.append(f"{words.counted(campaign['removed_captures'], 'capture')} given up")
+        facts.append(f"{words.counted(campaign['removed_captures'], 'round')} without captures by now")
     yield from _wrapped(" · ".join(facts), width)
 
 

@@ -3,7 +3,7 @@
     manifest.json  campaign.toml                               what the campaign is
     journal.jsonl                                              what has happened to it, appended
     hosts/HOST-MOMENT.json                                     what a host was like when it was connected
-    rounds/PAIR/000017/sender.pcapng  *.samples.jsonl          raw, written once
+    rounds/PAIR/000017/*.pcapng  *.samples.jsonl               raw, written once
     rounds/PAIR/000017/round.json                              what happened in the round
     rounds/PAIR/000017/done                                    the marker: the raw part is complete
     rounds/PAIR/000017/judged.json                             derived, can be made again
@@ -27,7 +27,9 @@ from trustbed.scenario.campaign import CampaignFile
 from trustbed.scenario.campaign_model import ROLES, Campaign
 
 CAMPAIGN, JOURNAL, HOSTS, ROUNDS = "campaign.toml", "journal.jsonl", "hosts", "rounds"
-RECORD, DONE, JUDGED, CAPTURE = "round.json", "done", "judged.json", "sender.pcapng"
+RECORD, DONE, JUDGED = "round.json", "done", "judged.json"
+CAPTURE, FAR_CAPTURE = "sender.pcapng", "receiver.pcapng"
+CAPTURES = (CAPTURE, FAR_CAPTURE)
 FORMAT = 1
 
 

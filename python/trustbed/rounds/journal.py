@@ -119,7 +119,7 @@ def state_of(lines: Iterator[Line]) -> State:
                 state.of(line["pair"]).outcomes[line["reason"]] += line["count"]
                 last = line["first"] + line["count"] - 1
                 state.rounds.append(Recorded(pair=line["pair"], number=last, began_ns=None))
-            case "capture_removed":
+            case "captures_removed":
                 state.removed_captures += 1
             case "finished":
                 state.ended = True

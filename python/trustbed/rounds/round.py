@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 
 from trustbed.agent import Agent, AgentError, Event
 from trustbed.campaign import Round, failure, outcome
-from trustbed.rounds.directory import CAPTURE
+from trustbed.rounds.directory import CAPTURE, FAR_CAPTURE
 from trustbed.scenario.campaign_model import ROLES, Campaign, Rounds
 from trustbed.scenario.inventory import Address
 from trustbed.testbed.control.peer import Reading
@@ -203,27 +203,36 @@ class RoundCarrier:
         stack: contextlib.ExitStack,
         processes: Mapping[str, int],
     ) -> dict[str, Agent]:
-        """What looks on: samples of both hosts, and a capture beside the sender."""
+        """What looks on: samples and captures of both hosts."""
         watching: dict[str, Agent] = {}
         for role, host in (("sender", self._sender), ("receiver", self._receiver)):
             with self._excused(f"samples of {host.name}"):
                 asked = {"path": folder / f"{role}.samples.jsonl", "naps_every_ns": NAPS_EVERY_NS, "processes": [processes[role]]}
                 watching[f"{role}.samples"] = stack.enter_context(self._start(host, "sample", asked))
         if self._recording.capture:
-            with self._excused(f"capture on {self._sender.name}"):
-                watching["sender.capture"] = stack.enter_context(self._start(self._sender, "capture", self._capture(folder, pinged, to)))
+            ends = (("sender", self._sender, CAPTURE), ("receiver", self._receiver, FAR_CAPTURE))
+            for role, host, name in ends:
+                with self._excused(f"capture on {host.name}"):
+                    interface = pinged["interface"] if role == "sender" else self._far_interface(pinged)
+                    asked = self._capture(host, interface, to) | {"path": folder / name}
+                    watching[f"{role}.capture"] = stack.enter_context(self._start(host, "capture", asked))
         for name, agent in watching.items():
             with self._excused(name):
                 agent.begin()
         return watching
 
-    def _capture(self, folder: Path, pinged: Mapping[str, Any], to: Mapping[str, str | None]) -> dict[str, Any]:
-        if pinged["interface"] is None:
-            raise TestbedError(f"no interface of {self._sender.name} has the address {pinged['from']}", "capture is left out")
+    def _far_interface(self, pinged: Mapping[str, Any]) -> str | None:
+        """The interface of the receiver that has the measured address: pinging is prepared there, and not begun."""
+        with self._start(self._receiver, "ping", {"to": pinged["from"], "from": str(self._address), "count": 0}) as agent:
+            found: str | None = agent.ready["interface"]
+            return found
+
+    def _capture(self, host: Host, interface: str | None, to: Mapping[str, str | None]) -> dict[str, Any]:
+        if interface is None:
+            raise TestbedError(f"no interface of {host.name} has the address that is measured", "its capture is left out")
         ports = " or ".join(f"port {end.rpartition(':')[2]}" for end in to.values() if end is not None)
         return {
-            "interface": pinged["interface"],
-            "path": folder / CAPTURE,
+            "interface": interface,
             "snap_length": self._recording.snap_bytes,
             "filter": f"tcp and host {self._address} and ({ports})",
         }

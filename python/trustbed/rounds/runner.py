@@ -23,7 +23,7 @@ from typing import Any, Protocol, TypeAlias
 from trustbed.agent import AgentError
 from trustbed.campaign import Progress, Round, Schedule, progress
 from trustbed.campaign.outcomes import NOT_MEASURED
-from trustbed.rounds.directory import CAPTURE, CampaignDirectory, RoundFolder
+from trustbed.rounds.directory import CAPTURES, CampaignDirectory, RoundFolder
 from trustbed.rounds.journal import state_of
 from trustbed.rounds.listener import RoundListener
 from trustbed.rounds.round import CancelledRoundError, RoundCarrier
@@ -333,13 +333,14 @@ class Runner:
         if limit is None or self._used < limit:
             return
         for folder in sorted(self._directory.rounds()):
-            capture = folder.path / CAPTURE
-            if not folder.is_judged or not capture.is_file():
+            captures = [file for name in CAPTURES if (file := folder.path / name).is_file()]
+            if not folder.is_judged or not captures:
                 continue
-            size = capture.stat().st_size
-            capture.unlink()
+            size = sum(file.stat().st_size for file in captures)
+            for file in captures:
+                file.unlink()
             self._used -= size
-            self._journal.append(time.time_ns(), "capture_removed", pair=folder.pair, number=folder.number, bytes=size)
+            self._journal.append(time.time_ns(), "captures_removed", pair=folder.pair, number=folder.number, bytes=size)
             if self._used < limit:
                 return
         free = shutil.disk_usage(self._directory.path).free

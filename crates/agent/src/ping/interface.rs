@@ -23,7 +23,8 @@ pub(super) fn of(address: IpAddr) -> io::Result<Option<String>> {
     let mut netlink = Netlink::open(ROUTE)?;
     let mut number = None;
     netlink.dump(ADDRESSES, &[0; ADDRESS], |message| {
-        if local(message) == Some(address) {
+        // Every address of the loopback network is this host's, and one of them is written down.
+        if local(message).is_some_and(|found| found == address || (found.is_loopback() && address.is_loopback())) {
             number = number32(message, INDEX);
         }
     })?;
@@ -54,7 +55,9 @@ mod tests {
 
     #[test]
     fn the_loopback_interface_has_the_address_of_this_host() {
-        assert_eq!(of("127.0.0.1".parse().unwrap()).unwrap().as_deref(), Some("lo"));
+        for address in ["127.0.0.1", "127.0.0.2"] {
+            assert_eq!(of(address.parse().unwrap()).unwrap().as_deref(), Some("lo"));
+        }
         assert_eq!(of("192.0.2.1".parse().unwrap()).unwrap(), None, "an address of documentation");
     }
 }
