@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trustbed.diagnose import THRESHOLDS, Evidence, shapes
+from trustbed.diagnose import THRESHOLDS, Evidence, diagnose, shapes
 
 FULL = Evidence(
     rtt_base_seconds=0.02,
@@ -182,3 +182,23 @@ def test_the_share_of_the_rise_on_the_way_from_the_sender_is_seen_from_afar_only
 def test_a_rise_that_is_small_is_no_share_of_anything() -> None:
     assert shapes.way_share(replace(AFAR, answer_seconds=0.0219, rtt_seconds=0.021)) is None, "less than two ticks of a clock"
     assert shapes.way_share(replace(AFAR, answer_seconds=0.0249)) is None, "less than half of what the RTT rose by"
+
+
+def test_a_kernel_that_paces_meanwhile_does_not_hide_a_window_that_is_full() -> None:
+    full = Evidence(
+        throughput_bytes_per_second=0.54e6,
+        window_bytes=4344,
+        payload_bytes=1448,
+        packet_bytes=1500,
+        rtt_base_seconds=0.0053,
+        rtt_seconds=0.00534,
+        loss=0.0,
+        rwnd_limited=0.57,
+        window_saturated=0.99,
+        processor_missed=0.001,
+        oversize_fraction=0.0,
+        withheld_fraction=0.0,
+    )
+    assert diagnose(full).cause == "acknowledgements_delayed"
+    for changes in ({"rwnd_limited": 0.49}, {"window_saturated": 0.89}, {"processor_missed": 0.05}, {"processor_missed": None}):
+        assert diagnose(replace(full, **changes)).cause != "acknowledgements_delayed", changes

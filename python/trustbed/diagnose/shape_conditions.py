@@ -77,7 +77,16 @@ def _is_window_full_and_slow(case: Case) -> bool:
     rate, allowed = evidence.throughput_bytes_per_second, numbers.x1_bytes_per_second
     calm = below(numbers.rtt_inflation, thresholds.inflation) and evidence.loss == 0
     slow = rate is not None and allowed is not None and rate < thresholds.explained_ratio * allowed
-    return calm and slow and at_least(evidence.rwnd_limited, thresholds.window_saturated)
+    full = at_least(evidence.rwnd_limited, thresholds.window_saturated)
+    return calm and slow and (full or _is_full_while_paced(case))
+
+
+def _is_full_while_paced(case: Case) -> bool:
+    """A kernel does not count for the window what it waits for its own pacing; of a machine that was there the capture says the rest."""
+    evidence, thresholds = case.evidence, case.thresholds
+    there = below(evidence.processor_missed, thresholds.processor_missed)
+    half = at_least(evidence.rwnd_limited, thresholds.kernel_time_share)
+    return there and half and at_least(evidence.window_saturated, thresholds.window_saturated)
 
 
 def _is_growing(case: Case) -> bool:
@@ -188,7 +197,8 @@ def _shrinking(case: Case) -> str:
 
 
 FULL_AND_SLOW = Condition(
-    "the window full for {window_saturated:.0%} of the time without loss or inflation, and yet X < {explained_ratio:g} · X₁: "
+    "the window full for {window_saturated:.0%} of the time (for {kernel_time_share:.0%} by the sending kernel's account, where its machine "
+    "is cleared and window_saturated ≥ {window_saturated:.0%}) without loss or inflation, and yet X < {explained_ratio:g} · X₁: "
     "acknowledgements came later than the RTT's samples say",
     _is_window_full_and_slow,
     lambda c: f"rwnd_limited = {percent_words(c.evidence.rwnd_limited)}, X₁ = {rate_words(c.numbers.x1_bytes_per_second)}",
