@@ -197,8 +197,8 @@ def _shrinking(case: Case) -> str:
 
 
 FULL_AND_SLOW = Condition(
-    "the window full for {window_saturated:.0%} of the time (for {kernel_time_share:.0%} by the sending kernel's account, where its machine "
-    "is cleared and window_saturated ≥ {window_saturated:.0%}) without loss or inflation, and yet X < {explained_ratio:g} · X₁: "
+    "the window full for {window_saturated:.0%} of the time (for {kernel_time_share:.0%} by the sending kernel's account, where its "
+    "machine is cleared and window_saturated ≥ {window_saturated:.0%}) without loss or inflation, and yet X < {explained_ratio:g} · X₁: "
     "acknowledgements came later than the RTT's samples say",
     _is_window_full_and_slow,
     lambda c: f"rwnd_limited = {percent_words(c.evidence.rwnd_limited)}, X₁ = {rate_words(c.numbers.x1_bytes_per_second)}",
