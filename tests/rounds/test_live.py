@@ -16,6 +16,7 @@ import pytest
 from tests.rounds.conftest import study_of, text_of
 from tests.testbed.conftest import Machine, agent, machine
 from tests.testbed.test_remote_ssh import Serves, home, serves
+from trustbed.campaign import Round
 from trustbed.campaigns import judge_round, open_campaign
 from trustbed.rounds import CampaignDirectory, RoundListener, Runner
 from trustbed.scenario.campaign import CampaignFile
@@ -60,10 +61,8 @@ def test_a_round_between_this_machine_and_itself_is_whole(tmp_path: Path, cache:
         assert (row["failure"], row["received_bytes"]) == (None, row["size_bytes"])
         assert row["transfer"] is not None, "it was found in the capture"
         assert row["segments"] > 0
-        assert (row["lost_between"], row["needless"]) == (0, 0), "both ends were captured"
         assert 0 < row["window_max_bytes"] <= row["window_clamp_bytes"]
     assert judged["flags"] == []
-    assert judged["clocks"]["frames"] > 0
     for host in ("a", "b"):
         facts = json.loads((tmp_path / "out" / record["hosts"][host]).read_text())
         assert facts["host"]["way"] == ("local" if host == "a" else " ".join(THROUGH_SHELL))
@@ -77,7 +76,7 @@ def test_a_host_that_dies_in_a_round_costs_that_round_and_comes_back(tmp_path: P
     mark = tmp_path / "mark"
     cut = ["sh", "-c", f'echo $$ > {shlex.quote(str(mark))}; exec "$@"', "sh"]
     hosts += f'[hosts.b]\nmeasure = "127.0.0.9"\ncommand = {json.dumps(cut)}\n'
-    study = study_of(tmp_path, "a-b", "c-d", hosts=hosts, count=8, period='"1500ms"', pings=10, ping_interval='"50ms"')
+    study = study_of(tmp_path, "a-b", "c-d", hosts=hosts, count=60, period='"1500ms"', pings=10, ping_interval='"50ms"')
 
     class Cuts(RoundListener):
         done = False
@@ -88,12 +87,18 @@ def test_a_host_that_dies_in_a_round_costs_that_round_and_comes_back(tmp_path: P
                 # The words of the inventory stand before every command: the last that was begun there is the agent.
                 os.kill(int(mark.read_text()), signal.SIGKILL)
 
-    model = carry_out(study, tmp_path / "out", Cuts())
+        def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+            if self.done and one.pair.name == "a-b" and record["outcome"] == "complete":
+                raise KeyboardInterrupt  # what is to be seen was seen
+
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(study, tmp_path / "out", Cuts())
+    model = open_campaign(tmp_path / "out")
     one, other = measured(model, "a-b"), measured(model, "c-d")
     assert one.get("failed", 0) + one.get("partial", 0) >= 1, "what was under way is said to be lost"
-    assert one.get("complete", 0) >= 1, "it came back"
-    assert set(other) <= {"complete", "overrun", "missed"}, "the other pair has lost nothing to it"
-    assert sum(one.values()) == sum(other.values()) == 8
+    assert one["complete"] >= 1, "it came back"
+    assert other["complete"] >= 1
+    assert set(other) <= {"complete", "overrun", "missed", "interrupted"}, "the other pair has lost nothing to it"
     assert any(line["event"] == "host" and not line["up"] for line in CampaignDirectory(tmp_path / "out").journal.lines())
 
 
@@ -122,6 +127,7 @@ def test_over_ssh_nothing_differs(tmp_path: Path, home: Path, serves: Serves) ->
 LINKED = """
 import threading
 from pathlib import Path
+from trustbed.campaign import Round
 from trustbed.campaigns import judge_round, open_campaign
 from trustbed.rounds import CampaignDirectory, RoundListener, Runner
 from trustbed.scenario import campaign
@@ -180,8 +186,9 @@ def test_what_an_emulated_link_gives_is_what_the_campaign_says(machine: Machine,
         trips = folder.record()["ping"]["round_trips_ns"]
         assert all(trip is None or trip >= 20_000_000 for trip in trips), trips
         assert folder.record()["ping"]["way"] == "icmp"
+        assert folder.judged()["clocks"]["frames"] > 0
         for row in folder.judged()["connections"]:
-            assert row["lost_between"] == 0
+            assert (row["lost_between"], row["needless"]) == (0, 0), "both ends were captured"
             assert row["path_p50_seconds"] >= 0.02, "there and back"
 
 
