@@ -237,7 +237,7 @@ def test_what_breaks_in_judging_ends_it_in_order(tmp_path: Path) -> None:
 
 def test_a_day_of_five_pairs_needs_little_memory_and_grows_evenly(tmp_path: Path) -> None:
     """A day of rounds of 300 s in compressed time: 288 of each pair, as far as the machine keeps up."""
-    study = study_of(tmp_path, "a-b", "c-d", "e-f", "g-h", "i-j", count=288, period='"100ms"', pings=0)
+    study = study_of(tmp_path, "a-b", "c-d", "e-f", "g-h", "i-j", count=288, period='"40ms"', pings=0)
     code = """
         import json, resource, sys
         from pathlib import Path
