@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import json
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.testbed.conftest import Machine
 from trustbed.testbed import rootless
 
@@ -95,6 +97,13 @@ def test_with_neither_capabilities_nor_user_namespaces_it_says_what_forbids_it(m
         "error: this host allows no user namespaces (user.max_user_namespaces is 0)\n"
         "hint: run as root, for example with sudo, or let root allow it: sysctl user.max_user_namespaces=15000\n"
     )
+
+
+@pytest.mark.parametrize("verb", ["run", "shell"])
+def test_the_commands_that_prepare_are_loaded_without_threads(verb: str) -> None:
+    code = f"import os, trustbed.cli.{verb}; print(len(os.listdir('/proc/self/task')))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE)
+    assert ended.stdout == "1\n", "what was imported has started some (pyarrow does)"
 
 
 def test_a_process_with_threads_is_told_to_prepare_earlier(user: Machine) -> None:

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from trustbed.run.commands import address_of
 from trustbed.run.matrix import Repetition
-from trustbed.run.witnesses import raw
 from trustbed.scenario import Background, Fault, Pace, Scenario, Workload
 from trustbed.scenario.description import BACKGROUND_PORT, model, release
 from trustbed.scenario.stalls import stalled
@@ -40,6 +39,11 @@ class Flow:
     def name(self) -> str:
         """``noise``, or ``noise.reverse`` for the way back."""
         return self.background.name if self.heading == "forward" else f"{self.background.name}.reverse"
+
+
+def raw(folder: Path, host: str, kind: str) -> Path:
+    """Where the agent that watches a host from within writes, by its kind."""
+    return folder / f"{host}.{kind}.jsonl"
 
 
 def flows(scenario: Scenario) -> tuple[Flow, ...]:

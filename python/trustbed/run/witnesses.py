@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
+from trustbed.run.configurations import raw
 from trustbed.scenario import Watch
 from trustbed.workload.tables import column, table
 
@@ -53,11 +54,6 @@ ABOUT = {
 }
 
 Row = Mapping[str, Any]
-
-
-def raw(folder: Path, host: str, kind: str) -> Path:
-    """Where the agent of a kind writes on behalf of a host."""
-    return folder / f"{host}.{kind}.jsonl"
 
 
 def convert(folder: Path, watch: Watch) -> None:
