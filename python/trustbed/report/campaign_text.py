@@ -88,7 +88,7 @@ def _network(statement: Row) -> str:
     if usable["throughput_mean"] is None:
         return "no round that may be used says what it gives"
     interval = usable["throughput_interval"]
-    reach = "" if interval is None else f" ({words.rate(interval['low'])} to {words.rate(interval['high'])})"
+    reach = "" if interval is None else f" ({words.rate(max(0.0, interval['low']))} to {words.rate(interval['high'])})"
     text = f"{words.rate(usable['throughput_mean'])}{reach} per data connection, from {words.counted(usable['rounds'], 'round')}"
     if statement["discarded"] and everything["throughput_mean"] is not None:
         text += f"; {words.rate(everything['throughput_mean'])} with those that measured a host"
