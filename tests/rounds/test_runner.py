@@ -56,7 +56,7 @@ def run(study: CampaignFile, folder: Path, hosts: PlayedHosts | None = None, **o
 
 
 def test_every_round_is_made_and_judged_or_said_to_be_skipped(tmp_path: Path) -> None:
-    study = study_of(tmp_path, "a-b", "c-d", count=6, **FAST)
+    study = study_of(tmp_path, "a-b", "c-d", count=6, period='"500ms"', pings=0)
     directory = run(study, tmp_path / "out")
     model = open_campaign(directory.path)
     assert model["campaign"]["finished"]
@@ -65,7 +65,7 @@ def test_every_round_is_made_and_judged_or_said_to_be_skipped(tmp_path: Path) ->
         rounds = {name: count for name, count in pair["rounds"].items() if name not in ("asked", "running")}
         assert sum(rounds.values()) == 6, rounds
         assert set(rounds) <= {"complete", "overrun", "missed"}
-        assert pair["judged"] == rounds["complete"]
+        assert pair["judged"] == rounds.get("complete", 0) > 0
         assert {one["role"] for one in pair["aggregates"]} == {"probe", "data"}
         assert pair["statement"]["network"]["throughput_mean"] >= 1e6
 
@@ -87,7 +87,7 @@ def test_a_campaign_that_was_interrupted_goes_on(tmp_path: Path) -> None:
     rounds = {name: count for name, count in pair["rounds"].items() if name not in ("asked", "running")}
     assert sum(rounds.values()) == 30
     assert model["campaign"]["sessions"] == 2
-    assert pair["judged"] == rounds["complete"], "what an interrupt left unjudged is judged later"
+    assert pair["judged"] == rounds.get("complete", 0), "what an interrupt left unjudged is judged later"
 
 
 def test_a_round_that_runs_when_it_is_interrupted_leaves_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
