@@ -9,11 +9,9 @@ receiver took of a round trip stands beside the verdict, as do its own samples; 
 
 from __future__ import annotations
 
-import datetime
-import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -31,6 +29,7 @@ from trustbed.rounds.listener import RoundListener
 from trustbed.rounds.round import connections_of, ends_of
 from trustbed.rounds.runner import Runner
 from trustbed.run.folder import RunDirectoryError
+from trustbed.run.samples import below, lines_of, summary
 from trustbed.scenario import campaign as campaigns
 from trustbed.scenario.campaign_model import Campaign, Wanted
 from trustbed.testbed.remote import Hosts
@@ -76,36 +75,19 @@ _COLUMNS = (
 
 
 def measure(
-    campaign: str | os.PathLike[str],
-    out: str | os.PathLike[str] | None = None,
-    *,
-    listener: RoundListener | None = None,
-    about: Mapping[str, object] | None = None,
-) -> dict[str, Any]:
-    """Carries a campaign out, or takes it up where it was left, until its last round has ended; returns what :func:`open_campaign` does.
+    study: campaigns.CampaignFile, directory: CampaignDirectory, *, about: Mapping[str, object], listener: RoundListener | None = None
+) -> None:
+    """Carries a campaign out, or takes it up where it was left, until its last round has ended.
 
-    ``out`` is its folder (default: the name of the campaign's file with ``.pairs``).
-
-    Raises ``ScenarioError``, ``RunDirectoryError``, ``AgentError``, ``TestbedError`` or ``CampaignError``; each has a ``message`` and a
-    ``hint``.
+    Raises ``RunDirectoryError``, ``AgentError``, ``TestbedError`` or ``CampaignError``; each has a ``message`` and a ``hint``.
     """
-    from trustbed import __version__
-
-    study = campaigns.load(Path(campaign))
-    directory = CampaignDirectory(Path(out) if out is not None else default_folder(study))
-    known = about or {"version": __version__, "command": None, "started": _now()}
     with Hosts(study.campaign.inventory, [host.name for host in study.campaign.hosts]) as hosts:
-        Runner(study, directory, hosts, judge=judge_round, about=known, listener=listener).carry_out()
-    return open_campaign(directory.path)
+        Runner(study, directory, hosts, judge=judge_round, about=about, listener=listener).carry_out()
 
 
 def default_folder(study: campaigns.CampaignFile) -> Path:
     """Where a campaign goes that nobody named a place for: here."""
     return Path(f"{study.file.stem}.pairs")
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 # A round.
@@ -188,8 +170,8 @@ def _bracketed(address: str) -> str:
 def _evidence(folder: RoundFolder, record: Mapping[str, Any]) -> HostOf:
     """What is known of the sender's machine, for the rows of its own connections."""
     ends = {str(row.get("local")): row for row in ends_of(record, "sent").values()}
-    lines = list(_samples(folder.path / "sender.samples.jsonl"))
-    processes, cgroups = list(_below(lines, "processes")), list(_below(lines, "cgroups"))
+    lines = _samples(folder.path / "sender.samples.jsonl")
+    processes, cgroups = (list(below(lines, key, ("interval_ns",))) for key in ("processes", "cgroups"))
 
     def of(row: Row) -> HostEvidence | None:
         end = ends.get(f"{_bracketed(str(row.get('src')))}:{row.get('src_port')}")
@@ -202,24 +184,8 @@ def _evidence(folder: RoundFolder, record: Mapping[str, Any]) -> HostOf:
     return of
 
 
-def _samples(file: Path) -> Iterator[Mapping[str, Any]]:
-    """Lines of samples; the first says what they are, and a last one that was cut is left out."""
-    if not file.is_file():
-        return
-    with file.open(encoding="utf-8") as stream:
-        for text in stream:
-            try:
-                line = json.loads(text)
-            except ValueError:
-                continue
-            if "at_ns" in line:
-                yield line
-
-
-def _below(lines: Sequence[Mapping[str, Any]], key: str) -> Iterator[dict[str, Any]]:
-    for line in lines:
-        for one in line.get(key) or ():
-            yield {"interval_ns": line.get("interval_ns"), **one}
+def _samples(file: Path) -> list[Mapping[str, Any]]:
+    return list(lines_of(file)) if file.is_file() else []
 
 
 def _base(record: Mapping[str, Any]) -> float | None:
@@ -298,25 +264,9 @@ def _flags(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list
 
 def _host(file: Path) -> dict[str, Any]:
     """How a host was during the connections, from its samples."""
-    lines = list(_samples(file))
-    whole = sum(line.get("interval_ns") or 0 for line in lines)
-
-    def share(key: str) -> float | None:
-        told = [((line.get("processors") or {}).get(key), line.get("interval_ns") or 0) for line in lines]
-        known = [(value, weight) for value, weight in told if value is not None]
-        weight = sum(weight for _, weight in known)
-        return sum(value * weight for value, weight in known) / weight if weight else None
-
-    throttled = [one.get("throttled_ns") or 0 for one in _below(lines, "cgroups")]
-    naps = [line["naps"] for line in lines if line.get("naps")]
-    idle = share("idle_share")
-    return {
-        "samples": len(lines),
-        "busy_share": None if idle is None else 1 - idle,
-        "steal_share": share("steal_share"),
-        "throttled_share": sum(throttled) / whole if throttled and whole else None,
-        "nap_late_max_ns": max((nap["late_most_ns"] for nap in naps if nap.get("late_most_ns") is not None), default=None),
-    }
+    lines = _samples(file)
+    late = [line["naps"]["late_most_ns"] for line in lines if line.get("naps") and line["naps"].get("late_most_ns") is not None]
+    return {**summary(lines), "nap_late_max_ns": max(late, default=None)}
 
 
 # All of them.

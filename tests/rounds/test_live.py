@@ -17,10 +17,9 @@ from tests.rounds.conftest import study_of, text_of
 from tests.testbed.conftest import Machine, agent, machine
 from tests.testbed.test_remote_ssh import Serves, home, serves
 from trustbed.campaign import Round
-from trustbed.campaigns import judge_round, open_campaign
-from trustbed.rounds import CampaignDirectory, RoundListener, Runner
+from trustbed.campaigns import measure, open_campaign
+from trustbed.rounds import CampaignDirectory, RoundListener
 from trustbed.scenario.campaign import CampaignFile
-from trustbed.testbed.remote import Hosts
 
 __all__ = ["agent", "home", "machine", "serves"]
 
@@ -31,8 +30,7 @@ THROUGH_SHELL = ["sh", "-c", 'exec "$@"', "sh"]
 def carry_out(study: CampaignFile, folder: Path, listener: RoundListener | None = None) -> dict[str, Any]:
     """Carries it out with real hosts; what it came to."""
     directory = CampaignDirectory(folder)
-    with Hosts(study.campaign.inventory) as hosts:
-        Runner(study, directory, hosts, judge=judge_round, about={"version": "1"}, listener=listener).carry_out()
+    measure(study, directory, about={"version": "1"}, listener=listener)
     return open_campaign(folder)
 
 
@@ -128,13 +126,10 @@ def test_over_ssh_nothing_differs(tmp_path: Path, home: Path, serves: Serves) ->
 
 
 LINKED = """
-import threading
 from pathlib import Path
-from trustbed.campaign import Round
-from trustbed.campaigns import judge_round, open_campaign
-from trustbed.rounds import CampaignDirectory, RoundListener, Runner
+from trustbed.campaigns import measure, open_campaign
+from trustbed.rounds import CampaignDirectory
 from trustbed.scenario import campaign
-from trustbed.testbed.remote import Hosts
 
 folder = Path(sys.argv[1])
 planned = plan(PAIR)
@@ -149,8 +144,7 @@ with Testbed(planned, purpose="a campaign") as bed:
         text = text.replace(f"@{host.name}@", str(bed.namespace(host.name)))
     (folder / "made.toml").write_text(text)
     study = campaign.load(folder / "made.toml")
-    with Hosts(study.campaign.inventory) as hosts:
-        Runner(study, CampaignDirectory(folder / "out"), hosts, judge=judge_round, about={"version": "1"}).carry_out()
+    measure(study, CampaignDirectory(folder / "out"), about={"version": "1"})
     emulator.stop()
 print(json.dumps(open_campaign(folder / "out")))
 """

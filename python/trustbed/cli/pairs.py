@@ -53,10 +53,9 @@ def run(words: Sequence[str]) -> int:
 
 
 def _carry_out(study: CampaignFile, options: argparse.Namespace, words: Sequence[str]) -> int:
-    from trustbed.campaigns import default_folder, judge_round, open_campaign
-    from trustbed.rounds import CampaignDirectory, Runner
+    from trustbed.campaigns import default_folder, measure, open_campaign
+    from trustbed.rounds import CampaignDirectory
     from trustbed.run.folder import RunDirectoryError
-    from trustbed.testbed.remote import Hosts
 
     directory = CampaignDirectory(options.out or default_folder(study))
     if options.resume and not directory.exists:
@@ -65,11 +64,9 @@ def _carry_out(study: CampaignFile, options: argparse.Namespace, words: Sequence
         )
     about = {key: value for key, value in describe(words, "pairs").items() if key != "schema_version"}
     listener = RoundListener() if options.quiet else _Lines()
-    names = [host.name for host in study.campaign.hosts]
     with kills_are_interrupts():
         try:
-            with Hosts(study.campaign.inventory, names) as hosts:
-                Runner(study, directory, hosts, judge=judge_round, about=about, listener=listener).carry_out()
+            measure(study, directory, about=about, listener=listener)
         except KeyboardInterrupt:
             print(f"complete rounds are kept in {directory.path}; the same command continues", file=sys.stderr)
             raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +31,7 @@ class RunDirectoryError(Exception):
         return self.message
 
 
-class ManifestFolder:
+class ManifestFolder(ABC):
     """A folder that holds something with a manifest, or will. ``kind`` is what that is, ``maker`` the command that makes it."""
 
     kind: ClassVar[str]
@@ -41,9 +42,9 @@ class ManifestFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
 
+    @abstractmethod
     def is_ours(self, name: str) -> bool:
         """Whether something of that name in the folder is part of it; the manifest and the lock are known."""
-        raise NotImplementedError
 
     @property
     def exists(self) -> bool:

@@ -128,21 +128,21 @@ def convert(folder: Path, hosts: Sequence[str], guests: Collection[str] = ()) ->
         source = folder / f"{host}.jsonl"
         if not source.is_file():
             continue
-        lines = list(_lines(source))
+        lines = list(lines_of(source))
         if place == 0:
             _write(folder / "machine.parquet", MACHINE, (_machine(line) for line in lines))
-            _write(folder / "cgroups.parquet", CGROUPS, _below(lines, "cgroups", ("interval_ns",)))
-            machine = _summary(lines)
-            _write(folder / "processes.parquet", PROCESSES, _below(lines, "processes", ("interval_ns",)))
+            _write(folder / "cgroups.parquet", CGROUPS, below(lines, "cgroups", ("interval_ns",)))
+            machine = summary(lines)
+            _write(folder / "processes.parquet", PROCESSES, below(lines, "processes", ("interval_ns",)))
         if host in guests:
             _write(folder / f"{host}.machine.parquet", MACHINE, (_machine(line) for line in lines))
-        _write(folder / f"{host}.interfaces.parquet", INTERFACES, _below(lines, "interfaces"))
+        _write(folder / f"{host}.interfaces.parquet", INTERFACES, below(lines, "interfaces"))
         _write(folder / f"{host}.sockets.parquet", SOCKETS, _sockets(lines))
         source.unlink()
     return machine
 
 
-def _lines(source: Path) -> Iterator[Row]:
+def lines_of(source: Path) -> Iterator[Row]:
     """The samples; the first line says what they are, and a last one that was cut is left out."""
     for text in source.read_text(encoding="utf-8").splitlines():
         try:
@@ -157,7 +157,8 @@ def _machine(line: Row) -> Row:
     return {**line, **(line.get("processors") or {}), **(line.get("pressure") or {}), **(line.get("run_queue") or {})}
 
 
-def _below(lines: Iterable[Row], key: str, more: Sequence[str] = ()) -> Iterator[Row]:
+def below(lines: Iterable[Row], key: str, more: Sequence[str] = ()) -> Iterator[Row]:
+    """The rows that every sample has under a key, each with its time and with more of what its sample says."""
     for line in lines:
         for one in line.get(key) or ():
             yield {**_when(line), **{name: line.get(name) for name in more}, **one}
@@ -173,7 +174,7 @@ def _when(line: Row) -> Row:
     return {"at_ns": line["at_ns"], "after_ns": line.get("after_ns")}
 
 
-def _summary(lines: Sequence[Row]) -> dict[str, Any]:
+def summary(lines: Sequence[Row]) -> dict[str, Any]:
     """Shares over the whole time; null where the kernel does not say."""
     whole = sum(line.get("interval_ns") or 0 for line in lines)
 
