@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Generator
+import threading
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parent.parent
 IN_CI = os.environ.get("CI", "").lower() == "true"
@@ -45,6 +48,17 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     _forbid_skip(report)
     return report
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_stays() -> Iterator[None]:
+    """Whatever a test has started ends with it: Python waits at its end, for ever if need be, for threads that are no daemons."""
+    before = set(threading.enumerate())
+    yield
+    stayed = [thread for thread in threading.enumerate() if not thread.daemon and thread not in before]
+    for thread in stayed:
+        thread.join(PATIENCE)
+    assert [thread.name for thread in stayed if thread.is_alive()] == []
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -252,6 +253,20 @@ def test_who_interrupts_connecting_does_not_wait_for_what_hangs(tmp_path: Path, 
             made.connect()
         interrupting.join()
     assert processes_with("sleep\x00657") == []
+
+
+@pytest.mark.parametrize("hangs", ["exec sleep 653", 'case "$*" in *control*) exec sleep 653;; esac; exec "$@"'])
+def test_hosts_that_are_closed_give_up_connecting(tmp_path: Path, cache: Path, hangs: str) -> None:
+    """At the look as well as at the agent that does not answer; whoever connects is told so, and nobody waits for it."""
+    made = Hosts(described(tmp_path, prefix("web", ("sh", "-c", hangs, "sh"))))
+    with ThreadPoolExecutor(1) as pool:
+        connecting = pool.submit(made.connect)
+        wait_until(lambda: processes_with("sleep\x00653"), "what hangs")
+        made.close()
+        assert isinstance(connecting.exception(PATIENCE), CancelledError)
+    wait_until(lambda: not processes_with("sleep\x00653"), "its end")
+    with pytest.raises(CancelledError):
+        made.connect()
 
 
 def test_a_host_that_is_gone_is_taken_up_again(hosts: Hosts) -> None:

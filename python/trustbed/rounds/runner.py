@@ -16,7 +16,8 @@ import queue
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -148,18 +149,15 @@ class Runner:
         addresses = {pair.name: _address(self._campaign, pair) for pair in self._campaign.pairs}
         with self._directory.locked():
             schedule = self._begin()
-            judging = threading.Thread(target=self._judge_all, name="judge")
-            judging.start()
-            try:
-                self._loop(schedule, addresses)
-                self._journal.append(time.time_ns(), "finished")
-            except BaseException:
-                self._cancelled.set()
-                raise
-            finally:
-                self._end_all()
-                self._to_judge.put(None)
-                judging.join()
+            with self._judging():
+                try:
+                    self._loop(schedule, addresses)
+                    self._journal.append(time.time_ns(), "finished")
+                except BaseException:
+                    self._cancelled.set()
+                    raise
+                finally:
+                    self._end_all()
             if self._failure is not None:
                 raise self._failure
 
@@ -231,8 +229,17 @@ class Runner:
             self._connecting = None
             self._retry_at = time.monotonic() + RETRY_SECONDS
         if self._down and self._connecting is None and time.monotonic() >= self._retry_at:
-            self._connecting = threading.Thread(target=lambda: self._events.put(_Connected(self._connect())), name="connect", daemon=True)
+            self._connecting = threading.Thread(target=self._connect_again, name="connect", daemon=True)
             self._connecting.start()
+
+    def _connect_again(self) -> None:
+        try:
+            self._events.put(_Connected(self._connect()))
+        except CancelledError:
+            pass  # the hosts were ended meanwhile
+        except BaseException as error:
+            self._failure = error
+            self._events.put(None)
 
     def _connect(self) -> Mapping[str, TestbedError]:
         """Connects those that are not connected, and writes down what they are like; why the others could not be."""
@@ -348,6 +355,17 @@ class Runner:
         raise CampaignError(message, f"let it have more ([recording] disk); {free:,} bytes are free here")
 
     # Judging.
+
+    @contextlib.contextmanager
+    def _judging(self) -> Iterator[None]:
+        """Rounds are judged until the block ends, whatever ends it."""
+        judging = threading.Thread(target=self._judge_all, name="judge")
+        judging.start()
+        try:
+            yield
+        finally:
+            self._to_judge.put(None)
+            judging.join()
 
     def _judge_all(self) -> None:
         while (folder := self._to_judge.get()) is not None:

@@ -60,13 +60,13 @@ class RemoteHost(ControlledHost):
             if host._copied and not seen.kept:
                 programs.copy(way, title, program, seen.place)
             host.program = f"{seen.place}/{program.name}" if host._copied else str(program.path)
-            host._begin()
+            host._begin(loop)
         except BaseException:
             way.close()
             raise
         return host
 
-    def _begin(self) -> None:
+    def _begin(self, loop: Loop) -> None:
         self._stream = stream = programs.start(self._way, self.seen.place, self.program)
         peer = Peer(
             title=self.title,
@@ -77,7 +77,9 @@ class RemoteHost(ControlledHost):
         )
         self._control = control = Control(stream.link, peer, stream.why)
         try:
-            if not control.wait(lambda: control.hello is not None, _HELLO_SECONDS):
+            with loop.interruptible(control.close):
+                answered = control.wait(lambda: control.hello is not None, _HELLO_SECONDS)
+            if not answered:
                 hint = "the host may be overloaded; try again"
                 raise TestbedError(f"the agent on {self.title} does not answer within {_HELLO_SECONDS:g} s", hint)
             self._check_version()

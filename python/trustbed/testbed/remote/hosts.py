@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from typing import Self
 
 from trustbed.scenario.inventory import ALL, Inventory
@@ -15,12 +15,15 @@ from trustbed.testbed.remote.program import Program
 
 AT_ONCE = 8
 """How many connections are made at a time. sshd drops some of those beyond ten that have not logged in yet (MaxStartups)."""
+_AGAIN_SECONDS = 0.05
+"""How often whoever connects is told to give up, until it has: between two steps there is nothing that could be given up."""
 
 
 class Hosts(Mapping[str, RemoteHost]):
     """The hosts of an inventory that are connected, by name. As a context it ends them all.
 
-    :meth:`connect` may be called again: it takes up those that are not connected, or no longer.
+    :meth:`connect` may be called again: it takes up those that are not connected, or no longer. A thread may do that while others use
+    those that are; :meth:`close` makes it give up.
     """
 
     def __init__(self, inventory: Inventory, names: Sequence[str] = (ALL,), *, at_once: int = AT_ONCE) -> None:
@@ -41,6 +44,8 @@ class Hosts(Mapping[str, RemoteHost]):
         self._at_once = at_once
         self._connected: dict[str, RemoteHost] = {}
         self._changing = threading.Lock()
+        self._connecting = threading.Lock()
+        self._closed = False
         self._loop = Loop()
 
     def __getitem__(self, name: str) -> RemoteHost:
@@ -54,24 +59,27 @@ class Hosts(Mapping[str, RemoteHost]):
         return len(self._connected)
 
     def connect(self) -> dict[str, TestbedError]:
-        """Connects to all that are not connected, and returns why the others could not be."""
-        gone = [name for name, host in self._connected.items() if host.is_gone]
-        self._end(gone)
-        wanted = [name for name in self.described if name not in self._connected]
-        failed: dict[str, TestbedError] = {}
-        with ThreadPoolExecutor(self._at_once, thread_name_prefix="connect") as pool:
-            futures = {name: pool.submit(self._connect, name) for name in wanted}
-            try:
-                for name, future in futures.items():
-                    try:
-                        future.result()
-                    except TestbedError as error:
-                        failed[name] = error
-            except BaseException:
-                for future in futures.values():
-                    future.cancel()
-                self._loop.interrupt()  # else what is being done would be waited for
-                raise
+        """Connects to all that are not connected, and returns why the others could not be.
+
+        Raises:
+            CancelledError: They were closed meanwhile.
+        """
+        with self._connecting:
+            gone = [name for name, host in self._connected.items() if host.is_gone]
+            self._end(gone)
+            wanted = [name for name in self.described if name not in self._connected]
+            with ThreadPoolExecutor(self._at_once, thread_name_prefix="connect") as pool:
+                futures = {name: pool.submit(self._connect, name) for name in wanted}
+                try:
+                    failed = {name: error for name, future in futures.items() if (error := _failure(future)) is not None}
+                except BaseException:
+                    for future in futures.values():
+                        future.cancel()
+                    while wait(futures.values(), _AGAIN_SECONDS).not_done:
+                        self._loop.interrupt()
+                    raise
+        if self._closed:
+            raise CancelledError
         return failed
 
     def _connect(self, name: str) -> None:
@@ -100,13 +108,26 @@ class Hosts(Mapping[str, RemoteHost]):
 
     def close(self) -> None:
         """Ends all of them. Nothing happens if that was done."""
+        self._closed = True
+        while not self._connecting.acquire(timeout=_AGAIN_SECONDS):
+            self._loop.interrupt()
         try:
             self._end(list(self._connected))
         finally:
             self._loop.close()
+            self._connecting.release()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _failure(future: Future[None]) -> TestbedError | None:
+    """Why something was not possible."""
+    try:
+        future.result()
+    except TestbedError as error:
+        return error
+    return None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import Coroutine
-from concurrent.futures import Future
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -18,36 +19,69 @@ class Loop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._awaited: set[Future[Any]] = set()
+        self._waits: set[Callable[[], object]] = set()
+        self._changing = threading.Lock()
+        self._ended = False
         self._thread = threading.Thread(target=self._loop.run_forever, name="remote hosts", daemon=True)
         self._thread.start()
 
     def start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        """Begins something; its result comes later."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        """Begins something; its result comes later.
+
+        Raises:
+            CancelledError: The thread has been ended, and nobody would do it.
+        """
+        with self._changing:
+            if self._ended:
+                coroutine.close()
+                raise CancelledError
+            return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Does something to its end, or until the waiting is interrupted."""
+        """Does something to its end, or until the waiting is interrupted.
+
+        Raises:
+            CancelledError: It was interrupted, or the thread has been ended.
+        """
         future = self.start(coroutine)
-        self._awaited.add(future)
+        with self.interruptible(future.cancel):
+            try:
+                return future.result()
+            except BaseException:
+                future.cancel()
+                raise
+
+    def tidy(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Does something to its end that no :meth:`interrupt` is to give up, and that takes no longer than it may.
+
+        Raises:
+            CancelledError: The thread has been ended.
+        """
+        return self.start(coroutine).result()
+
+    @contextlib.contextmanager
+    def interruptible(self, give_up: Callable[[], object]) -> Iterator[None]:
+        """Somebody waits for something, which is to be given up this way if the waiting is interrupted."""
+        self._waits.add(give_up)
         try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
+            yield
         finally:
-            self._awaited.discard(future)
+            self._waits.discard(give_up)
 
     def interrupt(self) -> None:
-        """Gives up everything that somebody waits for in :meth:`run`."""
-        for future in tuple(self._awaited):
-            future.cancel()
+        """Gives up everything that somebody waits for in :meth:`run` or :meth:`interruptible`."""
+        for give_up in tuple(self._waits):
+            give_up()
 
     def close(self) -> None:
-        """Gives up whatever is being done, and ends the thread."""
-        if self._loop.is_closed():
+        """Gives up whatever is being done, and ends the thread; who asks it for something from now on is told so."""
+        if self._ended:
             return
         self.run(_cancel_others())
+        with self._changing:
+            self._ended = True
+        # What others have begun meanwhile: nobody would go on with it, and they would wait for ever.
+        asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())

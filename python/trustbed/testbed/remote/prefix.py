@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
 
 from trustbed.agent import nameless_file
@@ -94,7 +94,7 @@ class PrefixStream:
         """How it ended, if it has within the time."""
         try:
             code = self._code.result(seconds)
-        except FutureTimeout:
+        except (FutureTimeout, CancelledError):
             return None
         said = b"" if self._errors < 0 else os.pread(self._errors, TAIL_BYTES, max(0, os.fstat(self._errors).st_size - TAIL_BYTES))
         return Ended(_code(code), b"", said)
@@ -107,7 +107,7 @@ class PrefixStream:
     def end(self) -> None:
         """Kills what has not ended by itself."""
         if not self._code.done():
-            self._loop.run(self._kill())
+            self._loop.tidy(self._kill())
         if self._errors >= 0:
             os.close(self._errors)
             self._errors = -1

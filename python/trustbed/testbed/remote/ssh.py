@@ -11,7 +11,7 @@ import contextlib
 import shlex
 import socket
 from collections.abc import Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,7 @@ class SshWay:
 
     def close(self) -> None:
         """Ends the connection, and those that it went through."""
-        self._loop.run(_close(self._connections))
+        self._loop.tidy(_close(self._connections))
 
 
 class SshStream:
@@ -115,7 +115,7 @@ class SshStream:
         """How it ended, if it has within the time."""
         try:
             self._done.result(seconds)
-        except FutureTimeout:
+        except (FutureTimeout, CancelledError):
             return None
         return Ended(self._process.exit_status, b"", bytes(self._mover.errors))
 
@@ -130,7 +130,7 @@ class SshStream:
     def end(self) -> None:
         """Closes the session if it has not ended by itself."""
         if not self._done.done():
-            self._loop.run(self._abort())
+            self._loop.tidy(self._abort())
 
     async def _abort(self) -> None:
         self._process.close()
