@@ -16,6 +16,7 @@ from validation import captures, document, sections
 from validation.run import Outcome, outcomes
 
 PARTS = {
+    "endurance": "validation.field.endurance",
     "lateness": "validation.lateness.command",
     "truth": "validation.truth.command",
     "witness": "validation.witness.command",

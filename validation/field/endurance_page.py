@@ -1,0 +1,182 @@
+"""What a campaign says of its rounds, held against what was done to its hosts; and the section of docs/validation.md about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trustbed.rounds.directory import CampaignDirectory
+
+_MARGIN_SECONDS = 40.0
+"""What a fault may still be felt for after its end: a host that is there again is tried every minute, and a round takes its time."""
+_RETRY_SECONDS = 60.0
+_LOST = frozenset({"failed", "partial", "unreachable", "interrupted", "missed", "overrun"})
+_HOST_CAUSES = frozenset({"host_scheduling", "host_stall"})
+
+Told = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """A round as the campaign tells of it; moments in seconds of the real-time clock, of skipped ones the one when they were due."""
+
+    pair: str
+    number: int
+    began: float
+    ended: float
+    outcome: str
+    use: str | None = None
+    causes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    troubles: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """Something that should be true of the campaign, and what was found."""
+
+    what: str
+    found: str
+    holds: bool
+
+
+def rounds_of(out: Path) -> list[Round]:
+    """All rounds of a campaign, by its journal and what was judged."""
+    directory = CampaignDirectory(out)
+    judged = {(folder.pair, folder.number): folder for folder in directory.rounds()}
+    began: dict[tuple[str, int], float] = {}
+    found = []
+    for line in directory.journal.lines():
+        if line["event"] == "skipped":
+            due = line["due_ns"] / 1e9
+            numbers = range(line["first"], line["first"] + line["count"])
+            found += [Round(pair=line["pair"], number=one, began=due, ended=due, outcome=line["reason"]) for one in numbers]
+        elif line["event"] == "began":
+            began[line["pair"], line["number"]] = line["at_ns"] / 1e9
+        elif line["event"] == "ended":
+            key = line["pair"], line["number"]
+            facts: dict[str, Any] = {}
+            if (folder := judged.get(key)) is not None and folder.is_judged:
+                told = folder.judged()
+                causes = tuple(row["cause"] for row in told["connections"] if row["role"] == "data" and row["cause"])
+                facts = {"use": told["use"], "causes": causes, "flags": tuple(told["flags"])}
+                facts["troubles"] = len(folder.record().get("troubles") or ())
+            found.append(Round(pair=key[0], number=key[1], began=began[key], ended=line["at_ns"] / 1e9, outcome=line["outcome"], **facts))
+    return sorted(found, key=lambda one: (one.began, one.pair))
+
+
+def checked(told: Told, rounds: Sequence[Round]) -> list[Check]:
+    """What the campaign should say, and whether it does."""
+    faults = {one["kind"]: one for one in told["faults"]}
+    pairs = ["-".join(pair) for pair in told["pairs"]]
+    asked = int(told["seconds"] // told["period"])
+    numbers = {pair: Counter(one.number for one in rounds if one.pair == pair) for pair in pairs}
+    whole = all(numbers[pair] == Counter(range(asked)) for pair in pairs)
+    found = [
+        Check(what="the campaign ended by itself", found=f"code {told['code']}", holds=told["code"] == 0),
+        Check(
+            what=f"each of {len(pairs)} × {asked} rounds is told of exactly once", found=f"{sum(map(len, numbers.values()))}", holds=whole
+        ),
+    ]
+    calm = [one for one in rounds if not _near(one, told["faults"])]
+    complete = [one for one in calm if one.outcome == "complete"]
+    trusted = [one for one in complete if one.use == "trust"]
+    found.append(_share("rounds away from every fault are complete", complete, calm, 0.98))
+    found.append(_share("and are trusted", trusted, complete, 0.9))
+    struck: tuple[tuple[str, str, Callable[[Round], bool], float], ...] = (
+        (
+            "SSH cut",
+            "the round in which it was is not lost without a word",
+            lambda one: one.outcome in ("failed", "complete", "partial"),
+            1,
+        ),
+        ("host killed", "no round is complete while it is dead", lambda one: one.outcome in _LOST, 1.0),
+        ("disk full", "what could not be kept is said", lambda one: bool(one.outcome != "complete" or one.flags or one.troubles), 1.0),
+        ("starved", "rounds that it sends are to be discarded, for the host", _is_hosts, 0.8),
+    )
+    for kind, what, holds, share in struck:
+        if (fault := faults.get(kind)) is not None:
+            own = [one for one in rounds if _struck(one, fault)]
+            found.append(_share(f"{kind} ({fault['host']}): {what}", [one for one in own if holds(one)], own, share))
+    for kind in ("SSH cut", "host killed"):
+        if (fault := faults.get(kind)) is not None:
+            end = fault["end"] + _RETRY_SECONDS + _MARGIN_SECONDS
+            later = [one for one in rounds if fault["host"] in one.pair.split("-") and one.began > end and not _near(one, told["faults"])]
+            found.append(
+                _share(f"{kind}: the host measures again afterwards", [one for one in later if one.outcome == "complete"], later, 0.98)
+            )
+    for kind in ("campaign interrupted", "campaign killed"):
+        if (fault := faults.get(kind)) is not None:
+            lost = [one for one in rounds if one.ended >= fault["begin"] and one.began <= fault["end"] and one.outcome != "complete"]
+            said = Counter(one.outcome for one in lost)
+            words = ", ".join(f"{count} {name}" for name, count in said.items()) or "none lost"
+            ok = set(said) <= {"interrupted", "missed"}
+            found.append(Check(what=f"{kind}: rounds of that time are interrupted or missed", found=words, holds=ok))
+    return found
+
+
+def _share(what: str, holding: Sequence[Round], everything: Sequence[Round], least: float) -> Check:
+    held = bool(everything) and len(holding) >= least * len(everything)
+    return Check(what=what, found=f"{len(holding)} of {len(everything)}", holds=held)
+
+
+def _is_hosts(one: Round) -> bool:
+    return one.outcome in _LOST or (one.use == "discard" and bool(_HOST_CAUSES & set(one.causes)))
+
+
+def _struck(one: Round, fault: Mapping[str, Any]) -> bool:
+    """Whether a fault held while a round ran. Who is starved sends: as a receiver it has little to do."""
+    hosts = one.pair.split("-")
+    if fault["host"] is None or fault["host"] not in hosts or (fault["kind"] == "starved" and fault["host"] != hosts[0]):
+        return False
+    begin, end = float(fault["begin"]), float(fault["end"])
+    if fault["kind"] == "SSH cut":
+        return one.began <= begin <= one.ended
+    # A fault that began at the end of a round did not hold for it.
+    return one.began >= begin - 1 and one.ended <= end + 1
+
+
+def _near(one: Round, faults: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a round may have to do with a fault: one of its hosts, or the campaign itself."""
+    margin = _RETRY_SECONDS + _MARGIN_SECONDS
+    return any(
+        (fault["host"] is None or fault["host"] in one.pair.split("-"))
+        and one.ended >= fault["begin"]
+        and one.began <= fault["end"] + margin
+        for fault in faults
+    )
+
+
+def render(told: Told, rounds: Sequence[Round], checks: Sequence[Check]) -> str:
+    """The section."""
+    minutes = told["seconds"] / 60
+    lines = [
+        "## Endurance: a campaign to which everything happens",
+        "",
+        "Six hosts in namespaces, each with its own sshd, over emulated links of 50 Mbit/s and 40 ms;",
+        f"{len(told['pairs'])} pairs, a round of six connections every {told['period']} s, {minutes:.0f} minutes. What was done to it:",
+        "",
+        "| what | to whom | from | to | |",
+        "|---|---|---|---|---|",
+    ]
+    for one in told["faults"]:
+        begin, end = (_clock(one[key] - told["began"]) for key in ("begin", "end"))
+        lines.append(f"| {one['kind']} | {one['host'] or 'the campaign'} | {begin} | {end} | {one['note'] or ''} |")
+    lines += ["", "What the campaign says of it:", "", "| | found | |", "|---|---|---|"]
+    lines += [f"| {one.what} | {one.found} | {'holds' if one.holds else '**missed**'} |" for one in checks]
+    lines += ["", "Rounds, all of them:", "", "| pair | outcomes | to be used | causes of data connections |", "|---|---|---|---|"]
+    for pair in ("-".join(pair) for pair in told["pairs"]):
+        own = [one for one in rounds if one.pair == pair]
+        causes = Counter(cause for one in own for cause in one.causes)
+        counts = (Counter(one.outcome for one in own), Counter(one.use for one in own if one.use), causes)
+        lines.append(
+            f"| {pair} | " + " | ".join(", ".join(f"{count} {name}" for name, count in each.most_common()) for each in counts) + " |"
+        )
+    return "\n".join(lines)
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds // 60)}:{int(seconds % 60):02d}"
