@@ -18,6 +18,7 @@ from validation.run import Outcome, outcomes
 PARTS = {
     "endurance": "validation.field.endurance",
     "lateness": "validation.lateness.command",
+    "papers": "validation.field.papers",
     "truth": "validation.truth.command",
     "witness": "validation.witness.command",
 }

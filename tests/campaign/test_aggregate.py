@@ -87,6 +87,7 @@ def test_failed_connections_are_counted_and_not_timed() -> None:
     assert (found.throughput_min, found.throughput_mean, found.throughput_max) == (100, 200, 300)
     assert dict(found.throughput_quantiles) == {0.05: 110, 0.25: 150, 0.5: 200, 0.75: 250, 0.95: 290}
     assert found.rtt_mean == pytest.approx(0.3)
+    assert found.rtt_base_mean is None
     assert found.loss_mean == pytest.approx(0.17)
     assert found.spacing_mean == pytest.approx(0.002)
 

@@ -124,6 +124,7 @@ class Aggregate:
         throughput_quantiles: (share, quantile) for each of :data:`SHARES`.
         throughput_interval: Of the mean of the rounds' means, at the wanted level.
         rounds_wanting: How many more rounds of this index the wanted interval needs, if they vary like those so far.
+        rtt_base_mean: Mean over connections of the pings' mean before their round.
         rtt_mean: Mean over connections of their mean round-trip times.
         loss_mean: Mean over connections of their loss rates.
         loss_pooled: Retransmitted over sent segments of all connections.
@@ -146,6 +147,7 @@ class Aggregate:
     throughput_quantiles: tuple[tuple[float, float], ...]
     throughput_interval: Interval | None
     rounds_wanting: int | None
+    rtt_base_mean: float | None
     rtt_mean: float | None
     loss_mean: float | None
     loss_pooled: float | None
@@ -182,6 +184,7 @@ def _aggregate(rows: Sequence[Connection], wanted: Wanted) -> Aggregate:
         throughput_quantiles=tuple((share, value) for share, value in quantiles if value is not None),
         throughput_interval=mean_interval(means, level=wanted.level),
         rounds_wanting=rounds_wanting(means, wanted),
+        rtt_base_mean=mean(_known(rows, lambda row: row.rtt_base_seconds)),
         rtt_mean=mean(_known(rows, lambda row: row.rtt_mean_seconds)),
         loss_mean=mean(_known(rows, lambda row: row.loss_rate)),
         loss_pooled=_pooled(rows),
