@@ -133,7 +133,7 @@ def test_what_the_live_stories_say_is_what_the_scenario_asks_for() -> None:
     assert link.rate == 20_000_000
     assert link.loss is None or not link.loss.probability
     assert lossy.loss is not None
-    assert lossy.loss.probability == pytest.approx(0.01)
+    assert lossy.loss.probability == pytest.approx(0.02)
     assert background.backgrounds[0].rate == 14_000_000
     # The window that the buffer allows is smaller than what fits into the path, and yet no share of the link is left beside the others.
     assert workload.receive_buffer_bytes is not None

@@ -72,8 +72,8 @@ NETWORK = Study(
         ),
         Story(
             name="live-loss",
-            levels=("none", "1%"),
-            text="The same transfer, nobody else, but the link loses one packet in a hundred. We know that it was the link, because we "
+            levels=("none", "2%"),
+            text="The same transfer, nobody else, but the link loses two packets in a hundred. We know that it was the link, because we "
             "made it; the packets beside the sender cannot say where they were lost, so somebody has to look.",
             meant="review",
             beside="live-healthy",
