@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from trustbed.agent import AgentError
 from trustbed.testbed import TestbedError
 from validation import captures, sections
 from validation.ending import ending_in_order
@@ -69,7 +70,7 @@ def main(words: Sequence[str]) -> int:
         try:
             with ending_in_order():
                 _carry_out(options.folder, options.minutes * 60)
-        except (TestbedError, RuntimeError, OSError, subprocess.SubprocessError) as error:
+        except (AgentError, TestbedError, RuntimeError, OSError, subprocess.SubprocessError) as error:
             print(f"error: {getattr(error, 'message', error)}", file=sys.stderr)
             return 2
     told = json.loads((options.folder / "told.json").read_text(encoding="utf-8"))

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trustbed.agent import AgentError
 from trustbed.campaigns import open_campaign
 from trustbed.report import campaign_text
 from trustbed.testbed import TestbedError
@@ -29,6 +30,7 @@ from validation.field.private import NotPossible, enter
 NAME = "papers"
 _PACKETS = 1500
 _CROSS_PORT = 9
+_HUB = "hub"
 _SEND_BUFFER = 65_536
 """Of starved senders, in bytes: what a kernel goes on sending while its process stands still."""
 
@@ -89,7 +91,7 @@ def main(words: Sequence[str]) -> int:
         try:
             with ending_in_order():
                 _carry_out(options.folder, options.rounds)
-        except (TestbedError, RuntimeError, OSError, subprocess.SubprocessError) as error:
+        except (AgentError, TestbedError, RuntimeError, OSError, subprocess.SubprocessError) as error:
             print(f"error: {getattr(error, 'message', error)}", file=sys.stderr)
             return 2
     models = {name: open_campaign(options.folder / name) for name in _TABLES}
@@ -121,19 +123,24 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
 
 
 def topology() -> dict[str, Any]:
-    """A link for each pair; where others send, they and the pair share one. Losses are those of the way there."""
-    routers: list[str] = []
+    """A link for each pair; where others send, they and the pair share one. Losses are those of the way there.
+
+    Every host has to reach every other: a hub joins them, over which nothing leads that has a shorter way.
+    """
+    routers = [_HUB]
     pipes: list[dict[str, Any]] = []
     for path in PATHS:
         queue = {"kind": "drop_tail", "limit_packets": 400}
         link: dict[str, Any] = {"rate_bits_per_second": path.rate, "delay_ns": round(path.round_trip * 1e9 / 2), "queue": queue}
         lossy = link | ({"loss": {"kind": "independent", "probability": path.loss}} if path.loss else {})
         first, second = path.sender, path.receiver
+        joined = [(first, _HUB), (second, _HUB)]
         if path.cross:
             first, second = f"{path.pair}-in", f"{path.pair}-out"
             routers += [first, second]
-            for host, router in ((path.sender, first), ("others", first), (path.receiver, second), ("elsewhere", second)):
-                pipes += [{"name": f"{host}.up", "from": host, "to": router}, {"name": f"{host}.down", "from": router, "to": host}]
+            joined = [(path.sender, first), ("others", first), (path.receiver, second), ("elsewhere", second), (first, _HUB)]
+        for place, other in joined:
+            pipes += [{"name": f"{place}.up", "from": place, "to": other}, {"name": f"{place}.down", "from": other, "to": place}]
         pipes.append({"name": f"{path.pair}.up", "from": first, "to": second, **lossy})
         pipes.append({"name": f"{path.pair}.down", "from": second, "to": first, **link})
     return {"routers": routers, "pipes": pipes}
