@@ -3,8 +3,8 @@
 Joins the halves: :mod:`trustbed.rounds` measures, :func:`judge_round` judges one round by its capture and by what its sender saw of itself,
 and :func:`open_campaign` says what all rounds so far come to. What is derived can be made again.
 
-Bias: connections are judged by the capture beside their sender. What was lost between the two hosts, how long the way took and what the
-receiver took of a round trip stands beside the verdict, as do its own samples; no verdict is made of them.
+Bias: connections are judged by the capture beside their sender, what was lost between the two hosts and the receiver's part of a round
+trip corrected by the one beside the receiver. The receiver's own samples stand beside the verdict; none is made of them.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from trustbed import _core
 from trustbed.campaign import Connection, aggregate, predict
 from trustbed.capture import analyze
+from trustbed.diagnose.both_ends import EndsEvidence
 from trustbed.diagnose.evidence import Row
 from trustbed.diagnose.host import HostEvidence, kernel_times, processor_of
 from trustbed.diagnose.judge import HostOf
@@ -39,7 +40,9 @@ _CROSSING_COLUMNS = (
     "sender",
     "sender_port",
     "from_place",
+    "data_sent",
     "data_lost",
+    "data_unseen",
     "needless_frames",
     "reordered_frames",
     "delay_floor_ns",
@@ -95,8 +98,8 @@ def default_folder(study: campaigns.CampaignFile) -> Path:
 
 def judge_round(folder: RoundFolder, record: Mapping[str, Any], campaign: Campaign) -> dict[str, Any]:
     """What a round came to: a row for each of its connections, and what may be done with it."""
-    transfers, findings, error = _transfers(folder, record)
     crossings, clocks = _crossings(folder)
+    transfers, findings, error = _transfers(folder, record, crossings)
     base = _base(record)
     received, sent = ends_of(record, "received"), ends_of(record, "sent")
     rows = []
@@ -120,13 +123,15 @@ def judge_round(folder: RoundFolder, record: Mapping[str, Any], campaign: Campai
     }
 
 
-def _transfers(folder: RoundFolder, record: Mapping[str, Any]) -> tuple[dict[str, Row], list[dict[str, Any]], str | None]:
+def _transfers(
+    folder: RoundFolder, record: Mapping[str, Any], crossings: Mapping[str, Row]
+) -> tuple[dict[str, Row], list[dict[str, Any]], str | None]:
     """Judged transfers by the end that they were sent from, what was found in the capture, and why it could not be read."""
     file = folder.path / CAPTURE
     if not file.is_file():
         return {}, [], None
     try:
-        capture = analyze(file, at="sender", workload="bulk", workers=1, host_of=_evidence(folder, record))
+        capture = analyze(file, at="sender", workload="bulk", workers=1, host_of=_evidence(folder, record, crossings))
     except _core.CaptureError as error:
         return {}, [], error.message
     rows = {f"{_bracketed(row['src'])}:{row['src_port']}": row for row in capture.transfers.select(_COLUMNS).to_pylist()}
@@ -167,19 +172,20 @@ def _bracketed(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-def _evidence(folder: RoundFolder, record: Mapping[str, Any]) -> HostOf:
-    """What is known of the sender's machine, for the rows of its own connections."""
+def _evidence(folder: RoundFolder, record: Mapping[str, Any], crossings: Mapping[str, Row]) -> HostOf:
+    """What is known of the sender's machine and seen at the other end, for the rows of its own connections."""
     ends = {str(row.get("local")): row for row in ends_of(record, "sent").values()}
     lines = _samples(folder.path / "sender.samples.jsonl")
     processes, cgroups = (list(below(lines, key, ("interval_ns",))) for key in ("processes", "cgroups"))
 
     def of(row: Row) -> HostEvidence | None:
-        end = ends.get(f"{_bracketed(str(row.get('src')))}:{row.get('src_port')}")
-        if end is None:
+        name = f"{_bracketed(str(row.get('src')))}:{row.get('src_port')}"
+        if (end := ends.get(name)) is None:
             return None
         processor = processor_of(processes, cgroups)
         times = kernel_times(end.get("tcp") or {}, send_buffer_bytes=end.get("send_buffer_bytes"), declared=False)
-        return HostEvidence(processor_missed=processor.processor_missed, processor_share=processor.processor_share, kernel=times)
+        seen = EndsEvidence.of(crossings[name]) if name in crossings else None
+        return replace(processor, kernel=times, ends=seen)
 
     return of
 

@@ -16,8 +16,10 @@ from typing import Any
 import pyarrow as pa
 
 from trustbed import _core
+from trustbed.diagnose.both_ends import EndsEvidence
 from trustbed.diagnose.ends_findings import ends_findings
 from trustbed.diagnose.findings import Finding
+from trustbed.diagnose.host import HostEvidence
 from trustbed.question import STANDARD_INPUT, files_of, name_of
 from trustbed.report import columns, schemas
 
@@ -93,6 +95,24 @@ class Ends:
     def findings(self) -> tuple[Finding, ...]:
         """What makes losses and delays mean less."""
         return tuple(ends_findings(self._counted, [row for batch in self.stream() for row in columns.plain_rows(batch)]))
+
+    def host_of(self, row: Mapping[str, Any]) -> HostEvidence | None:
+        """What both captures show of a transfer that was sent beside the first, for ``trustbed.analyze(sender, host_of=…)``."""
+        crossing = self._sent_here.get(tuple(row.get(name) for name in ("src", "src_port", "dst", "dst_port")))
+        return None if crossing is None else HostEvidence(ends=EndsEvidence.of(crossing))
+
+    @cached_property
+    def _sent_here(self) -> dict[tuple[Any, ...], Mapping[str, Any]]:
+        """Crossings by addresses and ports. Who used both again has several, of which none can be told from the others."""
+        found: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+        twice = set()
+        for batch in self.stream():
+            for row in columns.plain_rows(batch):
+                key = tuple(row[name] for name in ("sender", "sender_port", "receiver", "receiver_port"))
+                if row["from_place"] == "first":
+                    twice |= {key} & found.keys()
+                    found[key] = row
+        return {key: row for key, row in found.items() if key not in twice}
 
     @property
     def _counted(self) -> Mapping[str, Any]:

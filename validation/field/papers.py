@@ -62,8 +62,8 @@ class Way:
 PATHS = (
     Way(study="planetlab", sender="beta", receiver="alpha", round_trip=0.0428, loss=0.0004, rate=60_000_000, cross=33_000_000),
     Way(study="planetlab", sender="delta", receiver="gamma", round_trip=0.0830, loss=0.00015),
-    Way(study="planetlab", sender="lambda", receiver="kappa", round_trip=0.0200, starved=(0.02, 300_000)),
-    Way(study="planetlab", sender="nu", receiver="mu", round_trip=0.0900, starved=(0.02, 300_000)),
+    Way(study="planetlab", sender="lambda", receiver="kappa", round_trip=0.0200, starved=(0.005, 350_000)),
+    Way(study="planetlab", sender="nu", receiver="mu", round_trip=0.0900, starved=(0.0075, 400_000)),
     Way(study="ec2", sender="client", receiver="instance", round_trip=0.2131, loss=0.0104),
 )
 _TABLES = {

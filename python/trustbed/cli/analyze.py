@@ -28,8 +28,8 @@ def run(words: Sequence[str]) -> int:
     arguments.check_analyze(options)
     _check_places(options)
     about = describe(words, "analyze")
-    capture = read(options, options.captures, samples=options.samples, series=options.report is not None)
     ends = _join(options) if options.receiver else None
+    capture = read(options, options.captures, samples=options.samples, series=options.report is not None, ends=ends)
     _write_files(capture, ends, options, about)
     if options.json:
         write_json(capture, about, burst=options.burst, ends=ends)
@@ -47,8 +47,10 @@ def describe(words: Sequence[str], verb: str) -> dict[str, Any]:
     return {"version": __version__, "schema_version": SCHEMA_VERSION, "command": shlex.join(["trustbed", verb, *words]), "started": started}
 
 
-def read(options: argparse.Namespace, captures: Sequence[str], *, samples: bool = False, series: bool = False) -> Capture:
-    """The capture, analysed, with a progress bar if somebody waits for it."""
+def read(
+    options: argparse.Namespace, captures: Sequence[str], *, samples: bool = False, series: bool = False, ends: Ends | None = None
+) -> Capture:
+    """The capture, analysed, with a progress bar if somebody waits for it, and judged by both ends where there are two."""
     from trustbed.capture import analyze
 
     asked: dict[str, Any] = {
@@ -60,6 +62,7 @@ def read(options: argparse.Namespace, captures: Sequence[str], *, samples: bool 
         "workers": options.workers,
         "samples": samples,
         "series": series,
+        "host_of": None if ends is None else ends.host_of,
     }
     with interrupt.ends_waiting(give_up):
         if not progress.wanted(quiet=options.quiet):

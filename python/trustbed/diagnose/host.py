@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from trustbed.diagnose.both_ends import EndsEvidence, with_ends
 from trustbed.diagnose.evidence import Evidence
 from trustbed.diagnose.kernel import KernelTimes, with_kernel_times
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
@@ -29,12 +30,16 @@ Rows = Iterable[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostEvidence:
-    """What is known of the sending host during one transfer; ``None`` = nobody looked."""
+    """What is known of one transfer beyond its capture beside the sender: of the sending host, and by a capture at the other end.
+
+    ``None`` = nobody looked.
+    """
 
     processor_missed: float | None = None
     processor_share: float | None = None
     kernel: KernelTimes | None = None
     kernel_reset: bool | None = None
+    ends: EndsEvidence | None = None
 
 
 def processor_of(processes: Rows, cgroups: Rows = ()) -> HostEvidence:
@@ -92,6 +97,8 @@ def with_host(evidence: Evidence, host: HostEvidence, *, thresholds: Thresholds 
         evidence = replace(evidence, processor_missed=host.processor_missed)
     if host.kernel_reset is not None:
         evidence = replace(evidence, kernel_reset=host.kernel_reset)
+    if host.ends is not None:
+        evidence = with_ends(evidence, host.ends)
     return evidence, flags
 
 

@@ -1,0 +1,47 @@
+"""What a capture at the other end changes of the evidence."""
+
+from __future__ import annotations
+
+from trustbed.diagnose.both_ends import EndsEvidence, with_ends
+from trustbed.diagnose.diagnosis import diagnose
+from trustbed.diagnose.evidence import Evidence
+from trustbed.diagnose.host import HostEvidence, with_host
+
+CROSSING = {"data_sent": 1000, "data_lost": 4, "data_unseen": 0, "turnaround_p50_ns": 8_000_000}
+SLOW = Evidence(
+    throughput_bytes_per_second=1_000_000.0,
+    window_bytes=65_535.0,
+    payload_bytes=1448.0,
+    packet_bytes=1500.0,
+    rtt_base_seconds=0.020,
+    rtt_seconds=0.029,
+    loss=0.002,
+    oversize_fraction=0.0,
+    withheld_fraction=0.0,
+)
+
+
+def test_a_row_of_crossings_is_read() -> None:
+    assert EndsEvidence.of(CROSSING) == EndsEvidence(lost=0.004, turnaround_seconds=0.008)
+    assert EndsEvidence.of({**CROSSING, "data_unseen": 1}).lost is None, "the capture beside the sender missed some"
+    assert EndsEvidence.of({**CROSSING, "data_sent": 0, "turnaround_p50_ns": None}) == EndsEvidence()
+    assert EndsEvidence.of({**CROSSING, "turnaround_p50_ns": -5}).turnaround_seconds == 0.0, "stamped late"
+
+
+def test_losses_are_those_that_were_seen() -> None:
+    assert with_ends(SLOW, EndsEvidence(lost=0.0)).loss == 0.0
+    assert with_ends(SLOW, EndsEvidence()).loss == 0.002
+
+
+def test_the_receivers_time_is_no_queue() -> None:
+    corrected = with_ends(SLOW, EndsEvidence(turnaround_seconds=0.008))
+    assert corrected.rtt_base_seconds == 0.028
+    assert with_ends(SLOW, EndsEvidence(turnaround_seconds=0.05)).rtt_base_seconds == 0.029, "a path takes no less than nothing"
+    assert with_ends(Evidence(), EndsEvidence(turnaround_seconds=0.05)) == Evidence()
+    assert diagnose(SLOW).cause == "network_congestion"
+    assert diagnose(corrected).cause != "network_congestion"
+
+
+def test_it_comes_with_what_is_known_of_the_host() -> None:
+    evidence, flags = with_host(SLOW, HostEvidence(ends=EndsEvidence(lost=0.0)))
+    assert (evidence.loss, flags) == (0.0, ())
