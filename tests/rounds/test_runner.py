@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.patience import PATIENCE
-from tests.rounds.conftest import PlayedHosts, PlayedRound, study_of
+from tests.rounds.conftest import PlayedHost, PlayedHosts, PlayedRound, study_of
 from trustbed.campaign import Round
 from trustbed.campaigns import judge_round, open_campaign
 from trustbed.rounds import CampaignDirectory, RoundListener, Runner
@@ -24,6 +24,7 @@ from trustbed.rounds.runner import CampaignError
 from trustbed.run.folder import RunDirectoryError
 from trustbed.scenario.campaign import CampaignFile
 from trustbed.scenario.campaign_model import Campaign
+from trustbed.testbed.error import TestbedError
 
 FAST = {"period": '"100ms"', "pings": 0}
 
@@ -144,6 +145,32 @@ def test_a_host_that_is_down_costs_its_own_rounds_only(tmp_path: Path) -> None:
     assert set(other["rounds"]) - {"asked", "running"} == {"unreachable"}
     assert heard.hosts.count(("d", False)) == 1
     assert [host["why"] for host in model["hosts"] if host["up"] is False] == ["the host d does not answer"]
+
+
+def test_a_host_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trustbed.rounds.runner.FIRST_SECONDS", 0.05)
+    study = study_of(tmp_path, "a-b", "c-d", count=900, **FAST)
+    over = threading.Event()
+
+    class Hang(PlayedHosts):
+        def connect(self) -> dict[str, TestbedError]:
+            self.update({name: PlayedHost(name) for name in "abc"})
+            over.wait(PATIENCE)
+            return super().connect()
+
+    class Sees(Heard):
+        def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+            super().on_ended(one, record)
+            if one.pair.name == "a-b":
+                over.set()  # rounds took place without it
+            else:
+                raise KeyboardInterrupt  # and it was taken up in the end
+
+    heard = Sees()
+    with pytest.raises(KeyboardInterrupt):
+        run(study, tmp_path / "out", Hang(study), listener=heard)
+    assert [up for host, up in heard.hosts if host == "d"] == [False, True]
+    assert [up for host, up in heard.hosts if host == "a"] == [True]
 
 
 def test_a_host_that_comes_back_is_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import argparse
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ NAME = "papers"
 _PACKETS = 1500
 _CROSS_PORT = 9
 _HUB = "hub"
+_CONNECT_SECONDS = 120.0
 _SEND_BUFFER = 65_536
 """Of starved senders, in bytes: what a kernel goes on sending while its process stands still."""
 
@@ -62,8 +64,8 @@ class Way:
 PATHS = (
     Way(study="planetlab", sender="beta", receiver="alpha", round_trip=0.0428, loss=0.0004, rate=60_000_000, cross=33_000_000),
     Way(study="planetlab", sender="delta", receiver="gamma", round_trip=0.0830, loss=0.00015),
-    Way(study="planetlab", sender="lambda", receiver="kappa", round_trip=0.0200, starved=(0.005, 350_000)),
-    Way(study="planetlab", sender="nu", receiver="mu", round_trip=0.0900, starved=(0.0075, 400_000)),
+    Way(study="planetlab", sender="lambda", receiver="kappa", round_trip=0.0200, starved=(0.005, 400_000)),
+    Way(study="planetlab", sender="nu", receiver="mu", round_trip=0.0900, starved=(0.006, 500_000)),
     Way(study="ec2", sender="client", receiver="instance", round_trip=0.2131, loss=0.0104),
 )
 _TABLES = {
@@ -163,8 +165,6 @@ def _carry_out(folder: Path, rounds: int | None) -> None:
     names = [name for path in PATHS for name in (path.sender, path.receiver)] + ["others", "elsewhere"]
     with standing(folder, names, topology(), seed=1) as field, ExitStack() as stack:
         for path in PATHS:
-            if path.starved:
-                _starve(field, path)
             if path.cross:
                 _send(field, path, stack)
         inventory = field.inventory()
@@ -176,9 +176,24 @@ def _carry_out(folder: Path, rounds: int | None) -> None:
             words = [sys.executable, "-m", "trustbed", "pairs", str(file), "-o", str(folder / name), "--no-color"]
             running.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
             stack.callback(_end, running[-1])
+        _wait_for_pings(folder)
+        for path in PATHS:
+            if path.starved:
+                _starve(field, path)
         for one in running:
             if code := one.wait():
                 raise RuntimeError(f"a campaign ended with code {code}: see {folder}/*.log")
+
+
+def _wait_for_pings(folder: Path) -> None:
+    """Until every campaign's first round has begun: logging in to a starved host takes minutes."""
+    deadline = time.monotonic() + _CONNECT_SECONDS
+    while not all(
+        (file := folder / name / "journal.jsonl").is_file() and '"began"' in file.read_text(encoding="utf-8") for name in _TABLES
+    ):
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"no round has begun after {_CONNECT_SECONDS:g} s: see {folder}/*.log")
+        time.sleep(0.2)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -35,6 +35,8 @@ from trustbed.testbed.error import TestbedError
 
 RETRY_SECONDS = 60.0
 """How long after it could not be connected a host is tried again."""
+FIRST_SECONDS = 30.0
+"""How long the first rounds wait for hosts that do not answer; those that are there begin then without them."""
 _LONGEST_WAIT_SECONDS = 5.0
 """How late the loss of a host, or a clock that was set, may be noticed."""
 
@@ -185,8 +187,8 @@ class Runner:
     # The loop.
 
     def _loop(self, schedule: Schedule, addresses: Mapping[str, Address]) -> None:
-        self._see_hosts(self._connect())
-        self._retry_at = time.monotonic() + RETRY_SECONDS
+        self._begin_connecting()
+        self._await_hosts(time.monotonic() + FIRST_SECONDS)
         while True:
             self._look_at_hosts()
             step = schedule.next(time.time_ns(), running=tuple(self._running), down=tuple(self._down), known=self._known)
@@ -228,11 +230,28 @@ class Runner:
         if self._connecting is not None and not self._connecting.is_alive():
             self._connecting = None
             self._retry_at = time.monotonic() + RETRY_SECONDS
+        for name in [name for name in self._down if not self._is_gone(name)]:
+            del self._down[name]  # others are still being connected
+            self._tell(name)
         if self._down and self._connecting is None and time.monotonic() >= self._retry_at:
-            self._connecting = threading.Thread(target=self._connect_again, name="connect", daemon=True)
-            self._connecting.start()
+            self._begin_connecting()
 
-    def _connect_again(self) -> None:
+    def _begin_connecting(self) -> None:
+        self._connecting = threading.Thread(target=self._connect_all, name="connect", daemon=True)
+        self._connecting.start()
+
+    def _await_hosts(self, until: float) -> None:
+        """Until all hosts are there or have said why not, or a moment: who hangs is not waited for any longer."""
+        waiting = {host.name for host in self._campaign.hosts}
+        while waiting - self._told.keys() and time.monotonic() < until:
+            with contextlib.suppress(queue.Empty):
+                self._on_event(self._events.get(timeout=max(0.0, until - time.monotonic())))
+        for name in [name for name in waiting - self._told.keys() if self._is_gone(name)]:
+            self._down[name] = TestbedError(f"the host {name} has not answered within {FIRST_SECONDS:g} s", "it is still tried")
+        for name in sorted(waiting - self._told.keys()):
+            self._tell(name)
+
+    def _connect_all(self) -> None:
         try:
             self._events.put(_Connected(self._connect()))
         except CancelledError:
