@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from statistics import median
 
-from bench import emulate, estimators, generators, watch
+from bench import delay, emulate, estimators, generators, watch
 from bench.burst import measure_engine, measure_files
 from bench.captures import FOLDER, Captures
 from bench.flood import flood
@@ -32,6 +32,7 @@ class Scale:
         tshark_sizes: Packets of the two captures that tshark reads.
         rounds: Repetitions of every figure.
         half_open: Connections of the flood.
+        probes: Test packets whose delays are compared.
         paths: Paths of the estimators, half a minute to some minutes each.
     """
 
@@ -40,6 +41,7 @@ class Scale:
     tshark_sizes: tuple[int, int]
     rounds: int
     half_open: int
+    probes: int
     paths: int
 
 
@@ -49,6 +51,7 @@ FULL = Scale(
     tshark_sizes=(MILLION, 2 * MILLION),
     rounds=5,
     half_open=5 * MILLION,
+    probes=8000,
     paths=25,
 )
 QUICK = Scale(
@@ -57,6 +60,7 @@ QUICK = Scale(
     tshark_sizes=(250_000, 500_000),
     rounds=3,
     half_open=MILLION,
+    probes=2000,
     paths=5,
 )
 
@@ -153,6 +157,15 @@ class Bench:
         self._facts["generators"] = asdict(found)
         self._keep(generators.targets(found))
 
+    def delay(self) -> None:
+        """One-way delays by test packets against the emulator's ledger."""
+        heading("delay: STAMP over 10 ms and a jitter of 1 ms (every packet against the ledger's own account of it)")
+        found = delay.measure(self._scale.probes)
+        for name, way in found.items():
+            print(f"  {delay.line(name, way)}", flush=True)
+        self._facts["delay"] = {name: asdict(way) for name, way in found.items()}
+        self._keep(delay.targets(found))
+
     def estimators(self) -> None:
         """Two estimators, pathload and pathChirp, on paths whose available bandwidth is known."""
         heading(f"estimators: {self._scale.paths} paths of 5 to 100 Mbit/s with cross traffic at a constant rate")
@@ -238,6 +251,7 @@ def main() -> int:
         "watch": Bench.watch,
         "emulate": Bench.emulate,
         "generators": Bench.generators,
+        "delay": Bench.delay,
         "estimators": Bench.estimators,
     }
     said = f"quick, long (ten minutes for what may drift), or some of: {', '.join(parts)}"

@@ -121,7 +121,7 @@ def estimate(middle: Host, near: Host, far: Host, path: Path, estimators: Sequen
     topology = {"chain": {"ends": ends, "up": [link], "down": [{"delay_ns": path.delay_ns}]}}
     with contextlib.ExitStack() as stack:
         moved = stack.enter_context(emulator(middle, topology))
-        agents = _Agents(stack)
+        agents = Agents(stack)
         if path.cross:
             sink = agents.start(far, "sink", {"listen": [{"transport": "udp", "address": f"{FAR}:9"}]})
             model = {"kind": "cbr", "rate_bits_per_second": path.cross, "packet_bytes": path.cross_bytes}
@@ -137,13 +137,14 @@ def estimate(middle: Host, near: Host, far: Host, path: Path, estimators: Sequen
     return [_reading(path, report, moved, sent) for report in reports]
 
 
-class _Agents:
+class Agents:
     """Agents that end with a run."""
 
     def __init__(self, stack: contextlib.ExitStack) -> None:
         self._stack = stack
 
     def start(self, host: Host, verb: str, configuration: dict[str, Any]) -> Agent:
+        """Starts one."""
         agent = Agent(host, verb, configuration)
         self._stack.callback(agent.end)
         agent.start()
