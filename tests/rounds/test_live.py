@@ -189,6 +189,58 @@ def test_what_an_emulated_link_gives_is_what_the_campaign_says(machine: Machine,
             assert row["path_p50_seconds"] >= 0.02, "there and back"
 
 
+TRANSLATED = """
+set -e
+# Two hosts behind the one place between them, which translates the address of each: 10.1.0.2 is 192.0.2.1 to others, 10.2.0.2 is 192.0.2.2.
+for name in near middle far; do ip netns add $name; ip -n $name link set lo up; done
+for side in near:10.1.0 far:10.2.0; do
+    host=${side%%:*} net=${side#*:}
+    ip -n middle link add $host type veth peer name cable netns $host
+    ip -n middle address add $net.1/24 dev $host
+    ip -n middle link set $host up
+    ip -n $host address add $net.2/24 dev cable
+    ip -n $host link set cable up
+    ip -n $host route add default via $net.1
+done
+ip netns exec middle sh -c 'echo 1 > /proc/sys/net/ipv4/ip_forward'
+for pair in 10.1.0.2:192.0.2.1 10.2.0.2:192.0.2.2; do
+    ip netns exec middle iptables -t nat -A PREROUTING -d ${pair#*:} -j DNAT --to-destination ${pair%%:*}
+    ip netns exec middle iptables -t nat -A POSTROUTING -s ${pair%%:*} -j SNAT --to-source ${pair#*:}
+done
+"""
+MEASURED = """
+from pathlib import Path
+from trustbed.campaigns import measure, open_campaign
+from trustbed.rounds import CampaignDirectory
+from trustbed.scenario import campaign
+
+folder = Path(sys.argv[1])
+measure(campaign.load(folder / "study.toml"), CampaignDirectory(folder / "out"), about={"version": "1"})
+print(json.dumps(open_campaign(folder / "out")))
+"""
+
+
+def test_hosts_behind_a_translation_of_addresses_are_measured(machine: Machine, tmp_path: Path) -> None:
+    made = machine.run("sh", "-c", TRANSLATED, check=False)
+    if "iptables" in made.stderr:
+        pytest.skip(f"addresses cannot be translated here: {made.stderr.strip()}")
+    assert made.returncode == 0, made.stderr
+    hosts = "".join(
+        f'[hosts.{name}]\nnamespace = "{name}"\nmeasure = "192.0.2.{number}"\nprivate = "10.{number}.0.2"\n'
+        for number, name in enumerate(("near", "far"), 1)
+    )
+    (tmp_path / "study.toml").write_text(text_of("near-far", hosts=hosts, count=1, period='"8s"'))
+    model = machine.python(MEASURED, str(tmp_path))
+    assert measured(model, "near-far") == {"complete": 1}
+    (folder,) = CampaignDirectory(tmp_path / "out").rounds()
+    record = folder.record()
+    assert record["troubles"] == []
+    assert {row["local"].rpartition(":")[0] for row in record["received"]["connections"]} == {"10.2.0.2"}
+    assert {row["peer"].rpartition(":")[0] for row in record["received"]["connections"]} == {"192.0.2.1"}
+    assert all(row["transfer"] for row in folder.judged()["connections"]), "found in the capture beside the sender"
+    assert (folder.path / "receiver.pcapng").stat().st_size > 10_000
+
+
 def test_the_command_line_measures_and_tells_how_far_it_is(tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str]) -> None:
     from trustbed.cli import main
 

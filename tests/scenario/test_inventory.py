@@ -59,7 +59,8 @@ def test_the_documented_inventory_means_what_it_says(tmp_path: Path) -> None:
         InventoryHost(
             name="alpha",
             way=Ssh(address="alpha.example.net", user="alice", port=2022, keys=(key,), jumps=(gate,)),
-            measured=ipaddress.ip_address("10.1.0.5"),
+            measured=ipaddress.ip_address("203.0.113.5"),
+            private=ipaddress.ip_address("10.1.0.5"),
             folder="/var/tmp",
         ),
         InventoryHost(name="beta", way=Ssh(address="beta", user="alice", keys=(key,), jumps=()), folder="/var/tmp"),
@@ -79,7 +80,8 @@ def test_the_documented_inventory_of_ansible_means_what_it_says(tmp_path: Path) 
     assert hosts["alpha"] == InventoryHost(
         name="alpha",
         way=Ssh(address="alpha.example.net", user="alice", port=2022, keys=(key,), jumps=(gate,)),
-        measured=ipaddress.ip_address("10.1.0.5"),
+        measured=ipaddress.ip_address("203.0.113.5"),
+        private=ipaddress.ip_address("10.1.0.5"),
         folder="/var/tmp",
     )
     assert hosts["beta"].way == Ssh(address="beta", user="alice", keys=(key,), jumps=(gate,))
@@ -120,6 +122,8 @@ WRONG = [
     (ONE + 'jump = "gate:0"\n', 3, "hosts.alpha.jump", "0 is no port", "from 1"),
     (ONE + 'measure = "alpha.example.net"\n', 3, "hosts.alpha.measure", "is no IP address", "10.1.0.5"),
     (ONE + 'measure = "0.0.0.0"\n', 3, "hosts.alpha.measure", "is no address of a host", "measured"),
+    (ONE + 'private = "10.0.0.5"\n', 3, "hosts.alpha.private", "stands for it outside is missing", "measure = "),
+    (ONE + 'measure = "192.0.2.5"\nprivate = "ten"\n', 4, "hosts.alpha.private", "is no IP address", "10.1.0.5"),
     (ONE + 'folder = "tmp"\n', 3, "hosts.alpha.folder", "is no folder", "begin with /"),
     ('[hosts."a/b"]\n', 1, "hosts.a/b", "is no name for a host", "letters"),
     ("[hosts.all]\n", 1, "hosts.all", "is no name for a host", "letters"),

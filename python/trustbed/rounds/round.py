@@ -75,6 +75,14 @@ class RoundCarrier:
         self._round = one
         self._sender, self._receiver = sender, receiver
         self._address = address
+        described = {host.name: host for host in campaign.inventory.hosts}
+        far = described[receiver.name]
+        # Somebody who names another address for the pair knows a way without translation.
+        translated = address == far.measured
+        self._listens_at = (far.private if translated else None) or address
+        """Where the receiver's ports are: another address behind a translation."""
+        self._seen_as = (described[sender.name].private, described[sender.name].measured) if translated else (None, None)
+        """The sender's own address, and the one that it has for others, where those are two."""
         self._cancelled = cancelled
         self._troubles: list[dict[str, str]] = []
 
@@ -154,8 +162,8 @@ class RoundCarrier:
                 "pairs",
                 {
                     "role": "receive",
-                    "listen": str(self._address),
-                    "peer": pinged["from"],
+                    "listen": str(self._listens_at),
+                    "peer": self._peer(pinged),
                     "window_bytes": windows,
                     "transfer_timeout_ns": limit,
                     "duration_ns": lasts + int(_MARGIN_SECONDS * 1e9),
@@ -163,7 +171,8 @@ class RoundCarrier:
                 },
             )
         )
-        to = receiving.ready["listening"]
+        opened = receiving.ready["listening"]
+        to = {role: end and f"{_written(self._address)}:{end.rpartition(':')[2]}" for role, end in opened.items()}
         sending = stack.enter_context(
             self._start(
                 self._sender,
@@ -223,7 +232,7 @@ class RoundCarrier:
 
     def _far_interface(self, pinged: Mapping[str, Any]) -> str | None:
         """The interface of the receiver that has the measured address: pinging is prepared there, and not begun."""
-        with self._start(self._receiver, "ping", {"to": pinged["from"], "from": str(self._address), "count": 0}) as agent:
+        with self._start(self._receiver, "ping", {"to": self._peer(pinged), "from": str(self._listens_at), "count": 0}) as agent:
             found: str | None = agent.ready["interface"]
             return found
 
@@ -231,11 +240,17 @@ class RoundCarrier:
         if interface is None:
             raise TestbedError(f"no interface of {host.name} has the address that is measured", "its capture is left out")
         ports = " or ".join(f"port {end.rpartition(':')[2]}" for end in to.values() if end is not None)
+        address = self._listens_at if host is self._receiver else self._address
         return {
             "interface": interface,
             "snap_length": self._recording.snap_bytes,
-            "filter": f"tcp and host {self._address} and ({ports})",
+            "filter": f"tcp and host {address} and ({ports})",
         }
+
+    def _peer(self, pinged: Mapping[str, Any]) -> str:
+        """As whom the receiver sees the sender."""
+        own, outside = self._seen_as
+        return str(outside if own is not None and pinged["from"] == str(own) else pinged["from"])
 
     # Agents.
 
@@ -263,6 +278,10 @@ class RoundCarrier:
             yield
         except (AgentError, TestbedError, OSError) as error:
             self._troubles.append({"what": what, **_told(error)})
+
+
+def _written(address: Address) -> str:
+    return f"[{address}]" if address.version == 6 else str(address)
 
 
 def _told(error: Exception) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 Read are groups with their hosts, children and vars, and of the variables ``ansible_host``, ``ansible_port``, ``ansible_user``,
 ``ansible_ssh_private_key_file``, ``ansible_connection`` (``ssh`` or ``local``), ``ansible_ssh_common_args`` as far as it names jump
-hosts, and our own ``trustbed_measure`` and ``trustbed_folder``. A host's own variables win over a group's, and a deeper group's over
+hosts, and our own ``trustbed_…``. A host's own variables win over a group's, and a deeper group's over
 those above it; where Ansible would decide between groups of one depth by their names, this asks which is meant. Other variables that
 change how a host is reached are errors; whatever else there is, is named as ignored.
 """
@@ -31,6 +31,7 @@ _USED = (
     "ansible_connection",
     "ansible_ssh_common_args",
     "trustbed_measure",
+    "trustbed_private",
     "trustbed_folder",
 )
 _REFUSED: Mapping[str, str] = {
@@ -187,12 +188,16 @@ class _Reader:
 
     def _host(self, name: str, key: Key) -> InventoryHost:
         variables = self._variables(name)
-        measured = self._text(variables, "trustbed_measure")
+        measured, private = self._text(variables, "trustbed_measure"), self._text(variables, "trustbed_private")
+        if private is not None and measured is None:
+            hint = "write trustbed_measure, which others connect to"
+            raise self._source.error(private[1], "the address that stands for it outside is missing", hint)
         folder = self._text(variables, "trustbed_folder")
         return InventoryHost(
             name=name,
             way=self._way(name, key, variables),
             measured=None if measured is None else self._checks.measured(measured[1], measured[0]),
+            private=None if private is None else self._checks.measured(private[1], private[0]),
             folder=None if folder is None else self._checks.folder(folder[1], folder[0]),
         )
 

@@ -84,11 +84,15 @@ Way: TypeAlias = Ssh | Prefix | Local | Namespace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryHost:
-    """A host. ``measured`` is the address that experiments use, ``folder`` where it keeps what is copied to it, if they were given."""
+    """A host. ``measured`` is the address that experiments use, ``folder`` where it keeps what is copied to it, if they were given.
+
+    ``private`` is its own address where that is another one: behind a translation of addresses (NAT, RFC 3022) that leads one to one.
+    """
 
     name: str
     way: Way
     measured: Address | None = None
+    private: Address | None = None
     folder: str | None = None
 
 
@@ -258,12 +262,16 @@ def _hosts(root: Table) -> tuple[InventoryHost, ...]:
     for name, host in tables.items():
         checks.name(host.path, name)
         said = _said(host, checks, defaults)
-        measured = host.text("measure", None)
+        measured, private = host.text("measure", None), host.text("private", None)
+        if private is not None and measured is None:
+            hint = 'write it: measure = "203.0.113.5", which others connect to'
+            raise host.error("private", "the address that stands for it outside is missing", hint)
         hosts.append(
             InventoryHost(
                 name=name,
                 way=_way(name, host, said, checks),
                 measured=None if measured is None else checks.measured((*host.path, "measure"), measured),
+                private=None if private is None else checks.measured((*host.path, "private"), private),
                 folder=said.folder,
             )
         )
