@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from trustbed import _core
-from trustbed.campaign import Connection, aggregate, predict
+from trustbed.campaign import Connection, Point, aggregate, by_host, by_hour, predict
 from trustbed.capture import analyze
 from trustbed.diagnose.both_ends import EndsEvidence
 from trustbed.diagnose.evidence import Row
@@ -25,7 +25,7 @@ from trustbed.diagnose.host import HostEvidence, kernel_times, processor_of
 from trustbed.diagnose.judge import HostOf
 from trustbed.ends import join
 from trustbed.rounds.directory import CAPTURE, CAPTURES, FAR_CAPTURE, FORMAT, CampaignDirectory, RoundFolder
-from trustbed.rounds.journal import PairState, State, state_of
+from trustbed.rounds.journal import PairState, State, moments_of, state_of
 from trustbed.rounds.listener import RoundListener
 from trustbed.rounds.round import connections_of, ends_of
 from trustbed.rounds.runner import Runner
@@ -278,12 +278,13 @@ def _host(file: Path) -> dict[str, Any]:
 # All of them.
 
 
-def open_campaign(path: str | os.PathLike[str]) -> dict[str, Any]:
+def open_campaign(path: str | os.PathLike[str], *, timeline: bool = False) -> dict[str, Any]:
     """What a campaign has come to so far, as one plain model; it may be at work meanwhile.
 
     ``campaign`` says what it is and how far; ``hosts`` who was there last. ``pairs`` has, per pair of hosts, its rounds by outcome, its
-    verdicts and causes, a ``statement`` in numbers, ``aggregates`` per index and role as in the papers, and ``predictions`` of data from
-    probes.
+    verdicts and causes, a ``statement`` in numbers, ``aggregates`` per index and role as in the papers, ``predictions`` of data from
+    probes, and ``ends``, what both captures say of the way. ``avoid`` has the share of discarded rounds by hour of the day and by sender.
+    With ``timeline`` each pair has ``points``, a row per judged round, and ``absent``, when rounds failed or were skipped.
 
     Raises:
         RunDirectoryError: There is none, or something in it is damaged.
@@ -295,10 +296,20 @@ def open_campaign(path: str | os.PathLike[str]) -> dict[str, Any]:
     campaign, began = manifest["campaign"], int(manifest["began_ns"])
     state = state_of(directory.journal.lines())
     judged: dict[str, list[dict[str, Any]]] = {pair["pair"]: [] for pair in campaign["pairs"]}
+    moments: dict[str, list[int]] = {name: [] for name in judged}
+    started, absent = moments_of(directory.journal.lines())
     for folder in directory.rounds():
         if folder.is_judged and folder.pair in judged:
             judged[folder.pair].append(folder.judged())
+            moments[folder.pair].append(started.get((folder.pair, folder.number), began))
     wanted = Wanted(level=campaign["confidence"], half_width=campaign["half_width"])
+    pairs = [_pair(pair, state.of(pair["pair"]), judged[pair["pair"]], campaign["rounds_per_pair"], wanted) for pair in campaign["pairs"]]
+    if timeline:
+        for pair in pairs:
+            name = pair["pair"]
+            told = [Point.of(one, at=(at - began) / 1e9) for one, at in zip(judged[name], moments[name], strict=True)]
+            pair["points"] = [asdict(one) for one in sorted(told, key=lambda one: one.at)]
+            pair["absent"] = [(at - began) / 1e9 for at in absent.get(name, ())]
     return {
         "campaign": {
             **{key: value for key, value in campaign.items() if key not in ("pairs", "hosts")},
@@ -311,9 +322,20 @@ def open_campaign(path: str | os.PathLike[str]) -> dict[str, Any]:
             "removed_captures": state.removed_captures,
         },
         "hosts": [_told_host(name, state) for name in campaign["hosts"]],
-        "pairs": [
-            _pair(pair, state.of(pair["pair"]), judged[pair["pair"]], campaign["rounds_per_pair"], wanted) for pair in campaign["pairs"]
-        ],
+        "pairs": pairs,
+        "avoid": _avoid(campaign, judged, moments, wanted),
+    }
+
+
+def _avoid(
+    campaign: Mapping[str, Any], judged: Mapping[str, Sequence[Mapping[str, Any]]], moments: Mapping[str, Sequence[int]], wanted: Wanted
+) -> dict[str, Any]:
+    """Shares of discarded rounds, of all pairs together."""
+    senders = {pair["pair"]: pair["sender"] for pair in campaign["pairs"]}
+    uses = [(name, at, one["use"]) for name, rounds in judged.items() for one, at in zip(rounds, moments[name], strict=True)]
+    return {
+        "hours": [asdict(one) for one in by_hour([(at, use) for _, at, use in uses], level=wanted.level)],
+        "hosts": [asdict(one) for one in by_host([(senders[name], use) for name, _, use in uses], level=wanted.level)],
     }
 
 
@@ -336,7 +358,22 @@ def _pair(pair: Mapping[str, str], state: PairState, judged: Sequence[Mapping[st
         "aggregates": [asdict(one) for one in aggregate(connections, wanted)],
         "predictions": [asdict(one) for one in predict(connections)],
         "flags": dict(Counter(flag for one in judged for flag in one["flags"])),
+        "ends": _both_ends(rows),
         "hosts": {role: _mean_host([one["hosts"][role] for one in judged]) for role in ("sender", "receiver")},
+    }
+
+
+def _both_ends(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """What both captures say of the data connections; ``None`` where there was none. Times are means, in seconds."""
+    seen = [row for row in rows if row["role"] == "data" and row.get("lost_between") is not None]
+    if not seen:
+        return None
+    names = ("one_way_floor_seconds", "one_way_above_floor_p50_seconds", "one_way_above_floor_p95_seconds")
+    times = {name: mean([row[name] for row in seen if row.get(name) is not None]) for name in (*names, "turnaround_p50_seconds")}
+    return {
+        "connections": len(seen),
+        **{key: sum(row[key] or 0 for row in seen) for key in ("lost_between", "needless", "reordered")},
+        **times,
     }
 
 

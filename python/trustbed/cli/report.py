@@ -1,10 +1,11 @@
-"""``trustbed report``: a run directory in; its results, and which repetitions may be used, out."""
+"""``trustbed report``: a run directory, or a campaign's folder, in; what was measured, and what of it may be used, out."""
 
 from __future__ import annotations
 
 import argparse
 import shutil
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,26 @@ def run(words: Sequence[str]) -> int:
         from trustbed.report import placing
 
         placing.check_file(options.out)
+    from trustbed.run.folder import kind_of
+
+    if kind_of(Path(options.runs[0])) == "campaign":
+        return _campaign(options, words)
     return _show(options, words)
+
+
+def _campaign(options: argparse.Namespace, words: Sequence[str]) -> int:
+    from trustbed.campaigns import open_campaign
+    from trustbed.cli import status
+
+    model = open_campaign(options.runs[0], timeline=True)
+    if options.out is not None:
+        from trustbed.report import campaign_page
+
+        campaign_page.write(options.out, model, describe(words, "report"), now_ns=time.time_ns())
+    code = status.show(model, options, words, "report")
+    if options.out is not None and not options.quiet and not options.json:
+        sys.stdout.write(f"wrote {options.out}\n")
+    return code
 
 
 def _show(options: argparse.Namespace, words: Sequence[str]) -> int:

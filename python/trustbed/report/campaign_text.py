@@ -29,14 +29,30 @@ def render(model: Row, *, now_ns: int, columns: int = WIDEST, paint: Paint = _PL
     width = max(NARROWEST, min(columns, WIDEST))
     blocks = [list(_head(model, now_ns, width)), list(_absent(model, width, paint))]
     blocks += [list(_pair(pair, model["campaign"], width, paint)) for pair in model["pairs"]]
+    blocks.append([line for text in avoided(model["avoid"]) for line in _wrapped(text, width)])
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def avoided(avoid: Row) -> Iterator[str]:
+    """Which senders and which hours of the day had more of their rounds discarded than the others, each a sentence; none where none had."""
+    for name, kind, hint in (("hosts", "sender", ""), ("hours", "hour", " o'clock UTC")):
+        for one in avoid[name]:
+            if one["avoid"]:
+                low, high = one["interval"]["low"], one["interval"]["high"]
+                share = f"{words.percent(one['discarded'] / one['rounds'])} of its {words.counted(one['rounds'], 'round')} measured a host"
+                yield f"{kind} to avoid: {one['what']}{hint}, {share} ({words.percent(low)} to {words.percent(high)}), more than elsewhere"
 
 
 def _head(model: Row, now_ns: int, width: int) -> Iterator[str]:
     campaign = model["campaign"]
+    yield from _wrapped(" · ".join([campaign["name"], *([campaign["about"]] if campaign["about"] else [])]), width)
+    yield from _wrapped(" · ".join(standing(campaign, now_ns)), width)
+
+
+def standing(campaign: Row, now_ns: int) -> list[str]:
+    """How far it is."""
     left = (campaign["ends_ns"] - now_ns) / 1e9
     state = "finished" if campaign["finished"] else "at work" if campaign["at_work"] else "not at work: the same command continues it"
-    yield from _wrapped(" · ".join([campaign["name"], *([campaign["about"]] if campaign["about"] else [])]), width)
     facts = [state, f"began {_moment(campaign['began_ns'])}"]
     if left > 0 and not campaign["finished"]:
         facts.append(f"{words.duration(left)} left")
@@ -44,45 +60,51 @@ def _head(model: Row, now_ns: int, width: int) -> Iterator[str]:
     facts.append(f"disk {words.size(campaign['disk_bytes'])}" + ("" if limit is None else f" of {words.size(limit)}"))
     if campaign["removed_captures"]:
         facts.append(f"{words.counted(campaign['removed_captures'], 'round')} without captures by now")
-    yield from _wrapped(" · ".join(facts), width)
+    return facts
 
 
 def _absent(model: Row, width: int, paint: Paint) -> Iterator[str]:
-    for host in model["hosts"]:
-        if host["up"] is False:
-            text = f"{host['host']} is not there since {_moment(host['since_ns'])}: {host['why']}"
-            yield from (paint("warning", line) for line in _wrapped(text, width))
+    for text in absent(model):
+        yield from (paint("warning", line) for line in _wrapped(text, width))
+
+
+def absent(model: Row) -> Iterator[str]:
+    """Hosts that are not there, each a sentence."""
+    for one in model["hosts"]:
+        if one["up"] is False:
+            yield f"{one['host']} is not there since {_moment(one['since_ns'])}: {one['why']}"
 
 
 def _pair(pair: Row, campaign: Row, width: int, paint: Paint) -> Iterator[str]:
     yield paint("strong", f"{pair['pair']}  ({pair['sender']} → {pair['receiver']})")
-    yield from _labelled("rounds", _rounds(pair["rounds"], campaign), width)
+    yield from _labelled("rounds", rounds(pair["rounds"], campaign), width)
     if not pair["judged"]:
         return
-    yield from _labelled("network", _network(pair["statement"]), width)
+    yield from _labelled("network", network(pair["statement"]), width)
     discarded = pair["statement"]["discarded"]
     if discarded:
         text = f"{words.counted(discarded, 'round')} of {pair['judged']} measured a host instead, and must not be used"
         yield from (paint("discard", line) for line in _labelled("discard", text, width))
     yield from _labelled("causes", _causes(pair["causes"]), width)
-    yield from _labelled("hosts", "; ".join(_host(role, pair["hosts"][role]) for role in ("sender", "receiver")), width)
+    yield from _labelled("hosts", "; ".join(host(role, pair["hosts"][role]) for role in ("sender", "receiver")), width)
     if pair["flags"]:
         yield from _labelled("flags", ", ".join(f"{name} in {count}" for name, count in pair["flags"].items()), width)
     yield ""
     yield from _table(pair["aggregates"])
-    for prediction in pair["predictions"]:
-        if prediction["error_median"] is not None:
-            yield from _labelled("prediction", _prediction(prediction), width)
+    for one in pair["predictions"]:
+        if one["error_median"] is not None:
+            yield from _labelled("prediction", prediction(one), width)
 
 
-def _rounds(rounds: Row, campaign: Row) -> str:
-    known = [f"{rounds[name]} {name}" for name in _ORDER if rounds.get(name)]
-    left = rounds["asked"] - sum(rounds.get(name, 0) for name in _ORDER) - (rounds["running"] is not None)
-    running = [] if rounds["running"] is None or not campaign["at_work"] else [f"round {rounds['running']} is under way"]
+def rounds(found: Row, campaign: Row) -> str:
+    """How many rounds, by what became of them."""
+    known = [f"{found[name]} {name}" for name in _ORDER if found.get(name)]
+    left = found["asked"] - sum(found.get(name, 0) for name in _ORDER) - (found["running"] is not None)
+    running = [] if found["running"] is None or not campaign["at_work"] else [f"round {found['running']} is under way"]
     return ", ".join([*known, *running, *([f"{words.count(left)} to come"] if left > 0 else [])]) or "none yet"
 
 
-def _network(statement: Row) -> str:
+def network(statement: Row) -> str:
     """What the network gives: the statement that a campaign is made for."""
     usable, everything = statement["network"], statement["everything"]
     if usable["throughput_mean"] is None:
@@ -108,11 +130,12 @@ def _causes(causes: Sequence[Row]) -> str:
     return "; ".join(shown)
 
 
-def _host(role: str, host: Row) -> str:
+def host(role: str, seen: Row) -> str:
+    """What a host was like while it was measured."""
     shares = [("busy", "busy_share"), ("stolen", "steal_share"), ("throttled", "throttled_share")]
-    told = [f"{words.percent(host[key])} {name}" for name, key in shares if host[key] is not None]
-    if host["nap_late_max_ns"] is not None:
-        told.append(f"woke up {words.duration(host['nap_late_max_ns'] / 1e9)} late at most")
+    told = [f"{words.percent(seen[key])} {name}" for name, key in shares if seen[key] is not None]
+    if seen["nap_late_max_ns"] is not None:
+        told.append(f"woke up {words.duration(seen['nap_late_max_ns'] / 1e9)} late at most")
     return f"{role} {', '.join(told) or 'tells nothing'}"
 
 
@@ -142,7 +165,8 @@ def _cells(one: Row) -> tuple[str, ...]:
     )
 
 
-def _prediction(one: Row) -> str:
+def prediction(one: Row) -> str:
+    """How well probes predict data."""
     errors = f"{words.percent(one['error_median'])} off at the median, {words.percent(one['error_p90'])} at nine of ten"
     return f"index {one['index']}: data from probes, {errors} ({words.counted(one['predicted'], 'pair')})"
 

@@ -19,6 +19,15 @@ _LOCK = ".lock"
 _PARTIAL = ".partial"
 
 
+def kind_of(path: Path) -> str | None:
+    """Of what a folder holds, as its manifest says it; nothing where there is none, or where it does not say."""
+    try:
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return manifest.get("kind") if isinstance(manifest, dict) else None
+
+
 class RunDirectoryError(Exception):
     """A run directory that cannot be used as asked."""
 

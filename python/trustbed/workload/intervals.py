@@ -4,6 +4,8 @@
 - Of a median or another quantile: order statistics. The interval lies between two of the values; that it covers the quantile follows from
   the binomial distribution alone, whatever the values' distribution is (W. J. Conover, *Practical Nonparametric Statistics*, 3.2). Below
   six values there is none for the median at 95 %.
+- Of a share: that of E. B. Wilson (*Journal of the American Statistical Association* 22, 1927), which stays between 0 and 1 and is right
+  for small numbers too.
 - Of a ratio of two quantiles: the bootstrap of B. Efron (*Annals of Statistics* 7, 1979), percentile method. How a quantile of a resample
   is distributed is known (the rank of an order statistic is beta distributed), so ranks are drawn instead of resamples.
 
@@ -36,7 +38,7 @@ class Interval:
     Attributes:
         low: Lower end.
         high: Upper end.
-        method: How it was found: ``student``, ``order_statistics`` or ``bootstrap``.
+        method: How it was found: ``student``, ``order_statistics``, ``wilson`` or ``bootstrap``.
     """
 
     low: float
@@ -89,6 +91,22 @@ def mean_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval 
         return None
     reach = student(len(values) - 1, level) * spread / math.sqrt(len(values))
     return Interval(middle - reach, middle + reach, "student")
+
+
+def share_interval(hits: int, of: int, *, level: float = LEVEL) -> Interval | None:
+    """Of the share ``hits`` of ``of``; ``None`` where nothing was counted.
+
+    >>> found = share_interval(1, 10)
+    >>> round(found.low, 4), round(found.high, 4)
+    (0.0179, 0.4042)
+    """
+    if of == 0:
+        return None
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    share, squared = hits / of, z * z
+    centre = (share + squared / (2 * of)) / (1 + squared / of)
+    half = z / (1 + squared / of) * math.sqrt(share * (1 - share) / of + squared / (4 * of * of))
+    return Interval(max(0.0, centre - half), min(1.0, centre + half), "wilson")
 
 
 def quantile_interval(values: Sequence[float], share: float = 0.5, *, level: float = LEVEL) -> Interval | None:
