@@ -22,6 +22,7 @@ from tools.generate_docs import PAGES
 from trustbed.diagnose import CATALOGUE
 from trustbed.report import burst_tables, schemas
 from trustbed.report.contract import engine_schemas
+from trustbed.resources import table as resource_table
 
 ROOT = Path(__file__).resolve().parent.parent
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -142,7 +143,8 @@ def test_every_path_in_the_architecture_exists() -> None:
 def all_tables() -> list[tuple[str, pa.Schema]]:
     tables = [*engine_schemas().items(), ("findings", schemas.FINDINGS), ("skips", schemas.SKIPS)]
     bursts = [(f"burst_{name}", schema) for name, schema in burst_tables.SCHEMAS.items()]
-    return [*tables, ("verdict columns", pa.schema(schemas.VERDICT_FIELDS)), *bursts]
+    resources = ("resources", resource_table.RESOURCES)
+    return [*tables, ("verdict columns", pa.schema(schemas.VERDICT_FIELDS)), *bursts, resources]
 
 
 @pytest.mark.parametrize(("name", "schema"), all_tables(), ids=lambda value: value if isinstance(value, str) else "")
@@ -167,7 +169,10 @@ def test_every_finding_has_a_page_and_a_test(code: str) -> None:
     assert any(re.search(rf"[\"']{code}[\"']", path.read_text(encoding="utf-8")) for path in tests), f"no test names the finding {code}"
 
 
-@pytest.mark.parametrize("module", ["trustbed", "trustbed.campaign", "trustbed.diagnose", "trustbed.report", "trustbed.workload"])
+PACKAGES = ["trustbed", "trustbed.campaign", "trustbed.diagnose", "trustbed.report", "trustbed.resources", "trustbed.workload"]
+
+
+@pytest.mark.parametrize("module", PACKAGES)
 def test_public_names_are_complete(module: str) -> None:
     package = importlib.import_module(module)
     assert package.__file__ is not None

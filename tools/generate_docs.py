@@ -19,6 +19,7 @@ from trustbed.diagnose.pages import PAGES as DIAGNOSIS
 from trustbed.report import burst_tables, schemas
 from trustbed.report.columns import text_names
 from trustbed.report.contract import engine_schemas
+from trustbed.resources import table as resources
 from trustbed.run import witnesses
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,6 +48,13 @@ _WATCHED_INTRODUCTION = """\
 where the scenario asks for them."""
 
 
+_RESOURCES_INTRODUCTION = """\
+# Table of resources
+
+`trustbed status FOLDER --resources FILE.parquet` writes it for a campaign, and with `--round PAIR/NUMBER` for one of its rounds;
+`trustbed.resources.campaign_resources(FOLDER)` gives it round by round."""
+
+
 def tables_page() -> str:
     """The page on every table and column."""
     engine = engine_schemas()
@@ -61,7 +69,14 @@ def tables_page() -> str:
     parts.append(_WATCHED_INTRODUCTION)
     for name, about in witnesses.ABOUT.items():
         parts += [f"## {name}", about, _table(witnesses.SCHEMAS[name])]
+    parts += [_RESOURCES_INTRODUCTION, "## resources", resources.ABOUT, _table(resources.RESOURCES), _metrics()]
     return "\n\n".join(parts) + "\n"
+
+
+def _metrics() -> str:
+    """What can stand in the column ``metric`` of the table of resources."""
+    lines = ["| metric | unit | meaning |", "| --- | --- | --- |"]
+    return "\n".join([*lines, *(f"| `{name}` | {unit} | {meaning} |" for name, (unit, meaning) in resources.METRICS.items())])
 
 
 def _table(schema: pa.Schema) -> str:

@@ -24,12 +24,12 @@ from trustbed.diagnose.evidence import Row
 from trustbed.diagnose.host import HostEvidence, kernel_times, processor_of
 from trustbed.diagnose.judge import HostOf
 from trustbed.ends import join
-from trustbed.rounds.directory import CAPTURE, CAPTURES, FAR_CAPTURE, FORMAT, CampaignDirectory, RoundFolder
+from trustbed.resources import Asking
+from trustbed.rounds.directory import CAPTURE, CAPTURES, FAR_CAPTURE, CampaignDirectory, RoundFolder
 from trustbed.rounds.journal import PairState, State, moments_of, state_of
 from trustbed.rounds.listener import RoundListener
 from trustbed.rounds.round import connections_of, ends_of
 from trustbed.rounds.runner import Runner
-from trustbed.run.folder import RunDirectoryError
 from trustbed.run.samples import below, lines_of, summary
 from trustbed.scenario import campaign as campaigns
 from trustbed.scenario.campaign_model import Campaign, Wanted
@@ -82,10 +82,19 @@ def measure(
 ) -> None:
     """Carries a campaign out, or takes it up where it was left, until its last round has ended.
 
-    Raises ``RunDirectoryError``, ``AgentError``, ``TestbedError`` or ``CampaignError``; each has a ``message`` and a ``hint``.
+    What Prometheus and CloudWatch know of the hosts is asked for beside it, if the inventory says so.
+
+    Raises ``RunDirectoryError``, ``AgentError``, ``TestbedError``, ``CampaignError``, or ``SourceError`` where CloudWatch is to be asked
+    and cannot be; each has a ``message`` and a ``hint``.
     """
+    asking = Asking(study.campaign, directory)
+
+    def judge(folder: RoundFolder, record: Mapping[str, Any], campaign: Campaign) -> dict[str, Any]:
+        asking.put(folder, record)
+        return judge_round(folder, record, campaign)
+
     with Hosts(study.campaign.inventory, [host.name for host in study.campaign.hosts]) as hosts:
-        Runner(study, directory, hosts, judge=judge_round, about=about, listener=listener).carry_out()
+        Runner(study, directory, hosts, judge=judge, about=about, listener=listener, beside=asking).carry_out()
 
 
 def default_folder(study: campaigns.CampaignFile) -> Path:
@@ -290,9 +299,7 @@ def open_campaign(path: str | os.PathLike[str], *, timeline: bool = False) -> di
         RunDirectoryError: There is none, or something in it is damaged.
     """
     directory = CampaignDirectory(Path(path))
-    manifest = directory.manifest()
-    if manifest.get("kind") != CampaignDirectory.kind or manifest.get("format") != FORMAT:
-        raise RunDirectoryError(f"holds no campaign that this version can read, {path}", "name one that trustbed pairs has made")
+    manifest = directory.check_readable()
     campaign, began = manifest["campaign"], int(manifest["began_ns"])
     state = state_of(directory.journal.lines())
     judged: dict[str, list[dict[str, Any]]] = {pair["pair"]: [] for pair in campaign["pairs"]}

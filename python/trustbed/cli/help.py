@@ -404,6 +404,9 @@ Usage: trustbed status [OPTIONS] FOLDER
   FOLDER      the folder that trustbed pairs made
 
 Options:
+  --resources FILE        Write what hosts, Prometheus and CloudWatch tell of
+                          the hosts' resources as one table (Parquet)
+  --round PAIR/NUMBER     That of one round only
   --json                  Everything as JSON on standard output
   -q, --quiet             No summary
   --no-color              No colour (so does the variable NO_COLOR)

@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from trustbed.cli import DISCARD, FINE, REVIEW, arguments
@@ -19,6 +20,8 @@ def parser() -> argparse.ArgumentParser:
     parser = arguments.Parser(prog="trustbed status", add_help=False, allow_abbrev=False)
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("folder", nargs="*", metavar="FOLDER")
+    parser.add_argument("--resources", type=Path, metavar="FILE")
+    parser.add_argument("--round", metavar="PAIR/NUMBER")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--fail-on", choices=arguments.LEVELS)
     parser.add_argument("-q", "--quiet", action="store_true")
@@ -32,9 +35,28 @@ def run(words: Sequence[str]) -> int:
     if len(options.folder) != 1:
         message = "no campaign given" if not options.folder else f"one campaign at a time, not {len(options.folder)}"
         raise arguments.UsageError(message, "for example: trustbed status campaign.pairs")
+    only = None if options.round is None else _round(options.round)
+    if only is not None and options.resources is None:
+        raise arguments.UsageError("--round chooses what --resources writes", "add --resources FILE.parquet")
     from trustbed.campaigns import open_campaign
 
-    return show(open_campaign(options.folder[0]), options, words, "status")
+    code = show(open_campaign(options.folder[0]), options, words, "status")
+    if options.resources is not None:
+        from trustbed.report import words as spoken
+        from trustbed.resources import write_resources
+
+        rows = write_resources(options.folder[0], options.resources, only=only)
+        if not options.quiet:
+            print(f"{spoken.counted(rows, 'row')} in {options.resources}", file=sys.stderr)
+    return code
+
+
+def _round(text: str) -> tuple[str, int]:
+    """A round as its folder is named below ``rounds``."""
+    pair, _, number = text.rpartition("/")
+    if not pair or not (number.isascii() and number.isdecimal()):
+        raise arguments.UsageError(f"--round: {text!r} is no round", "write the pair and the number, for example --round alpha-beta/17")
+    return pair, int(number)
 
 
 def show(model: Mapping[str, Any], options: argparse.Namespace, words: Sequence[str], verb: str) -> int:

@@ -7,6 +7,7 @@
     rounds/PAIR/000017/round.json                              what happened in the round
     rounds/PAIR/000017/done                                    the marker: the raw part is complete
     rounds/PAIR/000017/judged.json                             derived, can be made again
+    rounds/PAIR/000017/resources.json  resources.parquet       what others say of the hosts, asked for when the round is over
 
 Whatever moment the writer is killed at, a round with its marker is whole. One without stays as it is, for whoever wants to look, and is
 not used. Disk is bounded by giving up captures of judged rounds, the oldest first; what was found in them stays.
@@ -28,6 +29,7 @@ from trustbed.scenario.campaign_model import ROLES, Campaign
 
 CAMPAIGN, JOURNAL, HOSTS, ROUNDS = "campaign.toml", "journal.jsonl", "hosts", "rounds"
 RECORD, DONE, JUDGED = "round.json", "done", "judged.json"
+RESOURCES, RESOURCE_TABLE = "resources.json", "resources.parquet"
 CAPTURE, FAR_CAPTURE = "sender.pcapng", "receiver.pcapng"
 CAPTURES = (CAPTURE, FAR_CAPTURE)
 FORMAT = 1
@@ -101,6 +103,17 @@ class CampaignDirectory(ManifestFolder):
             "began_ns": began_ns,
         }
         self.begin_folder(manifest, {CAMPAIGN: study.text})
+
+    def check_readable(self) -> dict[str, Any]:
+        """Whether a campaign is here that can be read; its manifest.
+
+        Raises:
+            RunDirectoryError: There is none, or it is of another version.
+        """
+        manifest = self.manifest()
+        if manifest.get("kind") != self.kind or manifest.get("format") != FORMAT:
+            raise RunDirectoryError(f"holds no campaign that this version can read, {self.path}", "name one that trustbed pairs has made")
+        return manifest
 
     def check(self, study: CampaignFile) -> int:
         """Whether this campaign may go on here; when it began.

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -106,6 +107,7 @@ class Runner:
         about: Mapping[str, object],
         listener: RoundListener | None = None,
         carrier: Callable[..., Any] = RoundCarrier,
+        beside: AbstractContextManager[object] | None = None,
     ) -> None:
         """Prepares it.
 
@@ -117,6 +119,7 @@ class Runner:
             about: Which program does this, for the manifest.
             listener: Who is told how it goes.
             carrier: What makes a round; another one for campaigns that are only played.
+            beside: What else is at work while the folder is this session's, until all rounds are judged.
         """
         self._study = study
         self._campaign = study.campaign
@@ -126,6 +129,7 @@ class Runner:
         self._about = about
         self._listener = listener or RoundListener()
         self._carrier = carrier
+        self._beside = beside or contextlib.nullcontext()
         self._journal = directory.journal
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
         self._to_judge: queue.SimpleQueue[RoundFolder | None] = queue.SimpleQueue()
@@ -151,7 +155,7 @@ class Runner:
         addresses = {pair.name: _address(self._campaign, pair) for pair in self._campaign.pairs}
         with self._directory.locked():
             schedule = self._begin()
-            with self._judging():
+            with self._beside, self._judging():
                 try:
                     self._loop(schedule, addresses)
                     self._journal.append(time.time_ns(), "finished")

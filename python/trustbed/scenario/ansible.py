@@ -18,8 +18,9 @@ from typing import Any
 
 from trustbed.scenario.error import ScenarioError, nearest
 from trustbed.scenario.inventory import ALL, Checks, Ignored, Inventory, InventoryHost, Jump, Local, Ssh, Way
+from trustbed.scenario.outside import SOURCES, read_cloudwatch, read_prometheus
 from trustbed.scenario.positions import Path as Key
-from trustbed.scenario.table import Source
+from trustbed.scenario.table import Source, Table
 from trustbed.scenario.yaml_text import NotReadable, read_yaml
 
 _PARTS = ("hosts", "children", "vars")
@@ -33,6 +34,8 @@ _USED = (
     "trustbed_measure",
     "trustbed_private",
     "trustbed_folder",
+    "trustbed_prometheus",
+    "trustbed_cloudwatch",
 )
 _REFUSED: Mapping[str, str] = {
     "ansible_ssh_host": "write ansible_host",
@@ -193,12 +196,15 @@ class _Reader:
             hint = "write trustbed_measure, which others connect to"
             raise self._source.error(private[1], "the address that stands for it outside is missing", hint)
         folder = self._text(variables, "trustbed_folder")
+        prometheus, cloudwatch = (self._table(variables, f"trustbed_{name}") for name in SOURCES)
         return InventoryHost(
             name=name,
             way=self._way(name, key, variables),
             measured=None if measured is None else self._checks.measured(measured[1], measured[0]),
             private=None if private is None else self._checks.measured(private[1], private[0]),
             folder=None if folder is None else self._checks.folder(folder[1], folder[0]),
+            prometheus=None if prometheus is None else read_prometheus(prometheus),
+            cloudwatch=None if cloudwatch is None else read_cloudwatch(cloudwatch),
         )
 
     def _way(self, name: str, key: Key, variables: Mapping[str, tuple[Any, Key]]) -> Way:
@@ -230,6 +236,11 @@ class _Reader:
             hint = f"write the value; `ansible-inventory --list --yaml --inventory {self._source.file}` fills in what it can"
             raise self._source.error(key, "templates are not filled in here", hint)
         return value, key
+
+    def _table(self, variables: Mapping[str, tuple[Any, Key]], name: str) -> Table | None:
+        """A variable that has keys of its own."""
+        value, key = variables.get(name, (None, ()))
+        return None if value is None else Table(self._source, key, value)
 
     def _port(self, variables: Mapping[str, tuple[Any, Key]]) -> int | None:
         value, key = variables.get("ansible_port", (None, ()))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from trustbed.scenario.error import ScenarioError, nearest
+from trustbed.scenario.outside import CloudWatch, Outside, Prometheus, read_cloudwatch, read_prometheus
 from trustbed.scenario.positions import Path as Key
 from trustbed.scenario.positions import lines_of
 from trustbed.scenario.table import Source, Table
@@ -87,6 +88,7 @@ class InventoryHost:
     """A host. ``measured`` is the address that experiments use, ``folder`` where it keeps what is copied to it, if they were given.
 
     ``private`` is its own address where that is another one: behind a translation of addresses (NAT, RFC 3022) that leads one to one.
+    ``prometheus`` and ``cloudwatch`` say what else the host's resources are told by.
     """
 
     name: str
@@ -94,6 +96,13 @@ class InventoryHost:
     measured: Address | None = None
     private: Address | None = None
     folder: str | None = None
+    prometheus: Prometheus | None = None
+    cloudwatch: CloudWatch | None = None
+
+    @property
+    def outside(self) -> tuple[Outside, ...]:
+        """What tells the host's resources from outside."""
+        return tuple(one for one in (self.prometheus, self.cloudwatch) if one is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,6 +275,7 @@ def _hosts(root: Table) -> tuple[InventoryHost, ...]:
         if private is not None and measured is None:
             hint = 'write it: measure = "203.0.113.5", which others connect to'
             raise host.error("private", "the address that stands for it outside is missing", hint)
+        prometheus, cloudwatch = host.table("prometheus"), host.table("cloudwatch")
         hosts.append(
             InventoryHost(
                 name=name,
@@ -273,6 +283,8 @@ def _hosts(root: Table) -> tuple[InventoryHost, ...]:
                 measured=None if measured is None else checks.measured((*host.path, "measure"), measured),
                 private=None if private is None else checks.measured((*host.path, "private"), private),
                 folder=said.folder,
+                prometheus=None if prometheus is None else read_prometheus(prometheus),
+                cloudwatch=None if cloudwatch is None else read_cloudwatch(cloudwatch),
             )
         )
         host.close()

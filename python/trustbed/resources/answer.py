@@ -1,0 +1,36 @@
+"""What a source outside the host answered, or why it did not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trustbed.resources.table import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a source told.
+
+    Attributes:
+        observations: Every value that it has of the time that was asked for.
+        reached_ns: Until when it knows the host; what is later may come yet. ``None`` where it knows nothing yet.
+        problems: What it did not tell besides, each in words.
+    """
+
+    observations: Sequence[Observation]
+    reached_ns: int | None
+    problems: Sequence[str] = ()
+
+
+class SourceError(Exception):
+    """A source that did not answer what it was asked. ``is_away`` says that it did not answer at all, and is better left alone a while."""
+
+    def __init__(self, message: str, hint: str, *, is_away: bool = False) -> None:
+        self.message = " ".join(message.split())  # servers answer with whole pages
+        super().__init__(self.message)
+        self.hint = hint
+        self.is_away = is_away
+
+    def __str__(self) -> str:
+        return self.message

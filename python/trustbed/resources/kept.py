@@ -1,0 +1,151 @@
+"""What others said of a round's hosts, in the round's folder.
+
+``resources.json`` says who was asked and how that went, ``resources.parquet`` has the values.
+Values stay when a later question fails. Either file is there as a whole or not at all; between the two, a kill leaves values that are
+newer than what is said of them, which the next question mends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+from trustbed.resources.answer import Answer
+from trustbed.resources.table import Place, Span, nothing, table_of
+from trustbed.rounds.directory import RESOURCE_TABLE, RESOURCES, RoundFolder
+from trustbed.run.folder import as_text, write_whole
+from trustbed.scenario.outside import SourceName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """How far a source has been asked for a host of a round.
+
+    Attributes:
+        role: What the host was in the round.
+        host: Its name.
+        source: Who is asked.
+        asked: What was asked: the source as the inventory described it.
+        asked_ns: When it was asked last.
+        times: How often it was asked.
+        reached_ns: Until when it knew the host.
+        is_whole: Whether it knew all of the round's time, and told everything.
+        problems: What went wrong the last time, each with a ``message`` and a ``hint``.
+    """
+
+    role: str
+    host: str
+    source: SourceName
+    asked: Mapping[str, Any] | None = None
+    asked_ns: int | None = None
+    times: int = 0
+    reached_ns: int | None = None
+    is_whole: bool = False
+    problems: tuple[Mapping[str, str], ...] = ()
+
+
+class Kept:
+    """Both files of a round's folder, read when it is made."""
+
+    def __init__(self, folder: RoundFolder) -> None:
+        self._folder = folder
+        self._states = _states(folder.path / RESOURCES)
+
+    @property
+    def exists(self) -> bool:
+        """Whether anybody was ever to be asked for this round."""
+        return (self._folder.path / RESOURCES).is_file()
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """Everybody who was to be asked."""
+        return tuple(self._states.values())
+
+    def state(self, role: str, source: SourceName) -> State | None:
+        """How far somebody has been asked for the host of that role."""
+        return self._states.get((role, source))
+
+    def table(self) -> pa.Table:
+        """The values of all of them.
+
+        Raises:
+            OSError: The file is damaged.
+        """
+        file = self._folder.path / RESOURCE_TABLE
+        if not file.is_file():
+            return nothing()
+        try:
+            return pa.parquet.read_table(file, schema=nothing().schema)
+        except pa.ArrowException as error:
+            raise OSError(f"{file} is damaged: {error}") from None
+
+    @contextmanager
+    def changed(self) -> Iterator[Kept]:
+        """Writes down what the block changes."""
+        before = dict(self._states)
+        yield self
+        if self._states != before:
+            write_whole(self._folder.path / RESOURCES, as_text({"sources": [asdict(state) for state in self._states.values()]}))
+
+    def expect(self, role: str, host: str, source: SourceName) -> None:
+        """Somebody is to be asked."""
+        self._states.setdefault((role, source), State(role=role, host=host, source=source))
+
+    def told(self, asked: State, span: Span, answer: Answer | None, problem: Mapping[str, str] | None) -> None:
+        """What came of a question: an answer, or a problem.
+
+        Args:
+            asked: Who was asked, what, and when.
+            span: The round's time.
+            answer: What was told.
+            problem: Why nothing was.
+        """
+        before = self.state(asked.role, asked.source) or asked
+        after = replace(asked, times=before.times + 1, reached_ns=before.reached_ns)
+        if answer is None:
+            assert problem is not None, "there is one of the two"
+            after = replace(after, problems=(problem,))
+        else:
+            problems = tuple({"message": text, "hint": ""} for text in answer.problems)
+            is_whole = answer.reached_ns is not None and answer.reached_ns >= span.until_ns and not problems
+            after = replace(after, reached_ns=answer.reached_ns, is_whole=is_whole, problems=problems)
+            self._write(asked, answer)
+        self._states[asked.role, asked.source] = after
+
+    def _write(self, asked: State, answer: Answer) -> None:
+        """Puts an answer in the place of an earlier one of the same source."""
+        place = Place(pair=self._folder.pair, round=self._folder.number, role=asked.role, host=asked.host, source=asked.source)
+        try:
+            earlier = self.table()
+        except OSError:
+            earlier = nothing()  # damaged: others are asked again by whoever misses it
+        others = pc.invert(pc.and_(pc.equal(earlier["role"], asked.role), pc.equal(earlier["source"], asked.source)))
+        whole = pa.concat_tables([earlier.filter(others), table_of(place, answer.observations)])
+        write_table(whole, self._folder.path / RESOURCE_TABLE)
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """A Parquet file that is there with all its content or not at all."""
+    partial = path.with_name(f"{path.name}.partial")
+    pa.parquet.write_table(table, partial, compression="zstd", version="2.6")
+    with partial.open("rb+") as stream:
+        os.fsync(stream.fileno())
+    partial.replace(path)
+
+
+def _states(file: Path) -> dict[tuple[str, str], State]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        states = [State(**{**one, "problems": tuple(one["problems"])}) for one in found["sources"]]
+    except (OSError, ValueError, TypeError, KeyError):
+        return {}  # none yet, or damaged: then everybody is asked again
+    return {(state.role, state.source): state for state in states}
