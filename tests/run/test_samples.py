@@ -23,6 +23,7 @@ def line(second: int, *, steal: float = 0.0, throttled: int = 0, **more: Any) ->
         "processors": {"user_share": 0.5, "idle_share": 0.5 - steal, "steal_share": steal, "context_switches": 7, "busy_shares": [0.5]},
         "run_queue": {"load_1min": 1.5, "running": 2, "tasks": 100},
         "pressure": {"processor_some_share": 0.25},
+        "memory": {"total_bytes": 8000, "available_bytes": 5000, "free_bytes": None},
         "cgroups": [{"cgroup": "/sys/fs/cgroup/x", "periods": 10, "throttled_periods": 1, "throttled_ns": throttled, "used_ns": None}],
         "interfaces": [{"name": "eth0", "received_bytes": 10, "sent_bytes": 20}],
         "sockets": [{"local": "10.77.0.1:5", "peer": "10.77.0.2:6", "tcp": {"rtt_ns": 20_000_000, "congestion_window_segments": 10}}],
@@ -54,6 +55,7 @@ def test_lines_become_tables(tmp_path: Path) -> None:
     ]
     first, second = read(tmp_path / "machine.parquet")
     assert (first["at_ns"], first["user_share"], first["running"], first["processor_some_share"]) == (1_000_001_000, 0.5, 2, 0.25)
+    assert (first["memory_total_bytes"], first["memory_available_bytes"], first["memory_free_bytes"]) == (8000, 5000, None)
     assert first["disk_full_share"] is None
     assert second["after_ns"] == 2_000_000_000
     (socket, _) = read(tmp_path / "client.sockets.parquet")

@@ -42,9 +42,13 @@ MACHINE = pa.schema(
         column("interval_ns", pa.int64(), "ns", "since the look before"),
         *(column(name, pa.float64(), "1", meaning) for name, meaning in (_SHARES | _PRESSURES).items()),
         column("context_switches", pa.int64(), "1", "since the look before"),
+        column("interrupts", pa.int64(), "1", "since the look before"),
         column("running", pa.int64(), "1", "tasks that run or could"),
         column("tasks", pa.int64(), "1", "tasks"),
         column("load_1min", pa.float64(), "1", "tasks that run or could, averaged over a minute"),
+        column("memory_total_bytes", pa.int64(), "B", "memory that there is"),
+        column("memory_available_bytes", pa.int64(), "B", "memory that could be had without swapping"),
+        column("memory_free_bytes", pa.int64(), "B", "memory that nothing is in"),
     ]
 )
 CGROUPS = pa.schema(
@@ -66,6 +70,7 @@ PROCESSES = pa.schema(
         column("state", pa.string(), "", "what it was doing then, as in proc_pid_stat(5)"),
         column("ran_ns", pa.int64(), "ns", "how long its tasks ran since the look before"),
         column("waited_ns", pa.int64(), "ns", "how long they could have run and did not"),
+        column("resident_bytes", pa.int64(), "B", "memory that it holds"),
     ]
 )
 INTERFACES = pa.schema(
@@ -154,7 +159,8 @@ def lines_of(source: Path) -> Iterator[Row]:
 
 
 def _machine(line: Row) -> Row:
-    return {**line, **(line.get("processors") or {}), **(line.get("pressure") or {}), **(line.get("run_queue") or {})}
+    memory = {f"memory_{name}": value for name, value in (line.get("memory") or {}).items()}
+    return {**line, **(line.get("processors") or {}), **(line.get("pressure") or {}), **(line.get("run_queue") or {}), **memory}
 
 
 def below(lines: Iterable[Row], key: str, more: Sequence[str] = ()) -> Iterator[Row]:

@@ -6,12 +6,15 @@
 //! cost as much with every nap as they say.
 
 pub(crate) mod cgroups;
+mod drivers;
 mod interfaces;
+mod memory;
 mod naps;
 mod pressure;
 mod processes;
 pub(crate) mod processors;
 mod sockets;
+mod tcp;
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -119,8 +122,14 @@ struct Line {
     pressure: Option<pressure::Pressure>,
     #[serde(skip_serializing_if = "Option::is_none")]
     naps: Option<naps::Napped>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<memory::Memory>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tcp: Option<tcp::Counted>,
     cgroups: Vec<cgroups::Throttling>,
     interfaces: Vec<interfaces::Traffic>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    drivers: Vec<drivers::Counted>,
     processes: Vec<processes::Process>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sockets: Option<Vec<sockets::Connection>>,
@@ -165,7 +174,9 @@ struct Sampler {
     processors: processors::Watch,
     pressure: pressure::Watch,
     cgroups: cgroups::Watch,
+    tcp: tcp::Watch,
     interfaces: interfaces::Watch,
+    drivers: drivers::Watch,
     processes: processes::Watch,
     naps: Option<naps::Naps>,
     sockets: Option<sockets::Diagnosis>,
@@ -190,7 +201,9 @@ impl Sampler {
             processors: processors::Watch::default(),
             pressure: pressure::Watch::default(),
             cgroups,
+            tcp: tcp::Watch::default(),
             interfaces: interfaces::Watch::default(),
+            drivers: drivers::Watch::default(),
             processes,
             naps: None,
             sockets,
@@ -255,8 +268,11 @@ impl Sampler {
             run_queue: told(processors::RunQueue::look(), "run_queue", not_told),
             pressure: told(self.pressure.look(interval), "pressure", not_told),
             naps: self.naps.as_mut().map(naps::Naps::look),
+            memory: told(memory::Memory::look(), "memory", not_told),
+            tcp: told(self.tcp.look(), "tcp", not_told).flatten(),
             cgroups: self.cgroups.look(),
             interfaces: told(self.interfaces.look(), "interfaces", not_told).unwrap_or_default(),
+            drivers: self.drivers.look(not_told),
             processes: self.processes.look(),
             sockets,
             sockets_left_out,

@@ -20,6 +20,8 @@ pub(super) struct Process {
     ran_ns: u64,
     /// Absent where the kernel does not count it.
     waited_ns: Option<u64>,
+    /// Memory that it holds now. Absent when it has ended.
+    resident_bytes: Option<u64>,
 }
 
 /// The processes that are looked at.
@@ -49,6 +51,7 @@ impl Watch {
                 // Threads that have ended take their time with them.
                 ran_ns: now.ran_ns.saturating_sub(before.ran_ns),
                 waited_ns: now.waited_ns.map(|waited| grown(before.waited_ns.unwrap_or(0).min(waited), waited)),
+                resident_bytes: fs::read_to_string(format!("/proc/{process}/status")).ok().and_then(|text| resident(&text)),
             };
             *before = now;
             found
@@ -83,6 +86,12 @@ fn state(text: &str) -> Option<char> {
     text.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
+/// What `/proc/PID/status` says of resident memory, in bytes; kernel threads and the dead have none.
+fn resident(text: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    rest.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,5 +101,7 @@ mod tests {
         assert_eq!(read("1234 567 8\n"), Some((1234, 567)));
         assert_eq!(read(""), None);
         assert_eq!(state("17 (a) b) T 1 2\n"), Some('T'));
+        assert_eq!(resident("Name:\tVmRSS: x\nVmPeak:\t 9 kB\nVmRSS:\t      3 kB\n"), Some(3072));
+        assert_eq!(resident("Name:\tkthreadd\n"), None);
     }
 }

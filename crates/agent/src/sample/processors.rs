@@ -24,6 +24,7 @@ pub(crate) struct Processors {
     /// Of each processor, what was not idle.
     busy_shares: Vec<f64>,
     context_switches: u64,
+    interrupts: u64,
 }
 
 /// How many wanted to run.
@@ -47,6 +48,7 @@ struct Counters {
     all: Ticks,
     each: Vec<Ticks>,
     context_switches: u64,
+    interrupts: u64,
 }
 
 impl Watch {
@@ -63,23 +65,25 @@ impl Watch {
 /// What was done since the machine was started; none where the text is not as proc(5) says.
 pub(crate) fn since_start(text: &str) -> Option<Processors> {
     let now = read(text)?;
-    let never = Counters { all: Ticks::default(), each: vec![Ticks::default(); now.each.len()], context_switches: 0 };
+    let never = Counters { all: Ticks::default(), each: vec![Ticks::default(); now.each.len()], context_switches: 0, interrupts: 0 };
     Some(now.since(&never))
 }
 
 fn read(text: &str) -> Option<Counters> {
     let mut all = None;
-    let (mut each, mut context_switches) = (Vec::new(), 0);
+    let (mut each, mut context_switches, mut interrupts) = (Vec::new(), 0, 0);
     for line in text.lines() {
         let (name, rest) = line.split_once(' ')?;
         match name {
             "cpu" => all = Some(ticks(rest)),
             "ctxt" => context_switches = rest.trim().parse().ok()?,
+            // The sum of all stands first.
+            "intr" => interrupts = rest.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0),
             name if name.starts_with("cpu") => each.push(ticks(rest)),
             _ => {}
         }
     }
-    all.map(|all| Counters { all, each, context_switches })
+    all.map(|all| Counters { all, each, context_switches, interrupts })
 }
 
 /// Older kernels have fewer columns; guests are in the first two again.
@@ -123,6 +127,7 @@ impl Counters {
             waiting_for_disk_share: disk,
             busy_shares: before.each.iter().zip(&self.each).map(busy).collect(),
             context_switches: grown(before.context_switches, self.context_switches),
+            interrupts: grown(before.interrupts, self.interrupts),
         }
     }
 }
@@ -151,7 +156,7 @@ mod tests {
         let before =
             read("cpu  100 0 50 800 0 0 0 0 0 0\ncpu0 60 0 30 400 0 0 0 0\ncpu1 40 0 20 400 0 0 0 0\nintr 5 1 2\nctxt 1000\n").unwrap();
         let now =
-            read("cpu  150 0 75 900 5 5 5 10 0 0\ncpu0 110 0 55 400 5 5 5 10\ncpu1 40 0 20 500 0 0 0 0\nintr 5 1 2\nctxt 1234\n").unwrap();
+            read("cpu  150 0 75 900 5 5 5 10 0 0\ncpu0 110 0 55 400 5 5 5 10\ncpu1 40 0 20 500 0 0 0 0\nintr 12 1 2\nctxt 1234\n").unwrap();
         let found = now.since(&before);
         let rounded = |value: f64| format!("{value:.3}");
         assert_eq!(rounded(found.user_share), "0.250");
@@ -159,7 +164,7 @@ mod tests {
         let whole = found.user_share + found.nice_share + found.system_share + found.interrupt_share + found.steal_share + found.idle_share;
         assert_eq!(rounded(whole + found.waiting_for_disk_share), "1.000");
         assert_eq!([rounded(found.busy_shares[0]), rounded(found.busy_shares[1])], ["0.950", "0.000"]);
-        assert_eq!(found.context_switches, 234);
+        assert_eq!((found.context_switches, found.interrupts), (234, 7));
         let whole = since_start("cpu 150 0 75 900 5 5 5 60 0 0\nctxt 1234\n").unwrap();
         assert_eq!((rounded(whole.steal_share), whole.context_switches), ("0.050".to_owned(), 1234));
     }
