@@ -21,7 +21,7 @@ from trustbed.resources.table import Observation, Span
 from trustbed.rounds import CampaignDirectory
 from trustbed.rounds.directory import RoundFolder
 from trustbed.scenario.campaign_model import Campaign
-from trustbed.scenario.outside import Outside
+from trustbed.scenario.outside import Outside, name_of
 
 SECOND = 1_000_000_000
 HOSTS = """
@@ -58,7 +58,7 @@ class Played:
 
     def ask(self, source: Outside, span: Span, now_ns: int) -> Answer:
         with self.heard:
-            self.asked.append((asking.name_of(source), span.until_ns))
+            self.asked.append((name_of(source), span.until_ns))
             self.heard.notify_all()
         return self.answers(source, span)
 
@@ -158,7 +158,7 @@ def test_values_stay_when_a_later_question_fails(played: Played) -> None:
 
 def test_a_server_that_does_not_answer_is_asked_once_and_left_alone(played: Played) -> None:
     rounds = [played.round(number) for number in range(20)]
-    played.answers = lambda source, span: away(source, span) if asking.name_of(source) == "prometheus" else whole(source, span)
+    played.answers = lambda source, span: away(source, span) if name_of(source) == "prometheus" else whole(source, span)
     with played.asking() as others:
         for one in rounds:
             others.put(*one)
@@ -190,6 +190,18 @@ def test_a_mistake_of_ours_is_a_row_too(played: Played) -> None:
         others.put(folder, record)
         played.wait(3)
     assert "ZeroDivisionError" in problems(folder, "prometheus")[0][1]
+
+
+def test_an_answer_that_no_table_can_hold_is_a_row_too(played: Played) -> None:
+    (folder, record), (other, second) = played.round(0), played.round(1)
+    late = Observation("host", None, "load_1min", 1 << 80, 1, 0.0)
+    played.answers = lambda source, span: Answer([late], span.until_ns) if span.until_ns == record["ended_ns"] else whole(source, span)
+    with played.asking() as others:
+        others.put(folder, record)
+        others.put(other, second)
+        played.wait(6)
+    assert "could not be read" in problems(folder, "prometheus")[0][1]
+    assert problems(other, "prometheus") == [], "the next one is asked for as ever"
 
 
 def test_a_folder_that_is_gone_or_damaged_is_left_alone(played: Played) -> None:

@@ -57,6 +57,13 @@ def study(folder: Path, prometheus: str, amazon: str) -> CampaignFile:
     )
 
 
+def planned(campaign: CampaignFile) -> Sequence[str]:
+    """What a dry run says."""
+    from trustbed.cli.pairs import _plan
+
+    return _plan(campaign)
+
+
 def test_what_hosts_and_others_tell_of_a_round_is_one_table(
     tmp_path: Path, cache: Path, prometheus: PlayedPrometheus, amazon: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -66,6 +73,7 @@ def test_what_hosts_and_others_tell_of_a_round_is_one_table(
         for name in NAMES:
             put(amazon, name, minute + 60 * place, 30.0)
     campaign = study(tmp_path, prometheus.url, amazon)
+    assert "asked besides the hosts: a (prometheus), b (prometheus), b (cloudwatch)" in planned(campaign)
     measure(campaign, CampaignDirectory(tmp_path / "out"), about={"version": "1"})
     assert open_campaign(tmp_path / "out")["pairs"][0]["rounds"]["complete"] == 1
     (folder,) = CampaignDirectory(tmp_path / "out").rounds()
@@ -84,6 +92,9 @@ def test_what_hosts_and_others_tell_of_a_round_is_one_table(
     assert MINUTE in {row["resolution_ns"] for row in own}
     processes = {row["name"] for row in own if row["scope"] == "process"}
     assert len(processes) == 2, "the sender and the receiver"
+
+    of_hosts = {row["metric"] for row in told(rows, "proc") if row["scope"] == "host" and row["value"] is not None}
+    assert of_hosts >= {"memory_available_bytes", "interrupts_per_second", "context_switches_per_second", "tcp_sent_segments_per_second"}
 
     scrapes = [row for row in told(rows, "prometheus", "cpu_utilisation_share") if row["resolution_ns"] < MINUTE]
     assert [row["value"] for row in scrapes] == pytest.approx([1 / 3] * len(scrapes))

@@ -28,12 +28,16 @@ LINE: dict[str, Any] = {
         "waiting_for_disk_share": 0.0625,
         "busy_shares": [0.5, 0.5, 0.5, 0.25],
         "context_switches": 500,
+        "interrupts": 90,
     },
     "run_queue": {"load_1min": 1.5, "running": 2, "tasks": 99},
     "pressure": {"processor_some_share": 0.1},
+    "memory": {"total_bytes": 8_000_000, "free_bytes": 1_000_000, "available_bytes": None},
+    "tcp": {"established": 4, "received_segments": 200, "retransmitted_segments": 3, "timeouts": None},
+    "drivers": [{"name": "eth0", "interval_ns": 8 * SECOND, "counters": {"bw_in_allowance_exceeded": 4, "rx_packets": 0}}],
     "cgroups": [{"cgroup": "/sys/fs/cgroup/x", "periods": 20, "throttled_periods": 5, "throttled_ns": SECOND, "used_ns": 2 * SECOND}],
     "interfaces": [{"name": "eth0", "received_bytes": 4000, "received_drops": 1, "sent_packets": 8}],
-    "processes": [{"process": 77, "state": "R", "threads": 1, "ran_ns": SECOND, "waited_ns": SECOND // 2}],
+    "processes": [{"process": 77, "state": "R", "threads": 1, "ran_ns": SECOND, "waited_ns": SECOND // 2, "resident_bytes": 4096}],
 }
 
 
@@ -50,7 +54,11 @@ def value(observations: Any, metric: str, name: str | None = None) -> float | No
 
 def test_a_second_becomes_shares_and_rates_of_its_interval(tmp_path: Path) -> None:
     found = sampled(tmp_path, LINE)
-    assert {(one.time_ns, one.resolution_ns) for one in (*found.proc, *found.cgroup)} == {(10 * SECOND, 2 * SECOND)}
+    drivers = [one for one in found.proc if one.metric == "driver_counter_per_second"]
+    others = [one for one in (*found.proc, *found.cgroup) if one not in drivers]
+    assert {(one.time_ns, one.resolution_ns) for one in others} == {(10 * SECOND, 2 * SECOND)}
+    told = [(one.name, one.counter, one.time_ns // SECOND, one.resolution_ns // SECOND, one.value) for one in drivers]
+    assert told == [("eth0", "bw_in_allowance_exceeded", 4, 8, 0.5), ("eth0", "rx_packets", 4, 8, 0.0)]
     assert {one.metric for one in (*found.proc, *found.cgroup)} <= set(METRICS)
     expected = {
         "cpu_utilisation_share": 0.5,
@@ -61,6 +69,14 @@ def test_a_second_becomes_shares_and_rates_of_its_interval(tmp_path: Path) -> No
         "tasks_running": 2.0,
         "pressure_processor_some_share": 0.1,
         "pressure_disk_full_share": None,
+        "interrupts_per_second": 45.0,
+        "memory_total_bytes": 8e6,
+        "memory_available_bytes": None,
+        "tcp_established": 4.0,
+        "tcp_received_segments_per_second": 100.0,
+        "tcp_retransmitted_segments_per_second": 1.5,
+        "tcp_timeouts_per_second": None,
+        "tcp_opened_per_second": None,
     }
     assert {metric: value(found.proc, metric) for metric in expected} == expected
     assert value(found.proc, "network_received_bytes_per_second", "eth0") == 2000
@@ -73,6 +89,7 @@ def test_processes_and_control_groups_are_shares_of_the_node(tmp_path: Path) -> 
     found = sampled(tmp_path, LINE)
     assert value(found.proc, "cpu_utilisation_share", "77") == 0.125  # half a processor of four
     assert value(found.proc, "cpu_waited_seconds_per_second", "77") == 0.25
+    assert value(found.proc, "memory_resident_bytes", "77") == 4096
     assert value(found.cgroup, "cpu_utilisation_share", "/sys/fs/cgroup/x") == 0.25
     assert value(found.cgroup, "cpu_throttled_periods_share", "/sys/fs/cgroup/x") == 0.25
     assert value(found.cgroup, "cpu_throttled_seconds_per_second", "/sys/fs/cgroup/x") == 0.5

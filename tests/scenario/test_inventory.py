@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from trustbed.scenario import ScenarioError
 from trustbed.scenario.ansible import read_inventory
 from trustbed.scenario.inventory import Ignored, Inventory, InventoryHost, Jump, Local, Namespace, Prefix, Ssh, load
+from trustbed.scenario.outside import CloudWatch, Prometheus
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE = '[hosts.alpha]\nssh = "alpha.example.net"\n'
+AMAZON = "cloudwatch = {{ region = {}, instance = {}{} }}\n"
 PLAIN = "all:\n  hosts:\n    alpha:\n"
 
 
@@ -62,8 +64,14 @@ def test_the_documented_inventory_means_what_it_says(tmp_path: Path) -> None:
             measured=ipaddress.ip_address("203.0.113.5"),
             private=ipaddress.ip_address("10.1.0.5"),
             folder="/var/tmp",
+            prometheus=Prometheus(url="http://monitor.example.net:9090", instance="alpha.example.net:9100"),
         ),
-        InventoryHost(name="beta", way=Ssh(address="beta", user="alice", keys=(key,), jumps=()), folder="/var/tmp"),
+        InventoryHost(
+            name="beta",
+            way=Ssh(address="beta", user="alice", keys=(key,), jumps=()),
+            folder="/var/tmp",
+            cloudwatch=CloudWatch(region="eu-west-1", instance="i-0123456789abcdef0", period_ns=60_000_000_000),
+        ),
         InventoryHost(name="web", way=Prefix(("docker", "exec", "-i", "web")), folder="/var/tmp"),
         InventoryHost(name="here", way=Local(), folder="/var/tmp"),
         InventoryHost(name="near", way=Namespace(Path("/run/netns/lab-near")), folder="/var/tmp"),
@@ -83,7 +91,9 @@ def test_the_documented_inventory_of_ansible_means_what_it_says(tmp_path: Path) 
         measured=ipaddress.ip_address("203.0.113.5"),
         private=ipaddress.ip_address("10.1.0.5"),
         folder="/var/tmp",
+        prometheus=Prometheus(url="http://monitor.example.net:9090", instance="alpha.example.net:9100"),
     )
+    assert hosts["alpha"].outside == (hosts["alpha"].prometheus,)
     assert hosts["beta"].way == Ssh(address="beta", user="alice", keys=(key,), jumps=(gate,))
     assert hosts["here"] == InventoryHost(name="here", way=Local())
     assert found.groups == (("far", ("alpha", "beta")),)
@@ -132,6 +142,24 @@ WRONG = [
     ('known_hosts = "none"\n' + ONE, 1, "known_hosts", "no such file", "relative to"),
     ("[defaults]\nmeasure = '10.0.0.1'\n" + ONE, 2, "defaults.measure", "no such key", ""),
     ("hosts = 1\n", 1, "hosts", "must be a table", "[hosts]"),
+    (ONE + "prometheus = 'http://m:9090'\n", 3, "hosts.alpha.prometheus", "must be a table", "[hosts.alpha.prometheus]"),
+    (ONE + "prometheus = { url = 'http://m:9090' }\n", 3, "hosts.alpha.prometheus", "lacks instance", ":9100"),
+    (ONE + "prometheus = { instance = 'a' }\n", 3, "hosts.alpha.prometheus", "lacks url", "http://"),
+    (ONE + "prometheus = { url = 'http://m', instance = ' ' }\n", 3, "hosts.alpha.prometheus.instance", "is no label", "Targets"),
+    (ONE + "prometheus = { url = 'm:9090', instance = 'a' }\n", 3, "hosts.alpha.prometheus.url", "is no URL of a server", "http://"),
+    (ONE + "prometheus = { url = 'ftp://m', instance = 'a' }\n", 3, "hosts.alpha.prometheus.url", "is no URL of a server", "http://"),
+    (ONE + "prometheus = { url = 'http://m:99999', instance = 'a' }\n", 3, "hosts.alpha.prometheus.url", "is no URL", "http://"),
+    (ONE + "prometheus = { url = 'http://m/?x=1', instance = 'a' }\n", 3, "hosts.alpha.prometheus.url", "behind its path", "http://"),
+    (ONE + "prometheus = { url = 'http://me:x@m', instance = 'a' }\n", 3, "hosts.alpha.prometheus.url", "written down", "leave it out"),
+    (ONE + "[hosts.alpha.prometheus]\nurl = 'http://m'\ninstance = 'a'\nlabel = 1\n", 6, "hosts.alpha.prometheus.label", "no such key", ""),
+    (ONE + "cloudwatch = { instance = 'i-01234567' }\n", 3, "hosts.alpha.cloudwatch", "lacks region", "eu-west-1"),
+    (ONE + "cloudwatch = { region = 'eu-west-1' }\n", 3, "hosts.alpha.cloudwatch", "lacks instance", "i-0"),
+    (ONE + AMAZON.format("'Europe'", "'i-01234567'", ""), 3, "hosts.alpha.cloudwatch.region", "is not a region", "eu-west-1"),
+    (ONE + AMAZON.format("'eu-west-1'", "'web'", ""), 3, "hosts.alpha.cloudwatch.instance", "is not a machine's number", "i-0"),
+    (ONE + AMAZON.format("'eu-west-1'", "'i-01234567'", ", period = '30s'"), 3, "hosts.alpha.cloudwatch.period", "no period", "60s"),
+    (ONE + AMAZON.format("'eu-west-1'", "'i-01234567'", ", period = 60"), 3, "hosts.alpha.cloudwatch.period", "lacks a unit", "quotes"),
+    (ONE + AMAZON.format("'eu-west-1'", "'i-01234567'", ", endpoint = 'x'"), 3, "hosts.alpha.cloudwatch.endpoint", "is no URL", "http://"),
+    (ONE + AMAZON.format("'eu-west-1'", "'i-01234567'", ", profile = '-x'"), 3, "hosts.alpha.cloudwatch.profile", "not a profile", "aws"),
     ("[hosts.alpha\n", 1, "", "expected", "is TOML"),
 ]
 
@@ -170,6 +198,9 @@ WRONG_ANSIBLE = [
         "h is in a too, where ansible_user is 'x'",
         "own variables",
     ),
+    (PLAIN + "      trustbed_prometheus: http://m\n", 4, "must be a table", "keys below"),
+    (PLAIN + "      trustbed_prometheus:\n        url: m\n        instance: a\n", 5, "is no URL of a server", "http://"),
+    (PLAIN + "      trustbed_cloudwatch:\n        region: eu-west-1\n", 4, "lacks instance", "i-0"),
     ("all: [\n", 2, "expected the node content", "indentation"),
     ("a: &a [*a]\n", 1, "holds more than an inventory does", "aliases"),
 ]

@@ -22,6 +22,7 @@ from trustbed.report import words
 from trustbed.rounds.listener import RoundListener
 from trustbed.scenario import campaign as campaigns
 from trustbed.scenario.campaign import CampaignFile
+from trustbed.scenario.outside import name_of
 
 
 def parser() -> argparse.ArgumentParser:
@@ -128,5 +129,8 @@ def _plan(study: CampaignFile) -> Sequence[str]:
         f"  {pair.name:<20} {pair.sender} → {pair.receiver}, first after {words.duration(schedule.due_ns(pair.name, 0) / 1e9)}"
         for pair in campaign.pairs
     ]
+    outside = [f"{host.name} ({name_of(one)})" for host in campaign.hosts for one in host.outside]
+    if outside:
+        lines += ["", f"asked besides the hosts: {', '.join(outside)}"]
     first = ", ".join(f"{one.name} ({words.buffer(one.probe_bytes)} and {words.buffer(one.data_bytes)})" for one in sizes)
     return [*lines, "", f"sizes of {campaign.pairs[0].name}: {first} …"]

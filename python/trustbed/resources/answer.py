@@ -27,7 +27,8 @@ class SourceError(Exception):
     """A source that did not answer what it was asked. ``is_away`` says that it did not answer at all, and is better left alone a while."""
 
     def __init__(self, message: str, hint: str, *, is_away: bool = False) -> None:
-        self.message = " ".join(message.split())  # servers answer with whole pages
+        # Servers answer with whole pages, and with halves of letters.
+        self.message = " ".join(message.encode(errors="replace").decode().split())
         super().__init__(self.message)
         self.hint = hint
         self.is_away = is_away

@@ -25,7 +25,7 @@ from trustbed.resources.kept import Kept, State
 from trustbed.resources.table import Span
 from trustbed.rounds.directory import CampaignDirectory, RoundFolder
 from trustbed.scenario.campaign_model import Campaign
-from trustbed.scenario.outside import CloudWatch, Outside, Prometheus, SourceName
+from trustbed.scenario.outside import CloudWatch, Outside, Prometheus, name_of
 
 _SECOND = 1_000_000_000
 MOST_TIMES = 6
@@ -52,11 +52,6 @@ def ask(source: Outside, span: Span, now_ns: int) -> Answer:
     if isinstance(source, Prometheus):
         return prometheus.ask(source, span, now_ns=now_ns)
     return cloudwatch.ask(source, span, now_ns=now_ns)
-
-
-def name_of(source: Outside) -> SourceName:
-    """Its name in tables."""
-    return "prometheus" if isinstance(source, Prometheus) else "cloudwatch"
 
 
 def check(campaign: Campaign) -> None:
@@ -132,7 +127,11 @@ class Asking(AbstractContextManager["Asking"]):
         if kind is not None:
             self._cancelled.set()
         self._new.put(None)
-        self._thread.join(_LONGEST_QUESTION_SECONDS + (0 if kind is not None else LAST_SECONDS))
+        try:
+            self._thread.join(_LONGEST_QUESTION_SECONDS + (0 if kind is not None else LAST_SECONDS))
+        except BaseException:
+            self._cancelled.set()
+            raise
 
     def put(self, folder: RoundFolder, record: Mapping[str, Any]) -> None:
         """A round has ended: what others know of it is to be asked for."""
@@ -143,8 +142,9 @@ class Asking(AbstractContextManager["Asking"]):
 
     def _run(self) -> None:
         for folder in self._directory.rounds():
-            if Kept(folder).exists:  # others come by `put`, when they are judged
-                with contextlib.suppress(Exception):
+            # Others come by `put`, when they are judged.
+            if any(not state.is_whole and state.times < MOST_TIMES for state in Kept(folder).states):
+                with self._excused():
                     self._take(folder, folder.record())
         while True:
             try:
@@ -208,26 +208,24 @@ class Asking(AbstractContextManager["Asking"]):
 
     def _ask_one(self, waiting: _Waiting, wanted: _Wanted) -> None:
         now = time.time_ns()
-        answer, problem = None, None
-        try:
-            answer = self._ask(wanted.source, waiting.span, now)
-        except SourceError as error:
-            problem = {"message": error.message, "hint": error.hint}
-            if error.is_away:
-                self._quiet[wanted.server] = time.time_ns() + QUIET_NS
-        except Exception as error:  # a slip of ours: resources are context, and no campaign of weeks may end for them
-            problem = {"message": f"{name_of(wanted.source)} could not be read: {error!r}", "hint": "this is a mistake of trustbed"}
+        state = State(role=wanted.role, host=wanted.host, source=name_of(wanted.source), asked=asdict(wanted.source), asked_ns=now)
         with Kept(waiting.folder).changed() as kept:
-            state = State(role=wanted.role, host=wanted.host, source=name_of(wanted.source), asked=asdict(wanted.source), asked_ns=now)
-            kept.told(state, waiting.span, answer, problem)
+            try:
+                kept.told(state, waiting.span, self._ask(wanted.source, waiting.span, now))
+            except SourceError as error:
+                kept.failed(state, error.message, error.hint)
+                if error.is_away:
+                    self._quiet[wanted.server] = time.time_ns() + QUIET_NS
+            except OSError:
+                raise
+            except Exception as error:  # a slip of ours: resources are context, and no campaign of weeks may end for them
+                kept.failed(state, f"what {state.source} answers could not be read: {error!r:.300}", "this is a mistake of trustbed")
 
     @contextlib.contextmanager
     def _excused(self) -> Iterator[None]:
-        """A disk that is full, or a folder that is gone: this round is left to the next session."""
-        try:
+        """A disk that is full, a folder that is gone: this round is left to the next session, and the others go on."""
+        with contextlib.suppress(Exception):
             yield
-        except (OSError, ValueError):
-            return
 
 
 def span_of(record: Mapping[str, Any]) -> Span | None:

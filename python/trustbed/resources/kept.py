@@ -61,11 +61,6 @@ class Kept:
         self._states = _states(folder.path / RESOURCES)
 
     @property
-    def exists(self) -> bool:
-        """Whether anybody was ever to be asked for this round."""
-        return (self._folder.path / RESOURCES).is_file()
-
-    @property
     def states(self) -> tuple[State, ...]:
         """Everybody who was to be asked."""
         return tuple(self._states.values())
@@ -100,26 +95,36 @@ class Kept:
         """Somebody is to be asked."""
         self._states.setdefault((role, source), State(role=role, host=host, source=source))
 
-    def told(self, asked: State, span: Span, answer: Answer | None, problem: Mapping[str, str] | None) -> None:
-        """What came of a question: an answer, or a problem.
+    def told(self, asked: State, span: Span, answer: Answer) -> None:
+        """A source has answered.
 
         Args:
             asked: Who was asked, what, and when.
             span: The round's time.
             answer: What was told.
-            problem: Why nothing was.
+
+        Raises:
+            ValueError: It cannot stand in a table.
+        """
+        self._write(asked, answer)
+        problems = tuple({"message": text, "hint": ""} for text in answer.problems)
+        is_whole = answer.reached_ns is not None and answer.reached_ns >= span.until_ns and not problems
+        self._put(replace(asked, reached_ns=answer.reached_ns, is_whole=is_whole, problems=problems))
+
+    def failed(self, asked: State, message: str, hint: str) -> None:
+        """A source has not answered what it was asked; what it said before stays.
+
+        Args:
+            asked: Who was asked, what, and when.
+            message: Why.
+            hint: What can be done.
         """
         before = self.state(asked.role, asked.source) or asked
-        after = replace(asked, times=before.times + 1, reached_ns=before.reached_ns)
-        if answer is None:
-            assert problem is not None, "there is one of the two"
-            after = replace(after, problems=(problem,))
-        else:
-            problems = tuple({"message": text, "hint": ""} for text in answer.problems)
-            is_whole = answer.reached_ns is not None and answer.reached_ns >= span.until_ns and not problems
-            after = replace(after, reached_ns=answer.reached_ns, is_whole=is_whole, problems=problems)
-            self._write(asked, answer)
-        self._states[asked.role, asked.source] = after
+        self._put(replace(asked, reached_ns=before.reached_ns, problems=({"message": message, "hint": hint},)))
+
+    def _put(self, state: State) -> None:
+        before = self.state(state.role, state.source) or state
+        self._states[state.role, state.source] = replace(state, times=before.times + 1)
 
     def _write(self, asked: State, answer: Answer) -> None:
         """Puts an answer in the place of an earlier one of the same source."""

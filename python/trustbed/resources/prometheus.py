@@ -11,6 +11,7 @@ them.
 
 from __future__ import annotations
 
+import functools
 import http.client
 import itertools
 import json
@@ -19,9 +20,9 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from trustbed.resources.answer import Answer, SourceError
 from trustbed.resources.table import Observation, Scope, Span
@@ -36,6 +37,8 @@ _SECOND = 1_000_000_000
 _BEYOND = 120 * _SECOND
 """How far behind the end is looked for the scrape that ends the last interval."""
 _PIECE = 1 << 16
+_LATEST_SECONDS = 1 << 33
+"""No scrape is later than this; whole nanoseconds end a little behind it."""
 _HINT = "open the URL in a browser; [hosts.NAME] prometheus in the inventory says where it is"
 
 _CPU = "node_cpu_seconds_total"
@@ -69,6 +72,7 @@ _DRIVER = "node_ethtool_"
 _DRIVER_COUNTERS = f"{_DRIVER}.+_allowance_exceeded(_total)?"
 """Of the driver's counters those by which a cloud says that it held packets back; others are left to whoever wants to ask for them."""
 
+T = TypeVar("T")
 Points = dict[float, float]
 """Values by the moments of the grid, in seconds."""
 
@@ -102,7 +106,7 @@ def ask(source: Prometheus, span: Span, *, now_ns: int) -> Answer:
     """
     asking = _Asking(source, span, now_ns)
     matcher = f"instance={_quoted(source.instance)}"
-    scrapes = _scrapes(asking.series(f"max(timestamp({_CPU}{{{matcher}}}))"))
+    scrapes = asking.read(f"max(timestamp({_CPU}{{{matcher}}}))", _scrapes)
     if not scrapes.moments:
         message = f"{source.url} knows nothing of the instance {source.instance} at that time"
         raise SourceError(message, "its page Status, Targets has the labels; the host must run node_exporter")
@@ -116,7 +120,7 @@ def ask(source: Prometheus, span: Span, *, now_ns: int) -> Answer:
     )
     for question, read in questions:
         try:
-            observations += read(asking.series(question), scrapes)
+            observations += asking.read(question, functools.partial(_listed, read, scrapes))
         except SourceError as error:
             problems.append(error.message)
     inside = [one for one in observations if one.time_ns < span.until_ns and one.time_ns + one.resolution_ns > span.from_ns]
@@ -136,18 +140,16 @@ class _Asking:
         self._grid = {"start": f"{span.from_ns / 1e9:.3f}", "end": f"{end / 1e9:.3f}", "step": str(step)}
         self._deadline = time.monotonic() + TIMEOUT_SECONDS
 
-    def series(self, question: str) -> list[_Series]:
-        """The series that answer a question.
+    def read(self, question: str, read: Callable[[Sequence[_Series]], T]) -> T:
+        """What is made of the series that answer a question.
 
         Raises:
             SourceError: There is no answer, or none that can be read.
         """
         words = urllib.parse.urlencode({"query": question, **self._grid, "timeout": f"{TIMEOUT_SECONDS:g}s"})
+        found = self._fetch(f"{self._url}/api/v1/query_range?{words}")
         try:
-            found = json.loads(self._fetch(f"{self._url}/api/v1/query_range?{words}"))
-            return _read(found)
-        except SourceError:
-            raise
+            return read(_series(json.loads(found)))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise SourceError(f"{self._url} answers, but not as Prometheus does", _HINT) from None
 
@@ -198,7 +200,13 @@ class _Asking:
         return SourceError(f"{self._url} answers {error.code}{why}", _HINT, is_away=error.code >= 500)
 
 
-def _read(found: Any) -> list[_Series]:  # noqa: ANN401 - whatever came
+def _listed(
+    read: Callable[[Sequence[_Series], _Scrapes], Iterator[Observation]], scrapes: _Scrapes, series: Sequence[_Series]
+) -> list[Observation]:
+    return list(read(series, scrapes))
+
+
+def _series(found: Any) -> list[_Series]:  # noqa: ANN401 - whatever came
     """The series of an answer; see https://prometheus.io/docs/prometheus/latest/querying/api/."""
     if found["status"] != "success":
         raise SourceError(f"Prometheus says: {found.get('error')!s:.300}", _HINT)
@@ -206,7 +214,7 @@ def _read(found: Any) -> list[_Series]:  # noqa: ANN401 - whatever came
         raise ValueError(found["data"]["resultType"])
     series = []
     for one in found["data"]["result"]:
-        labels = {str(name): str(value) for name, value in one["metric"].items()}
+        labels = {str(name): str(value).encode(errors="replace").decode() for name, value in one["metric"].items()}
         points = {float(at): value for at, text in one["values"] if math.isfinite(value := float(text))}
         series.append(_Series(labels, points))
     return sorted(series, key=lambda one: sorted(one.labels.items()))
@@ -234,6 +242,8 @@ def _scrapes(series: Sequence[_Series]) -> _Scrapes:
     first: dict[int, float] = {}
     for one in series[:1]:
         for at, seconds in sorted(one.points.items()):
+            if not 0 < seconds < _LATEST_SECONDS:
+                raise ValueError(seconds)
             first.setdefault(round(seconds * 1000) * 1_000_000, at)
     return _Scrapes(sorted(first.items()))
 

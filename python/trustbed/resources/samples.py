@@ -1,7 +1,7 @@
 """What the agent on a host sampled during a round, as observations: from ``/proc``, and from control groups.
 
-Values are of the second before the sample, and times are the host's own. Samples exist while the connections of a round do, not while
-it pings.
+Values are of the second before the sample, levels are those at its end, and times are the host's own. Samples exist while the
+connections of a round do, not while it pings.
 """
 
 from __future__ import annotations
@@ -25,6 +25,17 @@ _SHARES = {
     "cpu_waiting_for_disk_share": "waiting_for_disk_share",
 }
 _PRESSURES = ("processor_some_share", "memory_some_share", "memory_full_share", "disk_some_share", "disk_full_share")
+_TCP = (
+    "received_segments",
+    "sent_segments",
+    "retransmitted_segments",
+    "damaged_segments",
+    "resets_sent",
+    "opened",
+    "accepted",
+    "timeouts",
+    "listen_drops",
+)
 _WAYS = ("received", "sent")
 _COUNTS = ("bytes", "packets", "errors", "drops")
 
@@ -52,6 +63,7 @@ def read_samples(file: Path) -> Sampled:
             moment = _Moment(line["at_ns"] - interval, interval, len((line.get("processors") or {}).get("busy_shares") or ()))
             proc += _of_host(line, moment)
             proc += _of_interfaces(line, moment)
+            proc += _of_drivers(line)
             proc += _of_processes(line, moment)
             cgroup += _of_cgroups(line, moment)
     return Sampled(proc, cgroup, _not_told(file))
@@ -88,6 +100,7 @@ def _of_host(line: Mapping[str, Any], moment: _Moment) -> Iterator[Observation]:
         for metric, name in _SHARES.items():
             yield moment.level(metric, processors.get(name) if known else None)
         yield moment.rate("context_switches_per_second", processors.get("context_switches"))
+        yield moment.rate("interrupts_per_second", processors.get("interrupts"))
     pressure = line.get("pressure")
     if pressure is not None:
         for name in _PRESSURES:
@@ -96,6 +109,15 @@ def _of_host(line: Mapping[str, Any], moment: _Moment) -> Iterator[Observation]:
     if queue is not None:
         yield moment.level("load_1min", queue.get("load_1min"))
         yield moment.level("tasks_running", queue.get("running"))
+    memory = line.get("memory")
+    if memory is not None:
+        for name in ("total_bytes", "available_bytes", "free_bytes"):
+            yield moment.level(f"memory_{name}", memory.get(name))
+    tcp = line.get("tcp")
+    if tcp is not None:
+        yield moment.level("tcp_established", tcp.get("established"))
+        for name in _TCP:
+            yield moment.rate(f"tcp_{name}_per_second", tcp.get(name))
 
 
 def _of_interfaces(line: Mapping[str, Any], moment: _Moment) -> Iterator[Observation]:
@@ -105,12 +127,22 @@ def _of_interfaces(line: Mapping[str, Any], moment: _Moment) -> Iterator[Observa
                 yield moment.rate(f"network_{way}_{what}_per_second", one.get(f"{way}_{what}"), scope="interface", name=one["name"])
 
 
+def _of_drivers(line: Mapping[str, Any]) -> Iterator[Observation]:
+    """Cards have intervals of their own: some are too slow to be asked every second."""
+    for one in line.get("drivers") or ():
+        interval = one["interval_ns"]
+        for counter, grown in one["counters"].items():
+            rate = grown * 1e9 / interval
+            yield Observation("interface", one["name"], "driver_counter_per_second", line["at_ns"] - interval, interval, rate, counter)
+
+
 def _of_processes(line: Mapping[str, Any], moment: _Moment) -> Iterator[Observation]:
     for one in line.get("processes") or ():
         name = str(one["process"])
         yield moment.used(one.get("ran_ns"), scope="process", name=name)
         waited = one.get("waited_ns")
         yield moment.rate("cpu_waited_seconds_per_second", None if waited is None else waited / 1e9, scope="process", name=name)
+        yield moment.level("memory_resident_bytes", one.get("resident_bytes"), scope="process", name=name)
 
 
 def _of_cgroups(line: Mapping[str, Any], moment: _Moment) -> Iterator[Observation]:

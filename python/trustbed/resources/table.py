@@ -45,6 +45,7 @@ _LEVELS = {
     "memory_total_bytes": ("B", "memory that there is"),
     "memory_available_bytes": ("B", "memory that could be had without swapping"),
     "memory_free_bytes": ("B", "memory that nothing is in"),
+    "memory_resident_bytes": ("B", "memory that a process holds"),
     "tcp_established": ("1", "TCP connections that are open"),
 }
 _RATES = {
@@ -57,7 +58,10 @@ _RATES = {
         for way in ("received", "sent")
         for what, unit in (("bytes", "B/s"), ("packets", "1/s"), ("errors", "1/s"), ("drops", "1/s"))
     },
-    "driver_counter_per_second": ("1/s", "a counter of a network card's driver (`ethtool -S`); its name stands in `counter`"),
+    "driver_counter_per_second": (
+        "1/s",
+        "a counter of a network card's driver (`ethtool -S`), named in `counter`; without a row it did not grow",
+    ),
     "tcp_received_segments_per_second": ("1/s", "TCP segments received"),
     "tcp_sent_segments_per_second": ("1/s", "TCP segments sent, without retransmissions"),
     "tcp_retransmitted_segments_per_second": ("1/s", "TCP segments sent again"),

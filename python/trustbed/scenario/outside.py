@@ -47,6 +47,11 @@ class CloudWatch:
 Outside: TypeAlias = Prometheus | CloudWatch
 
 
+def name_of(source: Outside) -> SourceName:
+    """Its name in tables, which is its key in inventories."""
+    return "prometheus" if isinstance(source, Prometheus) else "cloudwatch"
+
+
 def read_prometheus(table: Table) -> Prometheus:
     """What the key ``prometheus`` of a host says.
 
