@@ -224,6 +224,18 @@ def test_disk_is_bounded_by_giving_up_captures(tmp_path: Path, monkeypatch: pyte
     assert directory.used_bytes() < (1 << 20) + 2 * 300_000
 
 
+def test_what_comes_to_a_round_later_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trustbed.rounds.runner._UNCOUNTED_ROUNDS", 2)
+    study = study_of(tmp_path, "a-b", count=20, more='[recording]\ndisk = "1MB"\n', **FAST)
+
+    def derives(folder: RoundFolder, record: Mapping[str, Any], campaign: Campaign) -> dict[str, Any]:
+        (folder.path / "resources.parquet").write_bytes(b"x" * 400_000)
+        return nothing(folder, record, campaign)
+
+    with pytest.raises(CampaignError, match="without any capture left"):
+        run(study, tmp_path / "out", judge=derives)
+
+
 def test_a_disk_that_is_too_small_for_anything_ends_it(tmp_path: Path) -> None:
     study = study_of(tmp_path, "a-b", count=5, more='[recording]\ndisk = "1MB"\n', **FAST)
     (tmp_path / "out" / "hosts").mkdir(parents=True)

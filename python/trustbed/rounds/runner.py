@@ -40,6 +40,9 @@ FIRST_SECONDS = 30.0
 """How long the first rounds wait for hosts that do not answer; those that are there begin then without them."""
 _LONGEST_WAIT_SECONDS = 5.0
 """How late the loss of a host, or a clock that was set, may be noticed."""
+_UNCOUNTED_ROUNDS = 50
+"""After how many rounds all files are counted again: what is derived from a round comes to its folder later. What runs then counts twice
+for a while, which gives a capture up a little early and never late."""
 
 Judge: TypeAlias = Callable[[RoundFolder, Mapping[str, Any], Campaign], Mapping[str, Any]]
 """Makes findings of a complete round; they are JSON."""
@@ -143,6 +146,7 @@ class Runner:
         self._retry_at = 0.0
         self._failure: BaseException | None = None
         self._used = 0
+        self._uncounted = 0
 
     def carry_out(self) -> None:
         """Makes all rounds that are still to be made, and judges them.
@@ -360,7 +364,12 @@ class Runner:
     def _make_room(self) -> None:
         """Gives captures up until there is room for another round, those of the oldest judged rounds first."""
         limit = self._campaign.recording.disk_bytes
-        if limit is None or self._used < limit:
+        if limit is None:
+            return
+        self._uncounted += 1
+        if self._uncounted > _UNCOUNTED_ROUNDS:
+            self._used, self._uncounted = self._directory.used_bytes(), 0
+        if self._used < limit:
             return
         for folder in sorted(self._directory.rounds()):
             captures = [file for name in CAPTURES if (file := folder.path / name).is_file()]
