@@ -106,8 +106,7 @@ def main(words: Sequence[str]) -> int:
         for name, model in models.items():
             now = model["campaign"]["ends_ns"]
             (options.output / f"{name}.txt").write_text(campaign_text.render(model, now_ns=now), encoding="utf-8")
-            for file in (f"{name}.toml", "hosts.toml"):
-                shutil.copy(options.folder / file, options.output / file)
+            shutil.copy(options.folder / f"{name}.toml", options.output / f"{name}.toml")
     return 0 if all(one.as_published for one in found) else 1
 
 

@@ -342,11 +342,13 @@ Exit codes: 0 fine, 1 error, 2 wrong usage, 3 review, 4 discard
 REPORT = """\
 Says what a run came to: the results of its workloads with 95 % confidence
 intervals, how much slower background traffic made them, what the links and the
-background did, and which repetitions must not be used, and why.
+background did, and which repetitions must not be used, and why. Of a campaign:
+what trustbed status says; its page also has rounds and hosts over time.
 
 Usage: trustbed report [OPTIONS] RUN
 
-  RUN         the folder that trustbed run made; the run need not be complete
+  RUN         the folder that trustbed run or trustbed pairs made, which need
+              not be complete
 
 Options:
   -o, --out FILE          A page with charts, for the browser
@@ -355,8 +357,8 @@ Options:
   --no-color              No colour (so does the variable NO_COLOR)
 
 How to end:
-  --fail-on LEVEL         review: exit 3 when a repetition needs review or 4
-                          when one must be discarded; discard: only the 4
+  --fail-on LEVEL         review: exit 3 when a repetition or round needs review
+                          or 4 when one must be discarded; discard: only the 4
   -h, --help              This page
 
 Exit codes: 0 fine, 1 error, 2 wrong usage, 3 review, 4 discard
