@@ -153,6 +153,11 @@ class Agent:
         """The number of its process."""
         return self._process.pid
 
+    @property
+    def is_away(self) -> bool:
+        """Whether it cannot be heard for the moment, and goes on all the same: an agent of this machine always can."""
+        return False
+
     def begin(self, *, at_ns: int | None = None, seconds: float = START_SECONDS) -> Event:
         """Tells it to start, at a moment of the real-time clock or at once, and waits until it has."""
         order: Event = {"do": "start"}

@@ -9,6 +9,7 @@ trip corrected by the one beside the receiver. The receiver's own samples stand 
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -51,6 +52,8 @@ _CROSSING_COLUMNS = (
     "path_p50_ns",
     "turnaround_p50_ns",
 )
+KEEP_SECONDS = 300
+"""How long the data of a round that has met its time limits wait on a host to which there is no way."""
 VERDICTS = ("trust", "review", "discard")
 _GRAVEST_FIRST = ("discard", "review", "trust")
 _COLUMNS = (
@@ -93,8 +96,14 @@ def measure(
         asking.put(folder, record)
         return judge_round(folder, record, campaign)
 
-    with Hosts(study.campaign.inventory, [host.name for host in study.campaign.hosts]) as hosts:
+    names = [host.name for host in study.campaign.hosts]
+    with Hosts(study.campaign.inventory, names, keep_seconds=keep_seconds(study.campaign)) as hosts:
         Runner(study, directory, hosts, judge=judge, about=about, listener=listener, beside=asking).carry_out()
+
+
+def keep_seconds(campaign: Campaign) -> int:
+    """How long a host to which there is no way goes on, and keeps what it has: until a round has met its time limits, and longer."""
+    return math.ceil(campaign.rounds.longest_ns / 1e9) + KEEP_SECONDS
 
 
 def default_folder(study: campaigns.CampaignFile) -> Path:

@@ -43,6 +43,7 @@ class PlayedHost:
     def __init__(self, name: str) -> None:
         self.name = name
         self.is_gone = False
+        self.is_away = False
 
     def start_agent(self, verb: str, config: Mapping[str, Any], *, name: str) -> Any:  # noqa: ANN401 - an agent
         """Nothing is there."""

@@ -129,8 +129,8 @@ def test_whose_output_is_closed_ends(control: Control) -> None:
         assert endless.stdout is not None
         endless.stdout.read(10)
         endless.stdout.close()
-        assert endless._channel.wait(lambda one: one.code is not None, PATIENCE)
-        assert endless._channel.code in (128 + signal.SIGPIPE, 1)
+        assert endless.channel.wait(lambda one: one.code is not None, PATIENCE)
+        assert endless.channel.code in (128 + signal.SIGPIPE, 1)
 
 
 def test_output_goes_into_files(control: Control, tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_command_that_takes_too_long_is_ended(control: Control) -> None:
     process = started(control, "sleep", "600")
     with process, pytest.raises(subprocess.TimeoutExpired):
         process.output(0.1)
-    assert process._channel.code == 128 + signal.SIGTERM
+    assert process.channel.code == 128 + signal.SIGTERM
 
 
 def test_the_clock_is_read_with_its_error(control: Control) -> None:

@@ -46,6 +46,8 @@ struct Configuration {
     /// Whether frames for other hosts are captured as well.
     #[serde(default)]
     promiscuous: bool,
+    /// It ends by itself after this, counted from `ready`. Not before it is told to unless given.
+    duration_ns: Option<u64>,
 }
 
 const fn snap_length() -> u32 {
@@ -132,7 +134,8 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
         ring_bytes: facts.ring.0,
         hardware_timestamps: facts.hardware_timestamps,
     })?;
-    let started = attend::wait_for_start(talk);
+    let limited = attend::limit(stop, asked.duration_ns);
+    let started = limited.and_then(|()| attend::wait_for_start(talk));
     let outcome = match &started {
         Ok(Some(_)) => attend::converse(talk, || thread.is_finished(), || ProgressBody { frames: frames.load(Ordering::Relaxed) }),
         _ => Ok(()),

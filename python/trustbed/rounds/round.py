@@ -3,6 +3,9 @@
 The receiver's ports exist while the connections last, are bound to the measured address, and take what the sender shows the round's
 secret for. What fails beside the connections (a capture that is not permitted, a clock that is not told) is a trouble that the record
 names, and the round goes on without it; when one of the two hosts fails, the round has, and what it did until then is kept.
+
+A host to which the way is lost does its part all the same, and each of its agents ends by itself when its time is over. What they have to
+say is waited for as long as the host is kept, and the record says when there was no way (``ways_lost``).
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import contextlib
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -20,7 +23,7 @@ from trustbed.campaign import Round, failure, outcome
 from trustbed.rounds.directory import CAPTURE, FAR_CAPTURE
 from trustbed.scenario.campaign_model import ROLES, Campaign, Rounds
 from trustbed.scenario.inventory import Address
-from trustbed.testbed.control.peer import Reading
+from trustbed.testbed.control import Loss, Reading
 from trustbed.testbed.error import TestbedError
 
 NAPS_EVERY_NS = 5_000_000
@@ -50,6 +53,10 @@ class Host(Protocol):
 
     def read_clock(self) -> Reading:
         """Compares its clock with ours."""
+
+    @property
+    def losses(self) -> Sequence[Loss]:
+        """The times without a way there, in order."""
 
 
 class CancelledRoundError(Exception):
@@ -112,6 +119,7 @@ class RoundCarrier:
         except (AgentError, TestbedError, OSError) as error:
             record["error"] = _told(error)
         record["ended_ns"] = time.time_ns()
+        record["ways_lost"] = self._ways_lost(record["began_ns"])
         record["connections"] = connections_of(record)
         came = [row["failure"] for row in record["connections"]]
         record["outcome"] = "failed" if "error" in record or not came else outcome(came)
@@ -124,6 +132,15 @@ class RoundCarrier:
         with contextlib.ExitStack() as stack:
             self._exchange(folder, record, pinged, stack)
         record["clocks_after"] = self._clocks()
+
+    def _ways_lost(self, since_ns: int) -> list[dict[str, Any]]:
+        """When there was no way to a host during the round."""
+        return [
+            {"host": host.name, **loss.told()}
+            for host in (self._sender, self._receiver)
+            for loss in host.losses
+            if loss.until_ns is None or loss.until_ns >= since_ns
+        ]
 
     # Before the connections.
 
@@ -156,6 +173,7 @@ class RoundCarrier:
         limit = self._rounds.limit_ns
         windows = {role: self._rounds.window_of(role) for role in ROLES}
         lasts = self._rounds.longest_ns - self._rounds.pinging_ns + 2 * _ANSWER_NS
+        limit_ns = lasts + int(_MARGIN_SECONDS * 1e9)
         receiving = stack.enter_context(
             self._start(
                 self._receiver,
@@ -166,7 +184,7 @@ class RoundCarrier:
                     "peer": self._peer(pinged),
                     "window_bytes": windows,
                     "transfer_timeout_ns": limit,
-                    "duration_ns": lasts + int(_MARGIN_SECONDS * 1e9),
+                    "duration_ns": limit_ns,
                     **common,
                 },
             )
@@ -187,7 +205,7 @@ class RoundCarrier:
                 },
             )
         )
-        watching = self._watch(folder, pinged, to, stack, {"sender": sending.pid, "receiver": receiving.pid})
+        watching = self._watch(folder, pinged, to, stack, {"sender": sending.pid, "receiver": receiving.pid}, limit_ns)
         started = {"receiver": receiving.begin()["start_ns"], "sender": sending.begin()["start_ns"]}
         record["started_ns"] = started
         record["start_spread_ns"] = _spread(started, record["clocks"])
@@ -211,19 +229,21 @@ class RoundCarrier:
         to: Mapping[str, str | None],
         stack: contextlib.ExitStack,
         processes: Mapping[str, int],
+        limit_ns: int,
     ) -> dict[str, Agent]:
         """What looks on: samples and captures of both hosts."""
         watching: dict[str, Agent] = {}
         for role, host in (("sender", self._sender), ("receiver", self._receiver)):
             with self._excused(f"samples of {host.name}"):
-                asked = {"path": folder / f"{role}.samples.jsonl", "naps_every_ns": NAPS_EVERY_NS, "processes": [processes[role]]}
+                asked: dict[str, Any] = {"path": folder / f"{role}.samples.jsonl", "naps_every_ns": NAPS_EVERY_NS}
+                asked |= {"processes": [processes[role]], "duration_ns": limit_ns}
                 watching[f"{role}.samples"] = stack.enter_context(self._start(host, "sample", asked))
         if self._recording.capture:
             ends = (("sender", self._sender, CAPTURE), ("receiver", self._receiver, FAR_CAPTURE))
             for role, host, name in ends:
                 with self._excused(f"capture on {host.name}"):
                     interface = pinged["interface"] if role == "sender" else self._far_interface(pinged)
-                    asked = self._capture(host, interface, to) | {"path": folder / name}
+                    asked = self._capture(host, interface, to) | {"path": folder / name, "duration_ns": limit_ns}
                     watching[f"{role}.capture"] = stack.enter_context(self._start(host, "capture", asked))
         for name, agent in watching.items():
             with self._excused(name):
@@ -268,6 +288,8 @@ class RoundCarrier:
             event = agent.poll(_LOOK_SECONDS)
             if event is not None and event["event"] == "report":
                 return event
+            if agent.is_away:
+                deadline = max(deadline, time.monotonic() + _MARGIN_SECONDS)
         hint = "the host may be overloaded, or gone; the next round shows"
         raise AgentError(f"{agent.name}: the agent did not report within {seconds:g} s", hint)
 

@@ -16,7 +16,7 @@ import queue
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -38,6 +38,8 @@ RETRY_SECONDS = 60.0
 """How long after it could not be connected a host is tried again."""
 FIRST_SECONDS = 30.0
 """How long the first rounds wait for hosts that do not answer; those that are there begin then without them."""
+_GIVE_UP_SECONDS = 0.5
+"""How often those that wait in vain are looked for while a campaign ends."""
 _LONGEST_WAIT_SECONDS = 5.0
 """How late the loss of a host, or a clock that was set, may be noticed."""
 _UNCOUNTED_ROUNDS = 50
@@ -63,7 +65,7 @@ class Roster(Protocol):
     def connect(self) -> Mapping[str, TestbedError]:
         """Connects those that are not connected; why the others could not be."""
 
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a host with `is_gone`
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a host with `is_gone`, `is_away`, `give_up`
         """A host that is connected, or was."""
 
     def __contains__(self, name: object) -> bool:
@@ -231,9 +233,10 @@ class Runner:
 
     def _look_at_hosts(self) -> None:
         """Notices hosts that are gone, and has them connected again by a thread, so that no round waits for it."""
-        gone = [host.name for host in self._campaign.hosts if host.name not in self._down and self._is_gone(host.name)]
+        gone = [host.name for host in self._campaign.hosts if host.name not in self._down and not self._is_there(host.name)]
         for name in gone:
-            self._down[name] = TestbedError(f"the host {name} is gone", "it is tried again")
+            what = "the way to the host {} is lost" if self._hosts[name].is_away else "the host {} is gone"
+            self._down[name] = TestbedError(what.format(name), "it is tried again")
             self._tell(name)
         if self._connecting is not None and not self._connecting.is_alive():
             self._connecting = None
@@ -270,15 +273,16 @@ class Runner:
 
     def _connect(self) -> Mapping[str, TestbedError]:
         """Connects those that are not connected, and writes down what they are like; why the others could not be."""
-        known = {host.name for host in self._campaign.hosts if not self._is_gone(host.name)}
+        known = {host.name: self._hosts[host.name] for host in self._campaign.hosts if host.name in self._hosts}
         failed = self._hosts.connect()
         for host in self._campaign.hosts:
-            if host.name not in known and host.name not in failed:
+            # One that has only lost the way to it is what it was, and may be in the middle of a round.
+            if host.name not in failed and self._hosts[host.name] is not known.get(host.name):
                 self._remember(host.name)
         return failed
 
-    def _is_gone(self, name: str) -> bool:
-        return name not in self._hosts or bool(self._hosts[name].is_gone)
+    def _is_there(self, name: str) -> bool:
+        return name in self._hosts and not self._hosts[name].is_gone and not self._hosts[name].is_away
 
     def _see_hosts(self, failed: Mapping[str, TestbedError]) -> None:
         for host in self._campaign.hosts:
@@ -337,7 +341,8 @@ class Runner:
         running = self._running.pop(event.pair)
         number = running.round.number
         came = "interrupted" if event.record is None else event.record["outcome"]
-        self._journal.append(time.time_ns(), "ended", pair=event.pair, number=number, outcome=came)
+        lost = {} if event.record is None or not event.record.get("ways_lost") else {"ways_lost": _hosts_of(event.record["ways_lost"])}
+        self._journal.append(time.time_ns(), "ended", pair=event.pair, number=number, outcome=came, **lost)
         if event.error is not None:
             raise event.error
         if came in NOT_MEASURED and event.pair in self._known:
@@ -352,12 +357,21 @@ class Runner:
         """Waits for the rounds that run; cancelled ones end soon."""
         for running in list(self._running.values()):
             assert running.thread is not None, "it was started"
-            running.thread.join()
+            while running.thread.is_alive():
+                if self._cancelled.is_set():
+                    self._give_up_waiting()
+                running.thread.join(_GIVE_UP_SECONDS)
         while self._running:
             event = self._events.get()
             if isinstance(event, _Ended):
                 with contextlib.suppress(OSError):  # a full disk: the next session finds that it began and did not end
                     self._on_ended(event)
+
+    def _give_up_waiting(self) -> None:
+        """Hosts that may come back are waited for by their rounds, and nobody wants these any more."""
+        for host in self._campaign.hosts:
+            if host.name in self._hosts and self._hosts[host.name].is_away:
+                self._hosts[host.name].give_up()
 
     # Disk.
 
@@ -411,6 +425,11 @@ class Runner:
                 self._failure = error
                 self._events.put(None)
                 return
+
+
+def _hosts_of(losses: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Whose ways were lost."""
+    return list(dict.fromkeys(str(one["host"]) for one in losses))
 
 
 def _address(campaign: Campaign, pair: HostPair) -> Address:

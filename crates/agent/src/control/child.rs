@@ -8,7 +8,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -216,14 +216,6 @@ fn code_of(child: &mut Child) -> i32 {
         Ok(status) => status.code().or_else(|| status.signal().map(|number| 128 + number)).unwrap_or(125),
         // The first process of a machine takes children that are not its own; ours it does not.
         Err(_) => 125,
-    }
-}
-
-impl Port {
-    /// Says something; once the port is broken, nothing can be said, and whoever reads it notices.
-    pub(super) fn say(&self, channel_number: u32, kind: Kind, content: &[u8]) {
-        let mut file = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = super::frame::write(&mut *file, channel_number, kind, content);
     }
 }
 

@@ -14,6 +14,9 @@
 //! | forget | outside | the channel is of no use any more |
 //! | clock | outside | bytes that come back with the time |
 //! | shift | outside | nanoseconds (8, signed) by which the real-time clock is moved |
+//! | leave | outside | everything may end: nobody comes back |
+//! | resume | both | where the way may be lost (`kept.rs`), the first on each: how many frames have come before it (8) |
+//! | kept | both | how many frames have come, so that they need not be kept any more (8) |
 //! | hello | host | JSON: `kernel`, `version`, `folder` (where commands begin unless they are told otherwise) |
 //! | started | host | number of the process (4) |
 //! | refused | host | error number (4), then what was to be done |
@@ -64,6 +67,12 @@ kinds! {
     Clock = 9,
     /// The clock is wrong by so much.
     Shift = 10,
+    /// Nobody comes back.
+    Leave = 11,
+    /// What has come over the ways before this one.
+    Resume = 12,
+    /// What has come.
+    Kept = 13,
     /// The host is there.
     Hello = 16,
     /// The command runs.
@@ -136,13 +145,18 @@ fn filled(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
 
 /// Writes a frame in one call, so that others do not come between.
 pub(super) fn write(to: &mut impl Write, channel: u32, kind: Kind, content: &[u8]) -> io::Result<()> {
+    to.write_all(&packed(channel, kind, content)?)
+}
+
+/// A frame as it passes.
+pub(super) fn packed(channel: u32, kind: Kind, content: &[u8]) -> io::Result<Vec<u8>> {
     let length = u32::try_from(content.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     let mut frame = Vec::with_capacity(HEADER + content.len());
     frame.extend(channel.to_le_bytes());
     frame.extend([kind as u8, 0, 0, 0]);
     frame.extend(length.to_le_bytes());
     frame.extend(content);
-    to.write_all(&frame)
+    Ok(frame)
 }
 
 #[cfg(test)]

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::child::{Order, Running, Size};
 use super::frame::{self, Fault, Frame, Kind};
+use super::kept::Kept;
 use super::vigil::Vigil;
 use super::{Error, kernel};
 use crate::clock;
@@ -17,7 +18,15 @@ use crate::clock;
 /// The way out, which all threads share.
 #[derive(Debug)]
 pub(super) struct Port {
-    pub(super) writer: Mutex<File>,
+    out: Mutex<Out>,
+}
+
+#[derive(Debug)]
+struct Out {
+    /// None while there is no way.
+    to: Option<File>,
+    /// Where the way may be lost and another comes.
+    kept: Option<Kept>,
 }
 
 /// Which port, and how long the machine outside may be silent before it is taken to be gone; without end if none is given.
@@ -25,6 +34,18 @@ pub(super) struct Port {
 pub(super) struct Options {
     pub(super) port: PathBuf,
     pub(super) silence: Option<Duration>,
+    pub(super) mode: Mode,
+}
+
+/// What the port is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// A device, or the standard streams: there is this way, and no other when it is lost.
+    Device,
+    /// A socket that is made here: over whatever comes in on it, one after another.
+    Listen,
+    /// The socket that another process of ours has made: what passes the standard streams passes it.
+    Attach,
 }
 
 /// Serves the port until the other end is gone.
@@ -32,15 +53,11 @@ pub(super) fn run(options: &Options) -> Result<(), Error> {
     let failed = |source| Error::Port { path: options.port.clone(), source };
     let (mut reader, writer) = open(options).map_err(failed)?;
     let vigil = options.silence.map(Vigil::begin).transpose().map_err(failed)?;
-    let port = Arc::new(Port { writer: Mutex::new(writer) });
+    let port = Arc::new(Port { out: Mutex::new(Out { to: Some(writer), kept: None }) });
     port.say(0, Kind::Hello, &hello());
-    let mut served = Served { port, commands: BTreeMap::new() };
+    let mut served = Served::new(port, vigil);
     loop {
-        let frame = frame::read(&mut reader);
-        if let Some(vigil) = &vigil {
-            vigil.heard();
-        }
-        match frame {
+        match served.next(&mut reader) {
             Ok(Some(frame)) => served.carry_out(frame)?,
             Ok(None) => return Ok(()),
             Err(Fault::Read(source)) => return Err(failed(source)),
@@ -59,21 +76,101 @@ fn open(options: &Options) -> io::Result<(File, File)> {
     Ok((device.try_clone()?, device))
 }
 
-fn hello() -> Vec<u8> {
+pub(super) fn hello() -> Vec<u8> {
     let system = rustix::system::uname();
     let folder = std::env::current_dir().ok().map(|folder| folder.to_string_lossy().into_owned());
     let about = serde_json::json!({ "kernel": system.release().to_string_lossy(), "version": env!("CARGO_PKG_VERSION"), "folder": folder });
     about.to_string().into_bytes()
 }
 
+impl Port {
+    /// One whose way may be lost; there is none yet.
+    pub(super) fn lasting() -> Self {
+        Self { out: Mutex::new(Out { to: None, kept: Some(Kept::default()) }) }
+    }
+
+    /// Says something. Once the port is broken, nothing can be said, and whoever reads it notices; where another way may come, it waits for it.
+    pub(super) fn say(&self, channel_number: u32, kind: Kind, content: &[u8]) {
+        // A frame that is too long is none: what is said here never is.
+        let Ok(packed) = frame::packed(channel_number, kind, content) else { return };
+        let mut out = self.out();
+        out.pass(&packed);
+        if let Some(kept) = &mut out.kept {
+            kept.push(packed);
+        }
+    }
+
+    /// Says what is of this way alone.
+    pub(super) fn say_once(&self, kind: Kind, number: u64) {
+        if let Ok(packed) = frame::packed(0, kind, &number.to_le_bytes()) {
+            self.out().pass(&packed);
+        }
+    }
+
+    /// There is a way again, and over the ways before it so many frames have come. False if that cannot be.
+    pub(super) fn resume(&self, to: File, count: u64) -> bool {
+        let mut out = self.out();
+        let Out { to: way, kept: Some(kept) } = &mut *out else { return false };
+        let possible = kept.forget(count);
+        if possible {
+            *way = Some(to);
+            for packed in kept.rest() {
+                pass(way, packed);
+            }
+        }
+        possible
+    }
+
+    /// So many frames have come, and need not be kept. False if that cannot be.
+    pub(super) fn forget(&self, count: u64) -> bool {
+        self.out().kept.as_mut().is_some_and(|kept| kept.forget(count))
+    }
+
+    /// The way is lost.
+    pub(super) fn pause(&self) {
+        self.out().to = None;
+    }
+
+    fn out(&self) -> MutexGuard<'_, Out> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Out {
+    fn pass(&mut self, packed: &[u8]) {
+        pass(&mut self.to, packed);
+    }
+}
+
+/// Behind a frame of which a part was written nothing more may come.
+fn pass(to: &mut Option<File>, packed: &[u8]) {
+    if to.as_mut().is_some_and(|file| file.write_all(packed).is_err()) {
+        *to = None;
+    }
+}
+
 /// The commands of the port.
-struct Served {
+pub(super) struct Served {
     port: Arc<Port>,
+    vigil: Option<Vigil>,
     commands: BTreeMap<u32, Running>,
 }
 
 impl Served {
-    fn carry_out(&mut self, frame: Frame) -> Result<(), Error> {
+    pub(super) fn new(port: Arc<Port>, vigil: Option<Vigil>) -> Self {
+        Self { port, vigil, commands: BTreeMap::new() }
+    }
+
+    /// The next frame; the machine outside is there.
+    pub(super) fn next(&self, reader: &mut impl Read) -> Result<Option<Frame>, Fault> {
+        let frame = frame::read(reader);
+        if let (Some(vigil), Ok(Some(_))) = (&self.vigil, &frame) {
+            vigil.heard();
+        }
+        frame
+    }
+
+    pub(super) fn carry_out(&mut self, frame: Frame) -> Result<(), Error> {
         let Frame { channel, kind, content } = frame;
         match kind {
             Kind::Open => return self.open(channel, &content),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use trustbed_units::{Ns, Span};
 
 use crate::clock::{self, Offset};
-use crate::talk::{Command, Failure, Started, Talk};
+use crate::talk::{Command, Failure, Started, Stop, Talk};
 
 /// How late the end of a thread, or the command to stop, may be noticed.
 const LOOK: Duration = Duration::from_millis(20);
@@ -96,6 +96,18 @@ pub(crate) fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Se
         .stack_size(512 << 10)
         .spawn(work)
         .map_err(|error| Failure::running(format!("no thread for {name}: {error}"), "raise the limit of processes (ulimit -u)"))
+}
+
+/// Asks for the end once so much time has passed, if it is limited: nobody may be there any more who would.
+pub(crate) fn limit(stop: Stop, duration_ns: Option<u64>) -> Result<(), Failure> {
+    let Some(duration) = duration_ns else { return Ok(()) };
+    let due = clock::monotonic() + span(duration);
+    spawn("limit", move || {
+        if stop.wait_until(due) {
+            stop.ask();
+        }
+    })?;
+    Ok(())
 }
 
 /// What a thread came to.

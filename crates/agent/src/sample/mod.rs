@@ -51,6 +51,8 @@ struct Configuration {
     /// Connections in a line; those beyond are counted.
     #[serde(default = "most_sockets")]
     most_sockets: usize,
+    /// It ends by itself after this, counted from `ready`. Not before it is told to unless given.
+    duration_ns: Option<u64>,
 }
 
 const fn a_second() -> u64 {
@@ -154,6 +156,7 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     sampler.look(Span::ZERO);
     let not_told = sampler.not_told.clone();
     talk.ready(&ReadyBody { path: &asked.path, not_told: &not_told })?;
+    attend::limit(talk.stop(), asked.duration_ns)?;
     let Some(start) = attend::wait_for_start(talk)? else { return talk.report(&sampler.report(None)) };
     let (count, stop) = (Arc::clone(&sampler.count), talk.stop());
     let thread = attend::spawn("sample", move || {

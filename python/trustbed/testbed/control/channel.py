@@ -6,6 +6,9 @@ waits there until it is read: each stream has a window, and none can fill memory
 A host that may vanish without closing anything (a cut network, a machine that lost its power) is asked for a sign of life as often as its
 :class:`Peer` says; the questions are at the same time what tells it that we are still here.
 
+Where the other end outlives the way to it (:class:`Control` with ``keep_seconds``), the loss of the way ends nothing: what is said waits
+until :meth:`Control.resume` brings another, and no byte is lost. Whoever waits for something waits longer for it.
+
 Nothing is decided here about what runs. Bias: a reading of the other clock is in error by at most half the time between question and
 answer, of which the other side's slowness, or the way there, is the larger part; the shortest of several is used.
 """
@@ -28,6 +31,7 @@ from typing import Any
 
 from trustbed.testbed.control import frames
 from trustbed.testbed.control.frames import Kind
+from trustbed.testbed.control.kept import EVERY, Kept, Loss
 from trustbed.testbed.control.peer import Peer, Reading
 from trustbed.testbed.error import TestbedError
 
@@ -37,6 +41,9 @@ _SHARED_PIECE = 4096
 _STREAMS = {Kind.OUTPUT: 1, Kind.ERRORS: 2}
 _ENDS = {Kind.OUTPUT_END: 1, Kind.ERRORS_END: 2}
 
+
+_LEAVE_SECONDS = 5.0
+"""What taking leave may take."""
 
 SIGNS = 4
 """How many signs of life a host may owe; they are asked for evenly over the time that it may be silent."""
@@ -84,6 +91,20 @@ class Channel:
         """Whether it has gone with the host."""
         return self.code is None and self._control.is_gone
 
+    @property
+    def is_away(self) -> bool:
+        """Whether the way to its host is lost, and another may come."""
+        return self._control.is_away
+
+    @property
+    def losses(self) -> int:
+        """How often the way to its host was lost."""
+        return len(self._control.losses)
+
+    def was_away(self, losses: int) -> bool:
+        """As :meth:`Control.was_away`."""
+        return self._control.was_away(losses)
+
     def signal(self, number: int) -> None:
         """Sends its group a signal."""
         self._control.send(self.number, Kind.SIGNAL, bytes([number]))
@@ -104,18 +125,27 @@ class Channel:
 class Control:
     """The socket to a host. :meth:`close` ends the thread; what runs there ends itself when nobody is here any more."""
 
-    def __init__(self, link: socket.socket, peer: Peer, explain: Callable[[str], str] = str) -> None:
+    def __init__(self, link: socket.socket, peer: Peer, explain: Callable[[str], str] = str, *, keep_seconds: float | None = None) -> None:
         """Over a socket.
 
         Args:
             link: The socket, which belongs to the channel from now on.
             peer: Who is at its other end.
             explain: Says better why the other end is gone, as far as whoever made the socket knows it; it may take a moment.
+            keep_seconds: How long the other end outlives the loss of its socket; it ends with it if this is not given.
         """
         self.peer = peer
         self.hello: dict[str, Any] | None = None
-        self._link = link
+        self.losses: list[Loss] = []
+        """The times without a way, in order."""
+        self._link: socket.socket | None = link
         self._explain = explain
+        self._keep_seconds = keep_seconds
+        self._kept = None if keep_seconds is None else Kept()
+        self._stands = self._kept is None
+        self._trying = False
+        self._given_up: str | None = None
+        self._lost_at = 0.0
         self._owed = 0
         self._due = time.monotonic()
         link.setblocking(False)
@@ -131,6 +161,8 @@ class Control:
         self._times: dict[bytes, tuple[int, bytes]] = {}
         self._gone: str | None = None
         self._closing = False
+        if self._kept is not None:
+            self._out += frames.pack(0, Kind.RESUME, frames.numbered(0))
         self._thread = threading.Thread(target=self._serve, name=f"control of {peer.title}", daemon=True)
         self._thread.start()
 
@@ -140,6 +172,43 @@ class Control:
     def is_gone(self) -> bool:
         """Whether nobody is there any more."""
         return self._gone is not None
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the way there is lost, and another may come."""
+        return self._gone is None and bool(self.losses) and self.losses[-1].until_ns is None
+
+    def resume(self, link: socket.socket, explain: Callable[[str], str], seconds: float) -> bool:
+        """Goes on over another socket, which belongs to the channel from now on; whether that has succeeded within the time.
+
+        Raises:
+            TestbedError: The host is gone.
+        """
+
+        def take() -> None:
+            self._link, self._explain = link, explain
+            self._in.clear()
+            self._out = bytearray(frames.pack(0, Kind.RESUME, frames.numbered(self._kept.came if self._kept is not None else 0)))
+            self._owed, self._due = 0, time.monotonic()
+
+        link.setblocking(False)
+        with self._changed:
+            if self._gone is not None:
+                link.close()
+                raise self._lost(self._gone)
+            self._trying = True
+            self._order(take)
+            self._changed.wait_for(lambda: not self._trying or self._gone is not None, seconds)
+            if self._trying:
+                self._order(lambda: self._lose(f"nothing has come within {seconds:g} s") if self._trying else None)
+            return self._gone is None and not self.is_away
+
+    def give_up(self, why: str) -> None:
+        """Nobody is there any more, as somebody knows who has looked."""
+        with self._changed:
+            self._given_up = why
+        self._ring()
+        self._thread.join()
 
     def open(
         self,
@@ -193,16 +262,32 @@ class Control:
     def wait(self, condition: Callable[[], bool], seconds: float | None) -> bool:
         """Waits until something holds that a frame can bring about; false if it does not within the time.
 
+        The time begins anew when the way was lost meanwhile and is there again.
+
         Raises:
             TestbedError: The host is gone.
         """
         with self._changed:
-            found = self._changed.wait_for(lambda: condition() or self._gone is not None, seconds)
-            if condition():
-                return True
-            if self._gone is not None:
-                raise self._lost(self._gone)
-            return found
+            while True:
+                losses = len(self.losses)
+                self._changed.wait_for(lambda: condition() or self._gone is not None, seconds)
+                if condition():
+                    return True
+                if self._gone is not None:
+                    raise self._lost(self._gone)
+                if not self.was_away(losses):
+                    return False
+
+    def was_away(self, losses: int) -> bool:
+        """Whether the way was lost since it had been so many times; then waits until there is one again, or nobody is there any more.
+
+        What a host was given time for is given it anew afterwards.
+        """
+        with self._changed:
+            if not self.is_away and len(self.losses) == losses:
+                return False
+            self._changed.wait_for(lambda: not self.is_away)
+            return True
 
     def _lost(self, why: str) -> TestbedError:
         return TestbedError(f"{self.peer.title} is gone: {why}", self.peer.when_gone)
@@ -263,17 +348,33 @@ class Control:
                 os.eventfd_write(self._bell, 1)
 
     def _queue(self, channel: int, kind: Kind, content: bytes = b"") -> None:
-        self._out += frames.pack(channel, kind, content)
+        packed = frames.pack(channel, kind, content)
+        if self._kept is not None:
+            self._kept.push(packed)
+        if self._stands:
+            self._out += packed
 
     def _serve(self) -> None:
         why = "it has closed its control channel"
         try:
-            while self._turn():
-                pass
-        except (OSError, frames.Torn) as error:
+            while True:
+                said = why
+                try:
+                    if self._turn():
+                        continue
+                except OSError as error:
+                    said = str(error)
+                # An end that has not said what it is has never been there.
+                if self._closing or self._kept is None or self._link is None or self._given_up is not None or self.hello is None:
+                    why = said
+                    break
+                self._lose(said)
+        except frames.Torn as error:
             why = str(error)
         finally:
-            if not self._closing:
+            if self._closing:
+                self._leave()
+            elif self._link is not None and self._given_up is None:
                 why = self._explain(why)
             with self._changed:
                 self._gone = "it was ended" if self._closing else why
@@ -282,25 +383,56 @@ class Control:
                 os.close(self._bell)
                 self._bell = -1
                 self._changed.notify_all()
-            self._link.close()
+            if self._link is not None:
+                self._link.close()
+
+    def _lose(self, why: str) -> None:
+        """There is no way any more; what was under way on it is sent again over the next."""
+        if self._link is None:
+            return
+        why = self._explain(why)
+        self._link.close()
+        with self._changed:
+            if not self.losses or self.losses[-1].until_ns is not None:
+                self.losses.append(Loss(why, time.time_ns()))
+                self._lost_at = time.monotonic()
+            self._link, self._stands, self._trying = None, False, False
+            self._changed.notify_all()
+
+    def _leave(self) -> None:
+        """Tells an end that outlives its way that nobody comes back."""
+        if self._kept is None or self._link is None or not self._stands:
+            return
+        self._queue(0, Kind.LEAVE)
+        with contextlib.suppress(OSError):
+            self._link.settimeout(_LEAVE_SECONDS)
+            self._link.sendall(self._out)
 
     def _turn(self) -> bool:
-        """One wait for something, and what it brings; false at the end."""
+        """One wait for something, and what it brings; false at the end.
+
+        Raises:
+            OSError: The link is broken, or nobody is at its other end.
+        """
         with self._changed:
             if self._closing:
                 return False
+            if self._given_up is not None:
+                raise OSError(self._given_up)
             while self._orders:
                 self._orders.popleft()()
         self._flush()
         poller = select.poll()
         poller.register(self._bell, select.POLLIN)
-        poller.register(self._link, select.POLLIN | (select.POLLOUT if self._out else 0))
+        if self._link is not None:
+            poller.register(self._link, select.POLLIN | (select.POLLOUT if self._out else 0))
         readers, writers = self._register(poller)
+        link = -1 if self._link is None else self._link.fileno()
         for number, events in poller.poll(self._until_sign()):
             if number == self._bell:
                 with contextlib.suppress(BlockingIOError):
                     os.eventfd_read(self._bell)
-            elif number == self._link.fileno():
+            elif number == link:
                 if events & ~select.POLLOUT and not self._hear():
                     return False
             elif number in readers:
@@ -313,12 +445,18 @@ class Control:
         """Asks for a sign of life if it is time; the milliseconds until the next one is due.
 
         Raises:
-            OSError: There was none for too long.
+            OSError: There was none for too long, or no way for as long as the other end outlives that.
         """
-        silence = self.peer.silence_seconds
-        if silence is None:
-            return None
         now = time.monotonic()
+        if self._link is None:
+            assert self._keep_seconds is not None, "without that, no link is the end"
+            left = self._lost_at + self._keep_seconds - now
+            if left <= 0:
+                raise OSError(f"{self.losses[-1].why}; it could not be reached again within {self._keep_seconds:g} s")
+            return left * 1000
+        silence = self.peer.silence_seconds
+        if silence is None or not self._stands:
+            return None
         if now >= self._due:
             if self._owed == SIGNS:
                 raise OSError(f"it has been silent for {silence:g} s")
@@ -343,7 +481,7 @@ class Control:
         return readers, writers
 
     def _flush(self) -> None:
-        while self._out:
+        while self._out and self._link is not None:
             try:
                 sent = self._link.send(self._out)
             except BlockingIOError:
@@ -351,6 +489,7 @@ class Control:
             del self._out[:sent]
 
     def _hear(self) -> bool:
+        assert self._link is not None, "something came over it"
         try:
             piece = self._link.recv(1 << 18)
         except BlockingIOError:
@@ -371,6 +510,15 @@ class Control:
 
     def _understand(self, frame: frames.Frame, came: int) -> None:
         number, kind, content = frame
+        if self._kept is not None:
+            if kind in (Kind.RESUME, Kind.KEPT):
+                self._kept.forget(frames.number(content))
+                if kind is Kind.RESUME:
+                    self._stand(self._kept)
+                return
+            self._kept.came += 1
+            if self._kept.came % EVERY == 0:
+                self._out += frames.pack(0, Kind.KEPT, frames.numbered(self._kept.came))
         if kind is Kind.HELLO:
             hello = json.loads(content)
             if not isinstance(hello, dict):
@@ -381,6 +529,13 @@ class Control:
                 self._times[content[8:16]] = (came, content)
         elif (channel := self._channels.get(number)) is not None:
             self._understand_channel(channel, kind, content)
+
+    def _stand(self, kept: Kept) -> None:
+        """There is a way: what the other side does not have goes over it first."""
+        self._out += kept.rest()
+        self._stands, self._trying = True, False
+        if self.is_away:
+            self.losses[-1].until_ns = time.time_ns()
 
     def _understand_channel(self, channel: Channel, kind: Kind, content: bytes) -> None:
         if kind is Kind.STARTED:

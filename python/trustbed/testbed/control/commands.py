@@ -35,7 +35,7 @@ class ControlledProcess:
         self.stderr = stderr
         self.pid = 0
         """Its number on that host, which means nothing here."""
-        self._channel = channel
+        self.channel = channel
 
     @classmethod
     def start(
@@ -98,36 +98,36 @@ class ControlledProcess:
 
     def poll(self) -> int | None:
         """Its exit code (128 and the signal's number if one killed it), or None while it runs or what it wrote is still on its way."""
-        if self._channel.drained:
-            return self._channel.code
-        return 128 + signals.SIGKILL if self._channel.is_lost else None
+        if self.channel.drained:
+            return self.channel.code
+        return 128 + signals.SIGKILL if self.channel.is_lost else None
 
     @property
     def unwritten(self) -> int | None:
         """The number of the error for which something that it wrote could not be passed on here, as on a disk that is full."""
-        return self._channel.unwritten
+        return self.channel.unwritten
 
     def wait(self, seconds: float | None = None) -> int | None:
         """Waits until it has ended, and what it wrote has arrived; None if it has not within the time."""
-        self._channel.wait(lambda one: one.drained, seconds)
+        self.channel.wait(lambda one: one.drained, seconds)
         return self.poll()
 
     def signal(self, number: int) -> None:
         """Sends the command's group a signal."""
-        self._channel.signal(number)
+        self.channel.signal(number)
 
     def resize(self, rows: int, columns: int) -> None:
         """Tells its terminal another size."""
-        self._channel.resize(rows, columns)
+        self.channel.resize(rows, columns)
 
     def end(self) -> None:
         """Ends it, whatever it takes; nothing happens if it has ended."""
         _close(self.stdin, self.stdout, self.stderr)
         with contextlib.suppress(TestbedError):  # with the host, everything on it is gone
             for number in (signals.SIGTERM, signals.SIGKILL):
-                if self._channel.code is None:
+                if self.channel.code is None:
                     self.signal(number)
-                    self._channel.wait(lambda one: one.code is not None, _END_SECONDS)
+                    self.channel.wait(lambda one: one.code is not None, _END_SECONDS)
 
     def __enter__(self) -> Self:
         return self
@@ -150,10 +150,13 @@ class ControlledProcess:
         for number in found:
             poller.register(number, select.POLLIN)
         left = len(found)
+        losses = self.channel.losses
         while left:
             ready = poller.poll(max(0.0, deadline - time.monotonic()) * 1000)
             if not ready or time.monotonic() >= deadline:  # who writes without an end is always ready
-                raise subprocess.TimeoutExpired(self.command, seconds)
+                if not self.channel.was_away(losses):
+                    raise subprocess.TimeoutExpired(self.command, seconds)
+                losses, deadline = self.channel.losses, time.monotonic() + seconds
             for number, _ in ready:
                 piece = os.read(number, 1 << 16)
                 found[number] += piece
@@ -174,6 +177,7 @@ class AgentProcess:
         self.stdout = process.stdout
         self.pid = process.pid
         self._process = process
+        self.channel = process.channel
 
     def poll(self) -> int | None:
         """How it exited, if it has."""
@@ -200,6 +204,21 @@ class ControlledAgent(Agent):
     def __init__(self, process: AgentProcess, errors: int, name: str, fetch: Callable[[], None]) -> None:
         super().__init__(process, errors, name)
         self._fetch = fetch
+        self._channel = process.channel
+
+    @property
+    def is_away(self) -> bool:
+        """Whether its host cannot be asked, and goes on without us."""
+        return self._channel.is_away
+
+    def _expect(self, kind: str, seconds: float) -> Event:
+        while True:
+            losses = self._channel.losses
+            try:
+                return super()._expect(kind, seconds)
+            except AgentError:
+                if not self._channel.was_away(losses):
+                    raise
 
     def _next(self, deadline: float) -> Event | None:
         event = super()._next(deadline)

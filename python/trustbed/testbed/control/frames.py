@@ -32,6 +32,9 @@ class Kind(IntEnum):
     FORGET = 8
     CLOCK = 9
     SHIFT = 10
+    LEAVE = 11
+    RESUME = 12
+    KEPT = 13
     HELLO = 16
     STARTED = 17
     REFUSED = 18
@@ -80,6 +83,16 @@ def unpack(buffer: bytearray) -> Iterator[Frame]:
             yield Frame(channel, Kind(number), content)
     finally:
         del buffer[:at]
+
+
+def number(content: bytes) -> int:
+    """How many frames have come, as the other side says it."""
+    return int(struct.unpack("<Q", content)[0])
+
+
+def numbered(count: int) -> bytes:
+    """The content of a frame that says how many have come."""
+    return struct.pack("<Q", count)
 
 
 def room(stream: int, count: int) -> bytes:

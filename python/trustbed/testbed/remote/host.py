@@ -3,17 +3,21 @@
 From its beginning to its end: the way there, a look, the program, the control channel; then commands and agents run on it as on any host.
 Nothing is left running there, whatever ends first: the agent ends with its standard input, or when it has heard nothing for
 :data:`~trustbed.testbed.remote.program.SILENCE_SECONDS`, and with it all that it has started; files that nobody has fetched are removed.
+
+What runs on a host that is to be kept (``keep_seconds``) outlives the loss of the way to it by so long: :meth:`RemoteHost.resume` goes
+there again, and finds everything as if nothing had been; until then :attr:`RemoteHost.is_away` holds.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from trustbed import agent
 from trustbed.scenario.inventory import InventoryHost, Local, Namespace, Prefix, Ssh
-from trustbed.testbed.control import Control, ControlledHost, Peer
+from trustbed.testbed.control import Control, ControlledHost, Loss, Peer
 from trustbed.testbed.error import TestbedError
 from trustbed.testbed.remote import program as programs
 from trustbed.testbed.remote.loop import Loop
@@ -46,8 +50,22 @@ class RemoteHost(ControlledHost):
         self._control: Control | None = None
 
     @classmethod
-    def connect(cls, loop: Loop, described: InventoryHost, program: Program, known_hosts: Path | None = None) -> RemoteHost:
+    def connect(
+        cls,
+        loop: Loop,
+        described: InventoryHost,
+        program: Program,
+        known_hosts: Path | None = None,
+        keep_seconds: int | None = None,
+    ) -> RemoteHost:
         """Goes there, copies the agent if it is not there yet, and starts it.
+
+        Args:
+            loop: Where connections live.
+            described: The host.
+            program: The agent.
+            known_hosts: The file of host keys, if not OpenSSH's own.
+            keep_seconds: How long what runs there outlives the loss of the way; this machine loses none.
 
         Raises:
             TestbedError: Something does not let us; it says what, and what to do.
@@ -60,14 +78,49 @@ class RemoteHost(ControlledHost):
             if host._copied and not seen.kept:
                 programs.copy(way, title, program, seen.place)
             host.program = f"{seen.place}/{program.name}" if host._copied else str(program.path)
-            host._begin(loop)
+            host._begin(loop, keep_seconds if host._copied else None)
         except BaseException:
             way.close()
             raise
         return host
 
-    def _begin(self, loop: Loop) -> None:
-        self._stream = stream = programs.start(self._way, self.seen.place, self.program)
+    def resume(self, loop: Loop, known_hosts: Path | None = None) -> bool:
+        """Goes there again after the way was lost; false if what ran there has ended meanwhile, so that it is gone.
+
+        Raises:
+            TestbedError: Something does not let us.
+        """
+        way = _way(loop, self.described, self.title, known_hosts)
+        try:
+            stream = programs.resume(way, self.folder, self.program)
+        except BaseException:
+            way.close()
+            raise
+        try:
+            with loop.interruptible(self.give_up):
+                stands = self.control.resume(stream.link, stream.why, _HELLO_SECONDS)
+        except TestbedError:
+            stands = False
+        before, self._stream, self._way = (self._stream, self._way), stream, way
+        if before[0] is not None:
+            before[0].end()
+        before[1].close()
+        if stands:
+            return True
+        ended = stream.wait(0)
+        if ended is not None and ended.code == programs.NO_SESSION:
+            self.control.give_up("its session has ended there meanwhile")
+        if self.is_gone:
+            return False
+        raise TestbedError(f"{self.title}: {self.control.losses[-1].why}", "it is tried again")
+
+    def give_up(self) -> None:
+        """Does not wait any longer for a host whose way is lost: it is gone."""
+        if self._control is not None:
+            self._control.give_up("nobody waits for it any more")
+
+    def _begin(self, loop: Loop, keep_seconds: int | None) -> None:
+        self._stream = stream = programs.start(self._way, self.seen.place, self.program, keep_seconds)
         peer = Peer(
             title=self.title,
             when_gone="what ran there has been ended; connect again when it can be reached",
@@ -75,7 +128,7 @@ class RemoteHost(ControlledHost):
             when_unread="see whether its disk is full, and whether what writes the file runs there",
             silence_seconds=SILENCE_SECONDS,
         )
-        self._control = control = Control(stream.link, peer, stream.why)
+        self._control = control = Control(stream.link, peer, stream.why, keep_seconds=keep_seconds)
         try:
             with loop.interruptible(control.close):
                 answered = control.wait(lambda: control.hello is not None, _HELLO_SECONDS)
@@ -111,6 +164,16 @@ class RemoteHost(ControlledHost):
     def is_gone(self) -> bool:
         """Whether nothing can be asked of it any more."""
         return self._control is None or self._control.is_gone
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the way there is lost, and what runs there may go on: :meth:`resume` finds out."""
+        return self._control is not None and self._control.is_away
+
+    @property
+    def losses(self) -> Sequence[Loss]:
+        """The times without a way there, in order."""
+        return () if self._control is None else tuple(self._control.losses)
 
     @property
     def folder(self) -> str:
@@ -158,7 +221,7 @@ class RemoteHost(ControlledHost):
 
     def stop(self) -> None:
         """Ends what runs there, as far as it is ours, and removes its files; the way there stays."""
-        gone = self.is_gone
+        gone = self.is_gone or self.is_away
         if self._control is not None:
             self._control.close()
         if self._stream is not None:

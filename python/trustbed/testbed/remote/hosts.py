@@ -22,17 +22,20 @@ _AGAIN_SECONDS = 0.05
 class Hosts(Mapping[str, RemoteHost]):
     """The hosts of an inventory that are connected, by name. As a context it ends them all.
 
-    :meth:`connect` may be called again: it takes up those that are not connected, or no longer. A thread may do that while others use
-    those that are; :meth:`close` makes it give up.
+    :meth:`connect` may be called again: it takes up those that are not connected, or no longer, and goes back to those whose way was lost.
+    A thread may do that while others use those that are connected; :meth:`close` makes it give up.
     """
 
-    def __init__(self, inventory: Inventory, names: Sequence[str] = (ALL,), *, at_once: int = AT_ONCE) -> None:
+    def __init__(
+        self, inventory: Inventory, names: Sequence[str] = (ALL,), *, at_once: int = AT_ONCE, keep_seconds: int | None = None
+    ) -> None:
         """Connects to nothing yet.
 
         Args:
             inventory: Which hosts there are.
             names: Those that are wanted, or groups of them.
             at_once: How many are connected to at the same time.
+            keep_seconds: How long what runs on a host outlives the loss of the way to it; it ends with the way if this is not given.
 
         Raises:
             AgentError: There is no agent to be copied.
@@ -42,6 +45,7 @@ class Hosts(Mapping[str, RemoteHost]):
         self._program = Program.read()
         self._known_hosts = inventory.known_hosts
         self._at_once = at_once
+        self._keep_seconds = keep_seconds
         self._connected: dict[str, RemoteHost] = {}
         self._changing = threading.Lock()
         self._connecting = threading.Lock()
@@ -67,7 +71,7 @@ class Hosts(Mapping[str, RemoteHost]):
         with self._connecting:
             gone = [name for name, host in self._connected.items() if host.is_gone]
             self._end(gone)
-            wanted = [name for name in self.described if name not in self._connected]
+            wanted = [name for name in self.described if name not in self._connected or self._connected[name].is_away]
             with ThreadPoolExecutor(self._at_once, thread_name_prefix="connect") as pool:
                 futures = {name: pool.submit(self._connect, name) for name in wanted}
                 try:
@@ -83,7 +87,12 @@ class Hosts(Mapping[str, RemoteHost]):
         return failed
 
     def _connect(self, name: str) -> None:
-        host = RemoteHost.connect(self._loop, self.described[name], self._program, self._known_hosts)
+        away = self._connected.get(name)
+        if away is not None:
+            if away.resume(self._loop, self._known_hosts):
+                return
+            self._end([name])
+        host = RemoteHost.connect(self._loop, self.described[name], self._program, self._known_hosts, self._keep_seconds)
         with self._changing:
             self._connected[name] = host
 

@@ -2,7 +2,8 @@
 
 It lies in ``FOLDER/trustbed``, which is the user's own; FOLDER is the user's cache unless an inventory names another. Its name holds its
 hash: it is written under another name, compared, and renamed, so that what has the name is whole, whoever else copies it at the same time.
-A session has a folder of its own beside it, which is removed with the session, or by the next one after a host that lost its power.
+A session has a folder of its own beside it, which is removed with the session, or by the next one after a host that lost its power. One
+that is to be kept runs beside the shell that begins it: it outlives the way there, and is found again by the socket in its folder.
 
 What runs on the host is a POSIX shell with ``uname``, ``sha256sum`` and what else every Linux has.
 """
@@ -22,6 +23,7 @@ from trustbed.testbed.remote.way import Ended, Stream, Way, last_line
 
 SILENCE_SECONDS = 90
 """How long either side may hear nothing of the other before it takes it for gone."""
+NO_SESSION = 3
 _LOOK_SECONDS = 60.0
 _COPY_SECONDS = 600.0
 _HASH_DIGITS = 16
@@ -61,19 +63,46 @@ _COPY = " && ".join(
         'mv -f "$new" "$1/$2"',
     )
 )
-_SESSION = "; ".join(
-    (
-        "umask 077",
-        'mkdir -p "$1" && cd "$1" || exit 1',
-        'test -O . || { echo "$1 belongs to somebody else" >&2; exit 1; }',
-        'here="session-$(uname -n)"',
-        # Folders of sessions and halves of copies whose shell is no more. Other machines with the same home see to their own.
-        'for old in "$here"-* .agent-*."$(uname -n)".*; do kill -0 "${old##*[-.]}" 2>/dev/null || rm -rf "$old"; done',
+_BEGIN = (
+    "umask 077",
+    'mkdir -p "$1" && cd "$1" || exit 1',
+    'test -O . || { echo "$1 belongs to somebody else" >&2; exit 1; }',
+    'here="session-$(uname -n)"',
+    # Folders of sessions and halves of copies whose shell is no more. Other machines with the same home see to their own.
+    'for old in "$here"-* .agent-*."$(uname -n)".*; do kill -0 "${old##*[-.]}" 2>/dev/null || rm -rf "$old"; done',
+)
+_SOCKET = "link"
+_NAP = "{ sleep 0.1 2>/dev/null || sleep 1; }"
+
+
+def _inside(port: str) -> tuple[str, ...]:
+    """A session, whose folder has the number of its shell."""
+    return (
         'mkdir "$here-$$" && cd "$here-$$" || exit 1',
-        '"$2" exec -- "$2" control - --silence "$3"',
+        f'"$2" exec -- "$2" control {port} --silence "$3"',
         "code=$?",
         'cd / && rm -rf "$1/$here-$$"',
         "exit $code",
+    )
+
+
+_SESSION = "; ".join((*_BEGIN, *_inside("-")))
+_KEPT = "; ".join(("trap '' HUP", 'here="$4"', *_inside(f"{_SOCKET} --listen")))
+_KEEP = "; ".join(
+    (
+        *_BEGIN,
+        # It goes on when this shell has gone with the way here.
+        '{ sh -c "$4" sh "$1" "$2" "$3" "$here" < /dev/null > /dev/null & }',
+        "one=$!",
+        f'until test -S "$here-$one/{_SOCKET}"; do kill -0 $one 2> /dev/null || {{ wait $one; exit; }}; {_NAP}; done',
+        f'"$2" control "$here-$one/{_SOCKET}" --attach || exit',
+        "wait $one",
+    )
+)
+_RETURN = "; ".join(
+    (
+        f'"$2" control "$1/{_SOCKET}" --attach || exit',
+        f'while test -d "$1" && kill -0 "${{1##*-}}" 2> /dev/null; do {_NAP}; done',
     )
 )
 _REMOVE = "; ".join(
@@ -174,9 +203,16 @@ def refused(title: str, place: str, ended: Ended, program: Program) -> TestbedEr
     return TestbedError(f"the agent cannot be put into {place} on {title}: {_said(ended)}", f"let your user write there, {another}")
 
 
-def start(way: Way, place: str, path: str) -> Stream:
-    """Starts a session of the agent: its control channel."""
-    return way.open(["sh", "-c", _SESSION, "sh", place, path, str(SILENCE_SECONDS)])
+def start(way: Way, place: str, path: str, keep_seconds: int | None) -> Stream:
+    """Starts a session of the agent: its control channel. It outlives the loss of the way by so many seconds, if any are given."""
+    if keep_seconds is None:
+        return way.open(["sh", "-c", _SESSION, "sh", place, path, str(SILENCE_SECONDS)])
+    return way.open(["sh", "-c", _KEEP, "sh", place, path, str(keep_seconds), _KEPT])
+
+
+def resume(way: Way, folder: str, path: str) -> Stream:
+    """Goes back to a session that has lost its way; it ends with the code :data:`NO_SESSION` where there is none any more."""
+    return way.open(["sh", "-c", _RETURN, "sh", folder, path])
 
 
 def remove(way: Way, title: str, place: str) -> None:

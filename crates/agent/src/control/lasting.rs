@@ -1,0 +1,125 @@
+//! The port whose way may be lost: a socket of the file system, on which one connection after another comes in.
+//!
+//! What is connected is a process of ours whose standard streams lead outside (`attach.rs`). When it goes, everything that was started runs on, and
+//! what is said meanwhile waits (`kept.rs`); a connection that comes in takes the place of the one before, which may not know yet that nobody is
+//! at its other end. This ends when the machine outside takes its leave, or has been silent for as long as it may.
+//!
+//! Whoever may open the socket is whoever started this: it lies in a folder that nobody else may enter.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{io, thread};
+
+use super::Error;
+use super::frame::{self, Fault, Frame, Kind};
+use super::kept::EVERY;
+use super::port::{Options, Port, Served, hello};
+use super::vigil::Vigil;
+
+/// What became of a connection.
+enum After {
+    /// The machine outside has taken its leave.
+    Left,
+    /// Another may come.
+    Lost,
+}
+
+/// Serves one connection after another.
+pub(super) fn run(options: &Options) -> Result<(), Error> {
+    let failed = |source| Error::Port { path: options.port.clone(), source };
+    let listener = UnixListener::bind(&options.port).map_err(failed)?;
+    let vigil = options.silence.map(Vigil::begin).transpose().map_err(failed)?;
+    let connections = accept(listener).map_err(failed)?;
+    let port = Arc::new(Port::lasting());
+    port.say(0, Kind::Hello, &hello());
+    let mut session = Session { served: Served::new(Arc::clone(&port), vigil), port, came: 0 };
+    for connection in connections {
+        let after = session.serve(&connection);
+        session.port.pause();
+        if !matches!(after, Ok(After::Lost)) {
+            // Whoever is connected sees by this that it need not come back.
+            let _ = fs::remove_file(&options.port);
+        }
+        // It is known to the thread that accepts as well, and does not end by being dropped here.
+        let _ = connection.shutdown(Shutdown::Both);
+        if matches!(after?, After::Left) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Hands on what comes in, and ends what came before: a write to it may hang, and whoever reads it waits in vain.
+fn accept(listener: UnixListener) -> io::Result<Receiver<UnixStream>> {
+    let (tell, hear) = channel();
+    thread::Builder::new().name("accept".to_owned()).spawn(move || {
+        let last: Mutex<Option<UnixStream>> = Mutex::new(None);
+        for connection in listener.incoming().flatten() {
+            let Ok(copy) = connection.try_clone() else { continue };
+            if let Some(before) = last.lock().unwrap_or_else(PoisonError::into_inner).replace(copy) {
+                let _ = before.shutdown(Shutdown::Both);
+            }
+            if tell.send(connection).is_err() {
+                break;
+            }
+        }
+    })?;
+    Ok(hear)
+}
+
+/// What lasts from one connection to the next.
+struct Session {
+    served: Served,
+    port: Arc<Port>,
+    /// Frames that have come.
+    came: u64,
+}
+
+impl Session {
+    fn serve(&mut self, connection: &UnixStream) -> Result<After, Error> {
+        let (mut reader, mut writer) = match (connection.try_clone(), connection.try_clone()) {
+            (Ok(reader), Ok(writer)) => (File::from(OwnedFd::from(reader)), File::from(OwnedFd::from(writer))),
+            _ => return Ok(After::Lost),
+        };
+        if frame::write(&mut writer, 0, Kind::Resume, &self.came.to_le_bytes()).and_then(|()| writer.flush()).is_err() {
+            return Ok(After::Lost);
+        }
+        let mut writer = Some(writer);
+        loop {
+            let frame = match self.served.next(&mut reader) {
+                Ok(Some(frame)) => frame,
+                Ok(None) | Err(Fault::Read(_)) => return Ok(After::Lost),
+                Err(Fault::Content(error)) => return Err(error),
+            };
+            let number = frame.content.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+            let possible = match (frame.kind, number, writer.take()) {
+                (Kind::Resume, Some(count), Some(writer)) => self.port.resume(writer, count),
+                // Nothing else comes first, and it comes once.
+                (Kind::Resume, _, _) | (_, _, Some(_)) => false,
+                (Kind::Kept, Some(count), None) => self.port.forget(count),
+                (Kind::Leave, _, None) => return Ok(After::Left),
+                (_, _, None) => {
+                    self.carry_out(frame)?;
+                    continue;
+                }
+            };
+            if !possible {
+                return Err(Error::Frame { kind: frame.kind as u8, length: frame.content.len() });
+            }
+        }
+    }
+
+    fn carry_out(&mut self, frame: Frame) -> Result<(), Error> {
+        self.came += 1;
+        self.served.carry_out(frame)?;
+        if self.came.is_multiple_of(EVERY) {
+            self.port.say_once(Kind::Kept, self.came);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+"""The way to a host is lost in the middle of a round: the host does its part, and what it has is fetched when the way is there again."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.patience import PATIENCE, wait_until
+from tests.rounds.conftest import study_of
+from tests.rounds.test_live import carry_out, measured
+from tests.testbed.conftest import processes_with
+from tests.testbed.sshd import Server
+from tests.testbed.test_remote_ssh import Serves, connected, described, home, host, serves
+from trustbed.agent import Agent
+from trustbed.rounds import CampaignDirectory
+from trustbed.rounds.round import RoundCarrier
+from trustbed.testbed.remote import Hosts
+
+__all__ = ["home", "serves"]
+
+SLOW = {"table": '[{ probe = "16KB", data = "16MB" }]', "windows": '{ probe = "4KB", data = "4KB" }', "pairs_at_once": 2}
+"""On loopback it takes a moment, which is enough to stop the sender in it."""
+
+
+def hosts_at(server: Server) -> str:
+    """Two hosts, both reached through this server."""
+    ssh = f'ssh = "{server.address}"\nport = {server.port}\n'
+    return "".join(f'[hosts.{name}]\n{ssh}measure = "127.0.0.{place}"\n' for place, name in enumerate("ab", 1))
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there, and not only remembered."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.fixture
+def in_the_middle(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[RoundCarrier, Agent], None]], None]:
+    """Has something done once, while the sender of a round is stopped in the middle of its transfers."""
+    monkeypatch.setattr("trustbed.rounds.runner.RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("trustbed.rounds.runner._LONGEST_WAIT_SECONDS", 0.1)
+    report = RoundCarrier._report
+
+    def arrange(act: Callable[[RoundCarrier, Agent], None]) -> None:
+        acted = []
+
+        def disturbed(carrier: RoundCarrier, agent: Agent, seconds: float) -> Any:  # noqa: ANN401 - as the original
+            if agent.name.startswith("pairs") and not acted:
+                acted.append(agent.pid)
+                os.kill(agent.pid, signal.SIGSTOP)
+                act(carrier, agent)
+            return report(carrier, agent, seconds)
+
+        monkeypatch.setattr(RoundCarrier, "_report", disturbed)
+
+    return arrange
+
+
+InTheMiddle = Callable[[Callable[[RoundCarrier, Agent], None]], None]
+
+
+def test_a_round_whose_ways_are_lost_is_completed_by_its_hosts(
+    tmp_path: Path, home: Path, serves: Serves, in_the_middle: InTheMiddle
+) -> None:
+    server = serves()
+
+    def cut(carrier: RoundCarrier, sender: Agent) -> None:
+        server.process.send_signal(signal.SIGSTOP)  # nobody comes in
+        server.kill_sessions()
+        wait_until(lambda: carrier._sender.is_away and carrier._receiver.is_away, "the loss of both ways")  # type: ignore[attr-defined]
+        os.kill(sender.pid, signal.SIGCONT)
+        wait_until(lambda: not is_running(sender.pid), "the sender's end, which nobody has told it")
+        server.process.send_signal(signal.SIGCONT)
+
+    in_the_middle(cut)
+    study = study_of(tmp_path, "a-b", hosts=hosts_at(server), count=1, period='"60s"', **SLOW)
+    model = carry_out(study, tmp_path / "out")
+    directory = CampaignDirectory(tmp_path / "out")
+    (folder,) = directory.rounds()
+    record, judged = folder.record(), folder.judged()
+    assert measured(model, "a-b") == {"complete": 1}, record
+    assert record["troubles"] == []
+    assert [loss["host"] for loss in record["ways_lost"]] == ["a", "b"]
+    ended = record["started_ns"]["receiver"] + max(row["last_byte_ns"] for row in record["received"]["connections"])
+    for loss in record["ways_lost"]:
+        assert loss["from_ns"] < ended < loss["until_ns"], "it was completed while there was no way"
+        assert "lost" in loss["why"]
+    assert len(judged["connections"]) == 4
+    for row in judged["connections"]:
+        assert (row["failure"], row["received_bytes"]) == (None, row["size_bytes"])
+        assert row["transfer"] is not None, "it was found in the capture"
+    for name in ("sender", "receiver"):
+        watched = record["watched"]
+        assert watched[f"{name}.capture"]["complete"]
+        assert watched[f"{name}.samples"]["samples"] > 0
+        assert (folder.path / f"{name}.pcapng").stat().st_size == watched[f"{name}.capture"]["bytes"] > 1000
+    lines = list(directory.journal.lines())
+    assert [line["ways_lost"] for line in lines if line["event"] == "ended"] == [["a", "b"]]
+    for name in "ab":
+        assert [line["up"] for line in lines if line["event"] == "host" and line["host"] == name] == [True, False, True]
+    assert not list(server.home.glob("trustbed/session-*")), "hosts are left as they were"
+
+
+def test_a_host_whose_session_is_gone_for_good_has_failed(tmp_path: Path, home: Path, serves: Serves, in_the_middle: InTheMiddle) -> None:
+    server = serves()
+
+    def kill(carrier: RoundCarrier, sender: Agent) -> None:
+        session = Path(carrier._sender.folder)  # type: ignore[attr-defined]
+        shell = int(session.name.rpartition("-")[2])
+        os.kill(shell, signal.SIGKILL)  # what depends on it is ended by the kernel, as with the machine
+        server.kill_sessions()
+
+    in_the_middle(kill)
+    study = study_of(tmp_path, "a-b", hosts=hosts_at(server), count=1, period='"60s"', **SLOW)
+    model = carry_out(study, tmp_path / "out")
+    (folder,) = CampaignDirectory(tmp_path / "out").rounds()
+    assert measured(model, "a-b") == {"failed": 1}
+    assert folder.record()["error"]["message"].startswith("pairs on a: ")
+    assert {loss["host"]: loss["until_ns"] is None for loss in folder.record()["ways_lost"]}["a"], "it has not come back"
+    wait_until(lambda: not processes_with(str(server.home)), "the end of all that ran there")
+    with connected(home, host(server)):
+        pass
+    assert not list(server.home.glob("trustbed/session-*")), "the next session has removed what lay there"
+
+
+def test_a_host_whose_controller_never_comes_back_ends_by_itself(
+    tmp_path: Path, home: Path, serves: Serves, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serves()
+    with Hosts(described(home, host(server)), keep_seconds=10) as hosts:
+        assert hosts.connect() == {}
+        alpha = hosts["alpha"]
+        alpha.start_command(["sh", "-c", "sleep 647 & echo kept > file; wait"])
+        wait_until(lambda: processes_with("sleep\x00647"), "what the command has started")
+        server.kill_sessions()
+        wait_until(lambda: alpha.is_away, "the loss of the way")
+        assert processes_with("sleep\x00647"), "it goes on"
+        assert list(server.home.glob("trustbed/session-*/file"))
+        wait_until(lambda: alpha.is_gone, "the end of our patience", seconds=PATIENCE)
+        wait_until(lambda: not processes_with("sleep\x00647"), "the end of what ran there")
+        wait_until(lambda: not list(server.home.glob("trustbed/session-*")), "the end of what lay there")
