@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from trustbed import _core
 from trustbed.campaign import Connection, Point, aggregate, by_host, by_hour, predict
@@ -54,6 +54,7 @@ _CROSSING_COLUMNS = (
 )
 KEEP_SECONDS = 300
 """How long the data of a round that has met its time limits wait on a host to which there is no way."""
+_HOSTS: tuple[Literal["sender", "receiver"], ...] = ("sender", "receiver")
 VERDICTS = ("trust", "review", "discard")
 _GRAVEST_FIRST = ("discard", "review", "trust")
 _COLUMNS = (
@@ -133,7 +134,7 @@ def judge_round(folder: RoundFolder, record: Mapping[str, Any], campaign: Campai
         "use": next((verdict for verdict in _GRAVEST_FIRST if verdicts[verdict]), None),
         "verdicts": {verdict: verdicts[verdict] for verdict in VERDICTS},
         "flags": _flags(record, rows),
-        "hosts": {role: _host(folder.path / f"{role}.samples.jsonl") for role in ("sender", "receiver")},
+        "hosts": {role: _host(_samples(folder, record, role)) for role in _HOSTS},
         "connections": rows,
         "clocks": clocks,
         "findings": findings,
@@ -193,7 +194,7 @@ def _bracketed(address: str) -> str:
 def _evidence(folder: RoundFolder, record: Mapping[str, Any], crossings: Mapping[str, Row]) -> HostOf:
     """What is known of the sender's machine and seen at the other end, for the rows of its own connections."""
     ends = {str(row.get("local")): row for row in ends_of(record, "sent").values()}
-    lines = _samples(folder.path / "sender.samples.jsonl")
+    lines = _samples(folder, record, "sender")
     processes, cgroups = (list(below(lines, key, ("interval_ns",))) for key in ("processes", "cgroups"))
 
     def of(row: Row) -> HostEvidence | None:
@@ -208,8 +209,17 @@ def _evidence(folder: RoundFolder, record: Mapping[str, Any], crossings: Mapping
     return of
 
 
-def _samples(file: Path) -> list[Mapping[str, Any]]:
-    return list(lines_of(file)) if file.is_file() else []
+def _samples(folder: RoundFolder, record: Mapping[str, Any], role: Literal["sender", "receiver"]) -> list[Mapping[str, Any]]:
+    """What a host saw of itself, until its last connection had ended: one to which the way was lost goes on until somebody tells it."""
+    file = folder.path / f"{role}.samples.jsonl"
+    if not file.is_file():
+        return []
+    ends = ends_of(record, "sent" if role == "sender" else "received").values()
+    ended = max((row[key] for row in ends for key in ("last_byte_ns", "result_ns") if row.get(key) is not None), default=None)
+    if not record.get("ways_lost") or ended is None:
+        return list(lines_of(file))
+    until = record["started_ns"][role] + ended
+    return [line for line in lines_of(file) if line["at_ns"] - line["interval_ns"] <= until]
 
 
 def _base(record: Mapping[str, Any]) -> float | None:
@@ -286,9 +296,8 @@ def _flags(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list
     return [name for name, holds in found.items() if holds]
 
 
-def _host(file: Path) -> dict[str, Any]:
+def _host(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """How a host was during the connections, from its samples."""
-    lines = _samples(file)
     late = [line["naps"]["late_most_ns"] for line in lines if line.get("naps") and line["naps"].get("late_most_ns") is not None]
     return {**summary(lines), "nap_late_max_ns": max(late, default=None)}
 

@@ -68,7 +68,7 @@ def test_a_round_between_this_machine_and_itself_is_whole(tmp_path: Path, cache:
 
 
 def test_a_host_that_dies_in_a_round_costs_that_round_and_comes_back(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The way to it is cut in the middle of its first round; another pair goes on meanwhile."""
+    """It is killed with the way to it in the middle of its first round; another pair goes on meanwhile."""
     monkeypatch.setattr("trustbed.rounds.runner.RETRY_SECONDS", 0.1)
     hosts = "".join(f'[hosts.{name}]\nlocal = true\nmeasure = "127.0.0.{place}"\n' for place, name in enumerate("acd", 1))
     mark = tmp_path / "mark"
@@ -83,8 +83,10 @@ def test_a_host_that_dies_in_a_round_costs_that_round_and_comes_back(tmp_path: P
         def on_waiting(self, until_ns: int | None, running: int) -> None:
             if running and not self.done:
                 self.done = True
-                # The words of the inventory stand before every command: the last that was begun there is the agent.
-                os.kill(int(mark.read_text()), signal.SIGKILL)
+                # The words of the inventory stand before every command: the last that was begun there has begun the session.
+                begun = mark.read_text().strip()
+                for pid in (*Path(f"/proc/{begun}/task/{begun}/children").read_text().split(), begun):
+                    os.kill(int(pid), signal.SIGKILL)
 
         def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
             if self.done and record["outcome"] == "complete":

@@ -142,6 +142,9 @@ class RoundCarrier:
             if loss.until_ns is None or loss.until_ns >= since_ns
         ]
 
+    def _losses(self) -> int:
+        return len(self._sender.losses) + len(self._receiver.losses)
+
     # Before the connections.
 
     def _ping(self) -> dict[str, Any]:
@@ -205,10 +208,14 @@ class RoundCarrier:
                 },
             )
         )
+        losses = self._losses()
         watching = self._watch(folder, pinged, to, stack, {"sender": sending.pid, "receiver": receiving.pid}, limit_ns)
         started = {"receiver": receiving.begin()["start_ns"], "sender": sending.begin()["start_ns"]}
         record["started_ns"] = started
         record["start_spread_ns"] = _spread(started, record["clocks"])
+        if self._losses() != losses:
+            # Whoever looks on may be at the end of its time before they are.
+            raise TestbedError("the way to a host was lost when the connections were about to begin", "the next round has the same sizes")
         record["sent"] = _plain(self._report(sending, lasts / 1e9 + _MARGIN_SECONDS))
         # What has not come by now will not come.
         record["received"] = _plain(receiving.stop())

@@ -117,9 +117,14 @@ mod tests {
 
     #[test]
     fn nonsense_is_named() {
-        for (line, part) in
-            [("", "no port"), ("- --silence", "value"), ("- --silence 0", "0"), ("- --silence soon", "soon"), ("- -x", "-x"), ("x --listen --attach", "--attach")]
-        {
+        for (line, part) in [
+            ("", "no port"),
+            ("- --silence", "value"),
+            ("- --silence 0", "0"),
+            ("- --silence soon", "soon"),
+            ("- -x", "-x"),
+            ("x --listen --attach", "--attach"),
+        ] {
             let error = read(words(line)).unwrap_err().to_string();
             assert!(error.contains(part), "{line}: {error}");
         }

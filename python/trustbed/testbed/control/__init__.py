@@ -9,7 +9,7 @@ from __future__ import annotations
 from trustbed.testbed.control.channel import Control
 from trustbed.testbed.control.commands import ControlledProcess
 from trustbed.testbed.control.host import ControlledHost
-from trustbed.testbed.control.kept import Loss
+from trustbed.testbed.control.link import Loss
 from trustbed.testbed.control.peer import Peer, Reading
 
 __all__ = ["Control", "ControlledHost", "ControlledProcess", "Loss", "Peer", "Reading"]

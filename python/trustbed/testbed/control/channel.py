@@ -31,7 +31,7 @@ from typing import Any
 
 from trustbed.testbed.control import frames
 from trustbed.testbed.control.frames import Kind
-from trustbed.testbed.control.kept import EVERY, Kept, Loss
+from trustbed.testbed.control.link import Link, Loss
 from trustbed.testbed.control.peer import Peer, Reading
 from trustbed.testbed.error import TestbedError
 
@@ -41,9 +41,6 @@ _SHARED_PIECE = 4096
 _STREAMS = {Kind.OUTPUT: 1, Kind.ERRORS: 2}
 _ENDS = {Kind.OUTPUT_END: 1, Kind.ERRORS_END: 2}
 
-
-_LEAVE_SECONDS = 5.0
-"""What taking leave may take."""
 
 SIGNS = 4
 """How many signs of life a host may owe; they are asked for evenly over the time that it may be silent."""
@@ -136,33 +133,24 @@ class Control:
         """
         self.peer = peer
         self.hello: dict[str, Any] | None = None
-        self.losses: list[Loss] = []
-        """The times without a way, in order."""
-        self._link: socket.socket | None = link
+        self._link = Link(link, lasts=keep_seconds is not None)
         self._explain = explain
         self._keep_seconds = keep_seconds
-        self._kept = None if keep_seconds is None else Kept()
-        self._stands = self._kept is None
         self._trying = False
         self._given_up: str | None = None
         self._lost_at = 0.0
         self._owed = 0
         self._due = time.monotonic()
-        link.setblocking(False)
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._changed = threading.Condition()
         self._channels: dict[int, Channel] = {}
         self._next = 1
         self._opening: dict[int, Channel] = {}
         self._orders: deque[Callable[[], None]] = deque()
-        self._out = bytearray()
-        self._in = bytearray()
         self._asked: set[bytes] = set()
         self._times: dict[bytes, tuple[int, bytes]] = {}
         self._gone: str | None = None
         self._closing = False
-        if self._kept is not None:
-            self._out += frames.pack(0, Kind.RESUME, frames.numbered(0))
         self._thread = threading.Thread(target=self._serve, name=f"control of {peer.title}", daemon=True)
         self._thread.start()
 
@@ -176,7 +164,12 @@ class Control:
     @property
     def is_away(self) -> bool:
         """Whether the way there is lost, and another may come."""
-        return self._gone is None and bool(self.losses) and self.losses[-1].until_ns is None
+        return self._gone is None and self._link.is_lost
+
+    @property
+    def losses(self) -> Sequence[Loss]:
+        """The times without a way there, in order."""
+        return self._link.losses
 
     def resume(self, link: socket.socket, explain: Callable[[str], str], seconds: float) -> bool:
         """Goes on over another socket, which belongs to the channel from now on; whether that has succeeded within the time.
@@ -186,12 +179,10 @@ class Control:
         """
 
         def take() -> None:
-            self._link, self._explain = link, explain
-            self._in.clear()
-            self._out = bytearray(frames.pack(0, Kind.RESUME, frames.numbered(self._kept.came if self._kept is not None else 0)))
+            self._link.take(link)
+            self._explain = explain
             self._owed, self._due = 0, time.monotonic()
 
-        link.setblocking(False)
         with self._changed:
             if self._gone is not None:
                 link.close()
@@ -201,7 +192,9 @@ class Control:
             self._changed.wait_for(lambda: not self._trying or self._gone is not None, seconds)
             if self._trying:
                 self._order(lambda: self._lose(f"nothing has come within {seconds:g} s") if self._trying else None)
-            return self._gone is None and not self.is_away
+            if self.is_gone:
+                link.close()  # it may not have been taken
+            return not self.is_gone and not self.is_away
 
     def give_up(self, why: str) -> None:
         """Nobody is there any more, as somebody knows who has looked."""
@@ -284,7 +277,10 @@ class Control:
         What a host was given time for is given it anew afterwards.
         """
         with self._changed:
-            if not self.is_away and len(self.losses) == losses:
+            # One sign is owed whenever it was just asked for; a way that was cut in silence shows by the next.
+            if in_doubt := self._keep_seconds is not None and self._owed > 1:
+                self._changed.wait_for(lambda: self._owed <= 1 or self.is_away or self.is_gone)
+            if not in_doubt and not self.is_away and len(self.losses) == losses:
                 return False
             self._changed.wait_for(lambda: not self.is_away)
             return True
@@ -348,11 +344,7 @@ class Control:
                 os.eventfd_write(self._bell, 1)
 
     def _queue(self, channel: int, kind: Kind, content: bytes = b"") -> None:
-        packed = frames.pack(channel, kind, content)
-        if self._kept is not None:
-            self._kept.push(packed)
-        if self._stands:
-            self._out += packed
+        self._link.say(channel, kind, content)
 
     def _serve(self) -> None:
         why = "it has closed its control channel"
@@ -365,7 +357,13 @@ class Control:
                 except OSError as error:
                     said = str(error)
                 # An end that has not said what it is has never been there.
-                if self._closing or self._kept is None or self._link is None or self._given_up is not None or self.hello is None:
+                if (
+                    self._closing
+                    or self._keep_seconds is None
+                    or self._link.way is None
+                    or self._given_up is not None
+                    or self.hello is None
+                ):
                     why = said
                     break
                 self._lose(said)
@@ -373,8 +371,8 @@ class Control:
             why = str(error)
         finally:
             if self._closing:
-                self._leave()
-            elif self._link is not None and self._given_up is None:
+                self._link.leave()
+            elif self._link.way is not None and self._given_up is None:
                 why = self._explain(why)
             with self._changed:
                 self._gone = "it was ended" if self._closing else why
@@ -383,30 +381,17 @@ class Control:
                 os.close(self._bell)
                 self._bell = -1
                 self._changed.notify_all()
-            if self._link is not None:
-                self._link.close()
+            self._link.close()
 
     def _lose(self, why: str) -> None:
-        """There is no way any more; what was under way on it is sent again over the next."""
-        if self._link is None:
-            return
+        """There is no way any more."""
         why = self._explain(why)
-        self._link.close()
         with self._changed:
-            if not self.losses or self.losses[-1].until_ns is not None:
-                self.losses.append(Loss(why, time.time_ns()))
+            if not self._link.is_lost:
                 self._lost_at = time.monotonic()
-            self._link, self._stands, self._trying = None, False, False
+            self._link.lose(why)
+            self._trying = False
             self._changed.notify_all()
-
-    def _leave(self) -> None:
-        """Tells an end that outlives its way that nobody comes back."""
-        if self._kept is None or self._link is None or not self._stands:
-            return
-        self._queue(0, Kind.LEAVE)
-        with contextlib.suppress(OSError):
-            self._link.settimeout(_LEAVE_SECONDS)
-            self._link.sendall(self._out)
 
     def _turn(self) -> bool:
         """One wait for something, and what it brings; false at the end.
@@ -421,18 +406,18 @@ class Control:
                 raise OSError(self._given_up)
             while self._orders:
                 self._orders.popleft()()
-        self._flush()
+        self._link.flush()
         poller = select.poll()
         poller.register(self._bell, select.POLLIN)
-        if self._link is not None:
-            poller.register(self._link, select.POLLIN | (select.POLLOUT if self._out else 0))
+        way = self._link.way
+        if way is not None:
+            poller.register(way, self._link.awaited)
         readers, writers = self._register(poller)
-        link = -1 if self._link is None else self._link.fileno()
         for number, events in poller.poll(self._until_sign()):
             if number == self._bell:
                 with contextlib.suppress(BlockingIOError):
                     os.eventfd_read(self._bell)
-            elif number == link:
+            elif way is not None and number == way.fileno():
                 if events & ~select.POLLOUT and not self._hear():
                     return False
             elif number in readers:
@@ -448,14 +433,14 @@ class Control:
             OSError: There was none for too long, or no way for as long as the other end outlives that.
         """
         now = time.monotonic()
-        if self._link is None:
+        if self._link.way is None:
             assert self._keep_seconds is not None, "without that, no link is the end"
             left = self._lost_at + self._keep_seconds - now
             if left <= 0:
-                raise OSError(f"{self.losses[-1].why}; it could not be reached again within {self._keep_seconds:g} s")
+                raise OSError(f"{self._link.losses[-1].why}; it could not be reached again within {self._keep_seconds:g} s")
             return left * 1000
         silence = self.peer.silence_seconds
-        if silence is None or not self._stands:
+        if silence is None or not self._link.stands:
             return None
         if now >= self._due:
             if self._owed == SIGNS:
@@ -464,7 +449,7 @@ class Control:
             self._owed += 1
             self._due = now + silence / SIGNS
             self._queue(0, Kind.CLOCK)
-            self._flush()
+            self._link.flush()
         return (self._due - now) * 1000
 
     def _register(self, poller: select.poll) -> tuple[dict[int, Channel], dict[int, tuple[Channel, int]]]:
@@ -480,45 +465,24 @@ class Control:
                     poller.register(sink.descriptor, select.POLLOUT)
         return readers, writers
 
-    def _flush(self) -> None:
-        while self._out and self._link is not None:
-            try:
-                sent = self._link.send(self._out)
-            except BlockingIOError:
-                return
-            del self._out[:sent]
-
     def _hear(self) -> bool:
-        assert self._link is not None, "something came over it"
-        try:
-            piece = self._link.recv(1 << 18)
-        except BlockingIOError:
-            return True
-        came = time.time_ns()
-        if not piece:
+        if not self._link.hear():
             return False
+        came = time.time_ns()
         self._owed = 0
-        self._in += piece
         with self._changed:
-            for frame in frames.unpack(self._in):
+            for frame in self._link.frames():
                 try:
                     self._understand(frame, came)
                 except (ValueError, KeyError, struct.error) as error:
                     raise frames.Torn(f"it said what makes no sense ({frame.kind.name}: {error})") from None
+            if self._link.stands:
+                self._trying = False
             self._changed.notify_all()
         return True
 
     def _understand(self, frame: frames.Frame, came: int) -> None:
         number, kind, content = frame
-        if self._kept is not None:
-            if kind in (Kind.RESUME, Kind.KEPT):
-                self._kept.forget(frames.number(content))
-                if kind is Kind.RESUME:
-                    self._stand(self._kept)
-                return
-            self._kept.came += 1
-            if self._kept.came % EVERY == 0:
-                self._out += frames.pack(0, Kind.KEPT, frames.numbered(self._kept.came))
         if kind is Kind.HELLO:
             hello = json.loads(content)
             if not isinstance(hello, dict):
@@ -529,13 +493,6 @@ class Control:
                 self._times[content[8:16]] = (came, content)
         elif (channel := self._channels.get(number)) is not None:
             self._understand_channel(channel, kind, content)
-
-    def _stand(self, kept: Kept) -> None:
-        """There is a way: what the other side does not have goes over it first."""
-        self._out += kept.rest()
-        self._stands, self._trying = True, False
-        if self.is_away:
-            self.losses[-1].until_ns = time.time_ns()
 
     def _understand_channel(self, channel: Channel, kind: Kind, content: bytes) -> None:
         if kind is Kind.STARTED:

@@ -85,16 +85,6 @@ def unpack(buffer: bytearray) -> Iterator[Frame]:
         del buffer[:at]
 
 
-def number(content: bytes) -> int:
-    """How many frames have come, as the other side says it."""
-    return int(struct.unpack("<Q", content)[0])
-
-
-def numbered(count: int) -> bytes:
-    """The content of a frame that says how many have come."""
-    return struct.pack("<Q", count)
-
-
 def room(stream: int, count: int) -> bytes:
     """The content of a frame that grants room: so many more bytes of a stream (0 input, 1 output, 2 errors)."""
     return struct.pack("<BI", stream, count)

@@ -173,7 +173,7 @@ class RemoteHost(ControlledHost):
     @property
     def losses(self) -> Sequence[Loss]:
         """The times without a way there, in order."""
-        return () if self._control is None else tuple(self._control.losses)
+        return () if self._control is None else self._control.losses
 
     @property
     def folder(self) -> str:
