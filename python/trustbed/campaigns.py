@@ -34,7 +34,7 @@ from trustbed.rounds.runner import Runner
 from trustbed.run.samples import below, lines_of, summary
 from trustbed.scenario import campaign as campaigns
 from trustbed.scenario.campaign_model import Campaign, Wanted
-from trustbed.testbed.remote import Hosts
+from trustbed.testbed.remote import Hosts, Keep
 from trustbed.workload import mean, mean_interval
 
 _CROSSING_COLUMNS = (
@@ -98,7 +98,8 @@ def measure(
         return judge_round(folder, record, campaign)
 
     names = [host.name for host in study.campaign.hosts]
-    with Hosts(study.campaign.inventory, names, keep_seconds=keep_seconds(study.campaign)) as hosts:
+    keep = Keep(seconds=keep_seconds(study.campaign), owner=f"{os.uname().nodename}:{directory.path.resolve()}")
+    with Hosts(study.campaign.inventory, names, keep=keep) as hosts:
         Runner(study, directory, hosts, judge=judge, about=about, listener=listener, beside=asking).carry_out()
 
 

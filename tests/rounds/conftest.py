@@ -45,6 +45,10 @@ class PlayedHost:
         self.is_gone = False
         self.is_away = False
 
+    def give_up(self) -> None:
+        """It does not come back."""
+        self.is_away, self.is_gone = False, True
+
     def start_agent(self, verb: str, config: Mapping[str, Any], *, name: str) -> Any:  # noqa: ANN401 - an agent
         """Nothing is there."""
         raise TestbedError(f"{name}: {verb} is not played", "none")

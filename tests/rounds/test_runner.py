@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 from tests.rounds.conftest import PlayedHost, PlayedHosts, PlayedRound, study_of
-from trustbed.campaign import Round
+from trustbed.campaign import Round, Skip
 from trustbed.campaigns import judge_round, open_campaign
 from trustbed.rounds import CampaignDirectory, RoundListener, Runner
 from trustbed.rounds.directory import RoundFolder
+from trustbed.rounds.round import CancelledRoundError
 from trustbed.rounds.runner import CampaignError
 from trustbed.run.folder import RunDirectoryError
 from trustbed.scenario.campaign import CampaignFile
@@ -208,6 +209,52 @@ def test_a_host_that_vanishes_is_noticed(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(KeyboardInterrupt):
         run(study, tmp_path / "out", hosts, listener=heard)
     assert ("a", False) in heard.hosts
+
+
+def test_a_host_to_which_the_way_is_lost_is_down_until_there_is_one_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trustbed.rounds.runner.RETRY_SECONDS", 0.01)
+    study = study_of(tmp_path, "a-b", count=900, **FAST)
+    hosts = PlayedHosts(study)
+
+    class Loses(Heard):
+        def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+            super().on_ended(one, record)
+            if len(self.ended) == 1:
+                hosts["a"].is_away = True
+            elif [up for host, up in self.hosts if host == "a"] == [True, False, True]:
+                raise KeyboardInterrupt
+
+        def on_skipped(self, skip: Skip) -> None:
+            if skip.reason == "unreachable":
+                hosts["a"].is_away = False
+
+    heard = Loses()
+    before = hosts.connect() or hosts["a"]
+    with pytest.raises(KeyboardInterrupt):
+        run(study, tmp_path / "out", hosts, listener=heard)
+    assert hosts["a"] is before, "it is what it was"
+    (line,) = (line for line in CampaignDirectory(tmp_path / "out").journal.lines() if line["event"] == "host" and not line["up"])
+    assert line["why"] == "the way to the host a is lost"
+
+
+def test_who_interrupts_does_not_wait_for_a_host_to_come_back(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a-b", count=3, **FAST)
+    hosts = PlayedHosts(study)
+
+    class Waits(PlayedRound):
+        def carry_out(self, folder: Path) -> dict[str, Any]:
+            self.sender.is_away = True
+            wait_until(lambda: self.sender.is_gone, "that it is given up")
+            raise CancelledRoundError
+
+    class Interrupts(RoundListener):
+        def on_waiting(self, until_ns: int | None, running: int) -> None:
+            if running and hosts["a"].is_away:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(study, tmp_path / "out", hosts, listener=Interrupts(), carrier=Waits)
+    assert hosts["a"].is_gone
 
 
 def test_disk_is_bounded_by_giving_up_captures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

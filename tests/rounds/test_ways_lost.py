@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.testbed.test_remote_ssh import Serves, connected, described, home, ho
 from trustbed.agent import Agent
 from trustbed.rounds import CampaignDirectory
 from trustbed.rounds.round import RoundCarrier
-from trustbed.testbed.remote import Hosts
+from trustbed.testbed.remote import Hosts, Keep
 
 __all__ = ["home", "serves"]
 
@@ -99,7 +100,7 @@ def test_a_round_whose_ways_are_lost_is_completed_by_its_hosts(
     for name in ("sender", "receiver"):
         watched = record["watched"]
         assert watched[f"{name}.capture"]["complete"]
-        assert watched[f"{name}.samples"]["samples"] > 0
+        assert (folder.path / f"{name}.samples.jsonl").is_file()
         assert (folder.path / f"{name}.pcapng").stat().st_size == watched[f"{name}.capture"]["bytes"] > 1000
     lines = list(directory.journal.lines())
     assert [line["ways_lost"] for line in lines if line["event"] == "ended"] == [["a", "b"]]
@@ -108,7 +109,10 @@ def test_a_round_whose_ways_are_lost_is_completed_by_its_hosts(
     assert not list(server.home.glob("trustbed/session-*")), "hosts are left as they were"
 
 
-def test_a_host_whose_session_is_gone_for_good_has_failed(tmp_path: Path, home: Path, serves: Serves, in_the_middle: InTheMiddle) -> None:
+def test_a_host_whose_session_is_gone_for_good_has_failed(
+    tmp_path: Path, home: Path, serves: Serves, in_the_middle: InTheMiddle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trustbed.campaigns.KEEP_SECONDS", 0)
     server = serves()
 
     def kill(carrier: RoundCarrier, sender: Agent) -> None:
@@ -124,6 +128,7 @@ def test_a_host_whose_session_is_gone_for_good_has_failed(tmp_path: Path, home: 
     assert measured(model, "a-b") == {"failed": 1}
     assert folder.record()["error"]["message"].startswith("pairs on a: ")
     assert {loss["host"]: loss["until_ns"] is None for loss in folder.record()["ways_lost"]}["a"], "it has not come back"
+    # The other host may have been without a way when the campaign ended, and was not told: it keeps what it has for the time of a round.
     wait_until(lambda: not processes_with(str(server.home)), "the end of all that ran there")
     with connected(home, host(server)):
         pass
@@ -134,7 +139,7 @@ def test_a_host_whose_controller_never_comes_back_ends_by_itself(
     tmp_path: Path, home: Path, serves: Serves, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = serves()
-    with Hosts(described(home, host(server)), keep_seconds=10) as hosts:
+    with Hosts(described(home, host(server)), keep=Keep(seconds=10, owner="test")) as hosts:
         assert hosts.connect() == {}
         alpha = hosts["alpha"]
         alpha.start_command(["sh", "-c", "sleep 647 & echo kept > file; wait"])
@@ -146,3 +151,63 @@ def test_a_host_whose_controller_never_comes_back_ends_by_itself(
         wait_until(lambda: alpha.is_gone, "the end of our patience", seconds=PATIENCE)
         wait_until(lambda: not processes_with("sleep\x00647"), "the end of what ran there")
         wait_until(lambda: not list(server.home.glob("trustbed/session-*")), "the end of what lay there")
+
+
+def test_what_an_owner_has_lost_is_ended_when_it_comes_again(home: Path, serves: Serves) -> None:
+    """As when it was killed, and knows nothing of the session that goes on; another host on the same machine is not disturbed."""
+    server = serves()
+    keep = Keep(seconds=int(2 * PATIENCE), owner="test")
+    inventory = described(home, host(server), host(server, "beta"))
+    with Hosts(inventory, keep=keep) as lost:
+        assert lost.connect() == {}
+        for name, seconds in (("alpha", "661"), ("beta", "663")):
+            lost[name].start_command(["sleep", seconds])
+        server.kill_sessions()
+        wait_until(lambda: lost["alpha"].is_away and lost["beta"].is_away, "the loss of the way")
+        with Hosts(inventory, ("alpha",), keep=keep) as hosts:
+            assert hosts.connect() == {}
+            wait_until(lambda: not processes_with("sleep\x00661"), "the end of what was lost")
+            assert processes_with("sleep\x00663")
+            assert hosts["alpha"].run(["echo", "again"], seconds=PATIENCE).stdout == "again\n"
+            assert lost.connect() == {}, "one is gone and made anew, to the other there is a way again"
+        assert not lost["beta"].is_away
+    wait_until(lambda: not processes_with("sleep\x00663"), "the end of what ran there")
+
+
+def test_a_session_that_is_to_be_kept_and_cannot_begin_says_why_as_others_do(home: Path, serves: Serves) -> None:
+    server = serves(mounts="mkdir /run/still && mount -t tmpfs -o noexec tmpfs /run/still")
+    inventory = described(home, host(server, more='folder = "/run/still"'))
+    with Hosts(inventory, keep=Keep(seconds=int(2 * PATIENCE), owner="test")) as hosts:
+        (error,) = hosts.connect().values()
+    assert error.message.startswith("the agent may not be executed in /run/still/trustbed on the host alpha: ")
+    assert "noexec" in error.hint
+
+
+def test_a_way_that_is_cut_in_silence_is_lost_too(tmp_path: Path, home: Path, serves: Serves, in_the_middle: InTheMiddle) -> None:
+    """Nothing is closed by anybody; the first way still stands when the second does, and does not disturb it."""
+    server = serves()
+    stopped: list[int] = []
+
+    def cut(carrier: RoundCarrier, sender: Agent) -> None:
+        stopped.extend(server.sessions())
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        for control in (carrier._sender.control, carrier._receiver.control):  # type: ignore[attr-defined]
+            # Not before: a busy machine may be as silent, and what is about to begin is not to be disturbed.
+            control.peer = replace(control.peer, silence_seconds=4.0)
+            control._due = 0.0
+            control._ring()
+        os.kill(sender.pid, signal.SIGCONT)
+
+    in_the_middle(cut)
+    study = study_of(tmp_path, "a-b", hosts=hosts_at(server), count=1, period='"60s"', **SLOW)
+    try:
+        model = carry_out(study, tmp_path / "out")
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGKILL)
+    (folder,) = CampaignDirectory(tmp_path / "out").rounds()
+    assert measured(model, "a-b") == {"complete": 1}, folder.record()
+    losses = folder.record()["ways_lost"]
+    assert {loss["host"] for loss in losses} == {"a", "b"}
+    assert any("silent" in loss["why"] for loss in losses)

@@ -69,10 +69,14 @@ class Server:
 
     def kill_sessions(self) -> None:
         """Kills what serves those that are connected, and not what listens; as a host that goes away does it."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii").split()
-        for pid in children:
+        for pid in self.sessions():
             with contextlib.suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
+
+    def sessions(self) -> list[int]:
+        """What serves those that are connected."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii").split()
+        return [int(pid) for pid in children]
 
 
 def free_port(address: str = "127.0.0.1") -> int:

@@ -2,7 +2,8 @@
 //!
 //! What is connected is a process of ours whose standard streams lead outside (`attach.rs`). When it goes, everything that was started runs on, and
 //! what is said meanwhile waits (`kept.rs`); a connection that comes in takes the place of the one before, which may not know yet that nobody is
-//! at its other end. This ends when the machine outside takes its leave, or has been silent for as long as it may.
+//! at its other end. This ends when the machine outside takes its leave, or has been silent for as long as it may; and at once when it has never
+//! come as far as to say something, since it knows of no session then that it could come back to.
 //!
 //! Whoever may open the socket is whoever started this: it lies in a folder that nobody else may enter.
 
@@ -13,6 +14,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use std::{io, thread};
 
 use super::Error;
@@ -20,6 +22,9 @@ use super::frame::{self, Fault, Frame, Kind};
 use super::kept::EVERY;
 use super::port::{Options, Port, Served, hello};
 use super::vigil::Vigil;
+
+/// How long whoever has begun this may take to connect.
+const FIRST: Duration = Duration::from_secs(60);
 
 /// What became of a connection.
 enum After {
@@ -37,10 +42,14 @@ pub(super) fn run(options: &Options) -> Result<(), Error> {
     let connections = accept(listener).map_err(failed)?;
     let port = Arc::new(Port::lasting());
     port.say(0, Kind::Hello, &hello());
-    let mut session = Session { served: Served::new(Arc::clone(&port), vigil), port, came: 0 };
-    for connection in connections {
-        let after = session.serve(&connection);
+    let mut session = Session { served: Served::new(Arc::clone(&port), vigil), port, came: 0, begun: false };
+    let mut next = connections.recv_timeout(FIRST).ok();
+    while let Some(connection) = next {
+        let mut after = session.serve(&connection);
         session.port.pause();
+        if matches!(after, Ok(After::Lost)) && !session.begun {
+            after = Ok(After::Left);
+        }
         if !matches!(after, Ok(After::Lost)) {
             // Whoever is connected sees by this that it need not come back.
             let _ = fs::remove_file(&options.port);
@@ -50,6 +59,8 @@ pub(super) fn run(options: &Options) -> Result<(), Error> {
         if matches!(after?, After::Left) {
             break;
         }
+        // The vigil ends this if nothing comes any more.
+        next = connections.recv().ok();
     }
     Ok(())
 }
@@ -78,6 +89,8 @@ struct Session {
     port: Arc<Port>,
     /// Frames that have come.
     came: u64,
+    /// Whether the machine outside was ever there.
+    begun: bool,
 }
 
 impl Session {
@@ -98,7 +111,10 @@ impl Session {
             };
             let number = frame.content.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
             let possible = match (frame.kind, number, writer.take()) {
-                (Kind::Resume, Some(count), Some(writer)) => self.port.resume(writer, count),
+                (Kind::Resume, Some(count), Some(writer)) => {
+                    self.begun = true;
+                    self.port.resume(writer, count)
+                }
                 // Nothing else comes first, and it comes once.
                 (Kind::Resume, _, _) | (_, _, Some(_)) => false,
                 (Kind::Kept, Some(count), None) => self.port.forget(count),

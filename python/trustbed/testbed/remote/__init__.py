@@ -8,5 +8,6 @@ from __future__ import annotations
 
 from trustbed.testbed.remote.host import RemoteHost, title_of, way_of
 from trustbed.testbed.remote.hosts import AT_ONCE, Hosts
+from trustbed.testbed.remote.program import Keep
 
-__all__ = ["AT_ONCE", "Hosts", "RemoteHost", "title_of", "way_of"]
+__all__ = ["AT_ONCE", "Hosts", "Keep", "RemoteHost", "title_of", "way_of"]

@@ -4,7 +4,7 @@ From its beginning to its end: the way there, a look, the program, the control c
 Nothing is left running there, whatever ends first: the agent ends with its standard input, or when it has heard nothing for
 :data:`~trustbed.testbed.remote.program.SILENCE_SECONDS`, and with it all that it has started; files that nobody has fetched are removed.
 
-What runs on a host that is to be kept (``keep_seconds``) outlives the loss of the way to it by so long: :meth:`RemoteHost.resume` goes
+What runs on a host that is to be kept (:class:`Keep`) outlives the loss of the way to it by so long: :meth:`RemoteHost.resume` goes
 there again, and finds everything as if nothing had been; until then :attr:`RemoteHost.is_away` holds.
 """
 
@@ -22,7 +22,7 @@ from trustbed.testbed.error import TestbedError
 from trustbed.testbed.remote import program as programs
 from trustbed.testbed.remote.loop import Loop
 from trustbed.testbed.remote.prefix import PrefixWay
-from trustbed.testbed.remote.program import SILENCE_SECONDS, Program, Seen
+from trustbed.testbed.remote.program import SILENCE_SECONDS, Keep, Program, Seen
 from trustbed.testbed.remote.ssh import SshWay
 from trustbed.testbed.remote.way import Stream, Way
 
@@ -56,7 +56,7 @@ class RemoteHost(ControlledHost):
         described: InventoryHost,
         program: Program,
         known_hosts: Path | None = None,
-        keep_seconds: int | None = None,
+        keep: Keep | None = None,
     ) -> RemoteHost:
         """Goes there, copies the agent if it is not there yet, and starts it.
 
@@ -65,7 +65,7 @@ class RemoteHost(ControlledHost):
             described: The host.
             program: The agent.
             known_hosts: The file of host keys, if not OpenSSH's own.
-            keep_seconds: How long what runs there outlives the loss of the way; this machine loses none.
+            keep: How long what runs there outlives the loss of the way; this machine loses none.
 
         Raises:
             TestbedError: Something does not let us; it says what, and what to do.
@@ -78,7 +78,7 @@ class RemoteHost(ControlledHost):
             if host._copied and not seen.kept:
                 programs.copy(way, title, program, seen.place)
             host.program = f"{seen.place}/{program.name}" if host._copied else str(program.path)
-            host._begin(loop, keep_seconds if host._copied else None)
+            host._begin(loop, keep if host._copied else None)
         except BaseException:
             way.close()
             raise
@@ -119,8 +119,8 @@ class RemoteHost(ControlledHost):
         if self._control is not None:
             self._control.give_up("nobody waits for it any more")
 
-    def _begin(self, loop: Loop, keep_seconds: int | None) -> None:
-        self._stream = stream = programs.start(self._way, self.seen.place, self.program, keep_seconds)
+    def _begin(self, loop: Loop, keep: Keep | None) -> None:
+        self._stream = stream = programs.start(self._way, self.name, self.seen.place, self.program, keep)
         peer = Peer(
             title=self.title,
             when_gone="what ran there has been ended; connect again when it can be reached",
@@ -128,7 +128,7 @@ class RemoteHost(ControlledHost):
             when_unread="see whether its disk is full, and whether what writes the file runs there",
             silence_seconds=SILENCE_SECONDS,
         )
-        self._control = control = Control(stream.link, peer, stream.why, keep_seconds=keep_seconds)
+        self._control = control = Control(stream.link, peer, stream.why, keep_seconds=None if keep is None else keep.seconds)
         try:
             with loop.interruptible(control.close):
                 answered = control.wait(lambda: control.hello is not None, _HELLO_SECONDS)

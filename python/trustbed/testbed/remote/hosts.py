@@ -11,7 +11,7 @@ from trustbed.scenario.inventory import ALL, Inventory
 from trustbed.testbed.error import TestbedError
 from trustbed.testbed.remote.host import RemoteHost
 from trustbed.testbed.remote.loop import Loop
-from trustbed.testbed.remote.program import Program
+from trustbed.testbed.remote.program import Keep, Program
 
 AT_ONCE = 8
 """How many connections are made at a time. sshd drops some of those beyond ten that have not logged in yet (MaxStartups)."""
@@ -26,16 +26,14 @@ class Hosts(Mapping[str, RemoteHost]):
     A thread may do that while others use those that are connected; :meth:`close` makes it give up.
     """
 
-    def __init__(
-        self, inventory: Inventory, names: Sequence[str] = (ALL,), *, at_once: int = AT_ONCE, keep_seconds: int | None = None
-    ) -> None:
+    def __init__(self, inventory: Inventory, names: Sequence[str] = (ALL,), *, at_once: int = AT_ONCE, keep: Keep | None = None) -> None:
         """Connects to nothing yet.
 
         Args:
             inventory: Which hosts there are.
             names: Those that are wanted, or groups of them.
             at_once: How many are connected to at the same time.
-            keep_seconds: How long what runs on a host outlives the loss of the way to it; it ends with the way if this is not given.
+            keep: How long what runs on a host outlives the loss of the way to it; it ends with the way if this is not given.
 
         Raises:
             AgentError: There is no agent to be copied.
@@ -45,7 +43,7 @@ class Hosts(Mapping[str, RemoteHost]):
         self._program = Program.read()
         self._known_hosts = inventory.known_hosts
         self._at_once = at_once
-        self._keep_seconds = keep_seconds
+        self._keep = keep
         self._connected: dict[str, RemoteHost] = {}
         self._changing = threading.Lock()
         self._connecting = threading.Lock()
@@ -92,7 +90,7 @@ class Hosts(Mapping[str, RemoteHost]):
             if away.resume(self._loop, self._known_hosts):
                 return
             self._end([name])
-        host = RemoteHost.connect(self._loop, self.described[name], self._program, self._known_hosts, self._keep_seconds)
+        host = RemoteHost.connect(self._loop, self.described[name], self._program, self._known_hosts, self._keep)
         with self._changing:
             self._connected[name] = host
 

@@ -72,13 +72,15 @@ _BEGIN = (
     'for old in "$here"-* .agent-*."$(uname -n)".*; do kill -0 "${old##*[-.]}" 2>/dev/null || rm -rf "$old"; done',
 )
 _SOCKET = "link"
+# What has ended and was not waited for has a number, and works nowhere: /proc/N/cwd tells the two apart.
 _NAP = "{ sleep 0.1 2>/dev/null || sleep 1; }"
 
 
-def _inside(port: str) -> tuple[str, ...]:
+def _inside(port: str, *before: str) -> tuple[str, ...]:
     """A session, whose folder has the number of its shell."""
     return (
         'mkdir "$here-$$" && cd "$here-$$" || exit 1',
+        *before,
         f'"$2" exec -- "$2" control {port} --silence "$3"',
         "code=$?",
         'cd / && rm -rf "$1/$here-$$"',
@@ -87,14 +89,20 @@ def _inside(port: str) -> tuple[str, ...]:
 
 
 _SESSION = "; ".join((*_BEGIN, *_inside("-")))
-_KEPT = "; ".join(("trap '' HUP", 'here="$4"', *_inside(f"{_SOCKET} --listen")))
+_KEPT = "; ".join(("trap '' HUP", 'here="$4"', *_inside(f"{_SOCKET} --listen", 'echo "$5" > owner')))
 _KEEP = "; ".join(
     (
-        *_BEGIN,
+        *_BEGIN[:-1],
+        # One that its owner has lost, as when it was killed, would disturb the next: its shell is ended, and all else with it. A number may
+        # be another process's by now, which works elsewhere.
+        'for old in "$here"-*; do one="${old##*-}"; test "$(cat "$old/owner" 2> /dev/null)" = "$5" && '
+        'test "$(readlink "/proc/$one/cwd")" = "$(pwd -P)/$old" && kill "$one" && '
+        f'while test -e "/proc/$one/cwd"; do {_NAP}; done; done',
+        _BEGIN[-1],
         # It goes on when this shell has gone with the way here.
-        '{ sh -c "$4" sh "$1" "$2" "$3" "$here" < /dev/null > /dev/null & }',
+        '{ sh -c "$4" sh "$1" "$2" "$3" "$here" "$5" < /dev/null > /dev/null & }',
         "one=$!",
-        f'until test -S "$here-$one/{_SOCKET}"; do kill -0 $one 2> /dev/null || {{ wait $one; exit; }}; {_NAP}; done',
+        f'until test -S "$here-$one/{_SOCKET}"; do test -e "/proc/$one/cwd" || {{ wait $one; exit; }}; {_NAP}; done',
         f'"$2" control "$here-$one/{_SOCKET}" --attach || exit',
         "wait $one",
     )
@@ -102,7 +110,7 @@ _KEEP = "; ".join(
 _RETURN = "; ".join(
     (
         f'"$2" control "$1/{_SOCKET}" --attach || exit',
-        f'while test -d "$1" && kill -0 "${{1##*-}}" 2> /dev/null; do {_NAP}; done',
+        f'while test -d "$1" && test -e "/proc/${{1##*-}}/cwd"; do {_NAP}; done',
     )
 )
 _REMOVE = "; ".join(
@@ -139,6 +147,18 @@ class Program:
     def name(self) -> str:
         """Of the file on a host."""
         return f"agent-{self.sha256[:_HASH_DIGITS]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """How long a session outlives the loss of the way to it, and for whom: the next one of the same owner ends what is left of it."""
+
+    seconds: int
+    owner: str
+
+    def owner_of(self, host: str) -> str:
+        """A word for one host of the owner's: several may be one machine."""
+        return hashlib.sha256(f"{self.owner}\0{host}".encode()).hexdigest()[:_HASH_DIGITS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,11 +223,11 @@ def refused(title: str, place: str, ended: Ended, program: Program) -> TestbedEr
     return TestbedError(f"the agent cannot be put into {place} on {title}: {_said(ended)}", f"let your user write there, {another}")
 
 
-def start(way: Way, place: str, path: str, keep_seconds: int | None) -> Stream:
-    """Starts a session of the agent: its control channel. It outlives the loss of the way by so many seconds, if any are given."""
-    if keep_seconds is None:
+def start(way: Way, name: str, place: str, path: str, keep: Keep | None) -> Stream:
+    """Starts a session of the agent on the host of that name: its control channel. It ends with the way unless it is to be kept."""
+    if keep is None:
         return way.open(["sh", "-c", _SESSION, "sh", place, path, str(SILENCE_SECONDS)])
-    return way.open(["sh", "-c", _KEEP, "sh", place, path, str(keep_seconds), _KEPT])
+    return way.open(["sh", "-c", _KEEP, "sh", place, path, str(keep.seconds), _KEPT, keep.owner_of(name)])
 
 
 def resume(way: Way, folder: str, path: str) -> Stream:

@@ -1,0 +1,197 @@
+"""A control channel whose way is lost again and again: the agent's end listens on a socket, and what leads there is killed."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from tests.patience import PATIENCE, wait_until
+from tests.testbed.conftest import processes_with
+from tests.testbed.test_control import PEER, run, started
+from trustbed.agent import binary
+from trustbed.testbed import TestbedError
+from trustbed.testbed.control import Control, frames
+from trustbed.testbed.control.frames import Kind
+from trustbed.testbed.control.link import EVERY, Link
+from trustbed.testbed.control.peer import Peer
+
+
+@dataclass
+class Session:
+    """The agent's end, and the ways there."""
+
+    folder: Path
+    agent: subprocess.Popen[bytes]
+    ways: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def way(self) -> socket.socket:
+        """A new one."""
+        ours, its = socket.socketpair()
+        with its:
+            self.ways.append(subprocess.Popen([binary(), "control", str(self.folder / "link"), "--attach"], stdin=its, stdout=its))
+        return ours
+
+    def channel(self, peer: Peer = PEER, keep_seconds: float = PATIENCE) -> Control:
+        """A control channel over a first way."""
+        control = Control(self.way(), peer, keep_seconds=keep_seconds)
+        assert control.wait(lambda: control.hello is not None, PATIENCE), "no hello"
+        return control
+
+    def cut(self) -> None:
+        """The way of the moment is lost."""
+        self.ways[-1].kill()
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    """One that hears nothing for longer than any test waits."""
+    words = [binary(), "exec", "--", binary(), "control", "link", "--listen", "--silence", str(int(2 * PATIENCE))]
+    with subprocess.Popen(words, cwd=tmp_path) as agent:
+        made = Session(tmp_path, agent)
+        try:
+            wait_until((tmp_path / "link").exists, "its socket")
+            yield made
+        finally:
+            agent.terminate()
+            for way in made.ways:
+                way.kill()
+                way.wait()
+
+
+def resumed(control: Control, session: Session) -> None:
+    """Goes on over a new way as soon as the loss of the last one is known."""
+    wait_until(lambda: control.is_away, "the loss of the way")
+    assert control.resume(session.way(), str, PATIENCE)
+
+
+def test_streams_arrive_whole_however_often_the_way_is_lost(session: Session) -> None:
+    control = session.channel()
+    content = random.Random(1).randbytes(12 * frames.WINDOW_BYTES)
+    with started(control, "cat", stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        feeder = threading.Thread(target=lambda: (process.stdin.write(content), process.stdin.close()))  # type: ignore[union-attr]
+        feeder.start()
+        found = b""
+        while piece := process.stdout.read(1 << 17):
+            found += piece
+            if len(found) // frames.WINDOW_BYTES >= len(session.ways):
+                session.cut()
+                resumed(control, session)
+        feeder.join()
+        assert hashlib.sha256(found).digest() == hashlib.sha256(content).digest()
+        assert process.wait(PATIENCE) == 0
+    assert len(control.losses) == len(session.ways) - 1 > 5
+    assert all(loss.until_ns is not None and loss.from_ns <= loss.until_ns for loss in control.losses)
+    assert len(control._link._kept) < 2 * EVERY, "what has come is not kept"
+    control.close()
+    assert session.agent.wait(PATIENCE) == 0, "it was told that nobody comes back"
+
+
+def test_a_command_ends_while_nobody_is_there_and_tells_it_afterwards(session: Session, tmp_path: Path) -> None:
+    control = session.channel()
+    with started(control, "sh", "-c", f"read go; echo done > {tmp_path}/done; echo said; exit 7", stdin=subprocess.PIPE) as process:
+        session.cut()
+        wait_until(lambda: control.is_away, "the loss of the way")
+        assert process.stdin is not None
+        process.stdin.write(b"go\n")  # it is told when there is a way again
+        assert process.poll() is None
+        assert not (tmp_path / "done").exists()
+        assert control.resume(session.way(), str, PATIENCE)
+        wait_until((tmp_path / "done").exists, "what it does")
+        session.cut()
+        wait_until(lambda: control.is_away, "the loss of the way")
+        assert control.resume(session.way(), str, PATIENCE)
+        assert process.output(PATIENCE) == (b"said\n", b"")
+        assert process.poll() == 7
+    assert run(control, "echo", "again") == (0, b"again\n", b"")
+    control.close()
+
+
+def test_a_way_that_is_cut_in_silence_makes_room_for_the_next(session: Session) -> None:
+    """Nothing is closed: neither side hears of it, and what led there is still connected."""
+    control = session.channel(replace(PEER, silence_seconds=2.0))
+    session.ways[0].send_signal(signal.SIGSTOP)
+    wait_until(lambda: control.is_away, "doubt")
+    assert "silent" in control.losses[0].why
+    control.peer = PEER  # a busy machine may be as silent
+    assert control.resume(session.way(), str, PATIENCE)
+    assert run(control, "echo", "here") == (0, b"here\n", b"")
+    session.ways[0].send_signal(signal.SIGCONT)
+    assert session.ways[0].wait(PATIENCE) == 5, "the session goes on without it"
+    assert run(control, "echo", "here") == (0, b"here\n", b"")
+    control.close()
+
+
+def test_what_is_waited_for_has_its_time_anew_when_the_way_is_there_again(session: Session) -> None:
+    control = session.channel()
+    session.cut()
+    wait_until(lambda: control.is_away, "the loss of the way")
+    come = threading.Event()
+    asking = threading.Thread(target=lambda: control.wait(come.is_set, 0.01))
+    asking.start()
+    asking.join(0.2)
+    assert asking.is_alive(), "though the time that it was given is over"
+    assert control.resume(session.way(), str, PATIENCE)
+    asking.join(PATIENCE)
+    assert not asking.is_alive()
+    control.close()
+
+
+def test_an_end_to_which_nobody_leads_any_more_is_gone_in_the_end(session: Session) -> None:
+    control = session.channel(keep_seconds=0.5)
+    session.cut()
+    with pytest.raises(TestbedError, match=r"the host test is gone: .*; it could not be reached again within 0\.5 s"):
+        control.wait(lambda: False, PATIENCE)
+    with pytest.raises(TestbedError, match="is gone"):
+        control.resume(session.way(), str, PATIENCE)
+    control.close()
+
+
+def test_who_knows_that_nobody_is_there_gives_up(session: Session) -> None:
+    control = session.channel()
+    session.cut()
+    wait_until(lambda: control.is_away, "the loss of the way")
+    control.give_up("somebody has looked")
+    with pytest.raises(TestbedError, match="the host test is gone: somebody has looked"):
+        control.wait(lambda: False, PATIENCE)
+
+
+def test_where_no_session_is_nothing_is_attached(tmp_path: Path) -> None:
+    ended = subprocess.run([binary(), "control", str(tmp_path / "link"), "--attach"], capture_output=True, timeout=PATIENCE, check=False)
+    assert ended.returncode == 3
+    assert b"the session has ended" in ended.stderr
+
+
+def test_a_session_that_hears_nothing_ends_with_all_that_it_started(tmp_path: Path) -> None:
+    words = [binary(), "exec", "--", binary(), "control", "link", "--listen", "--silence", "5"]
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE) as agent:
+        wait_until((tmp_path / "link").exists, "its socket")
+        session = Session(tmp_path, agent)
+        control = session.channel(keep_seconds=PATIENCE)
+        started(control, "sleep", "673", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        session.cut()
+        assert agent.wait(PATIENCE) == 4
+    assert processes_with("sleep\x00673") == []
+    session.ways[0].wait()
+    control.close()
+
+
+def test_what_cannot_have_come_is_none_of_ours() -> None:
+    ours, its = socket.socketpair()
+    link = Link(ours, lasts=True)
+    its.sendall(frames.pack(0, Kind.RESUME, (1).to_bytes(8, "little")))
+    assert link.hear()
+    with pytest.raises(frames.Torn, match="it says that it has 1 frames, which is impossible"):
+        list(link.frames())
+    link.close()
+    its.close()
