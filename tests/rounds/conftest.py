@@ -67,7 +67,8 @@ class PlayedHosts(dict[str, PlayedHost]):
         for name in self.wanted:
             if name not in self.down and (name not in self or self[name].is_gone):
                 self[name] = PlayedHost(name)
-        return {name: TestbedError(f"the host {name} does not answer", "wait") for name in self.down}
+        away = {name for name in self if self[name].is_away}
+        return {name: TestbedError(f"the host {name} does not answer", "wait") for name in self.wanted if name in self.down | away}
 
 
 class PlayedRound:

@@ -179,7 +179,7 @@ def test_the_clock_is_read_with_its_error(control: Control) -> None:
 
 def test_a_host_that_goes_away_is_noticed(control: Control) -> None:
     with started(control, "sleep", "600") as process:
-        control._link.shutdown(socket.SHUT_RDWR)
+        control._link.way.shutdown(socket.SHUT_RDWR)
         with pytest.raises(TestbedError, match="the host test is gone"):
             process.wait(PATIENCE)
         assert process.poll() == 128 + signal.SIGKILL, "it has gone too"
@@ -189,7 +189,7 @@ def test_a_host_that_goes_away_is_noticed(control: Control) -> None:
 
 def gone(control: Control) -> None:
     """The host goes away."""
-    control._link.shutdown(socket.SHUT_RDWR)
+    control._link.way.shutdown(socket.SHUT_RDWR)
     control._thread.join(PATIENCE)
     assert control.is_gone
 
