@@ -2,8 +2,8 @@
 
 The model is that of Lee et al. (Eq. 1): without pauses a sender runs at what its window allows at the round-trip time that it saw (X₁). It
 holds where the window is what remains as the limit, which shows in the transfer itself: with the time taken out in which the machine
-withheld data, what it sent comes to that rate or more. Where packets were lost or round trips grew, something else would have limited it too,
-and no estimate is made.
+withheld data, what it sent comes to that rate or more. Where packets were lost or round trips grew, something else would have limited it
+too, and no estimate is made.
 
 How good it is, is known from transfers whose undisturbed twin was made (``make truth``): the interval is where nine of ten of those twins
 lay. Bias: all of those had a window as their limit; of a network that is narrower than the window and as empty the estimate would be too

@@ -241,7 +241,7 @@ class Runner:
         if self._connecting is not None and not self._connecting.is_alive():
             self._connecting = None
             self._retry_at = time.monotonic() + RETRY_SECONDS
-        for name in [name for name in self._down if not self._is_gone(name)]:
+        for name in [name for name in self._down if self._is_there(name)]:
             del self._down[name]  # others are still being connected
             self._tell(name)
         if self._down and self._connecting is None and time.monotonic() >= self._retry_at:
@@ -257,7 +257,7 @@ class Runner:
         while waiting - self._told.keys() and time.monotonic() < until:
             with contextlib.suppress(queue.Empty):
                 self._on_event(self._events.get(timeout=max(0.0, until - time.monotonic())))
-        for name in [name for name in waiting - self._told.keys() if self._is_gone(name)]:
+        for name in [name for name in waiting - self._told.keys() if not self._is_there(name)]:
             self._down[name] = TestbedError(f"the host {name} has not answered within {FIRST_SECONDS:g} s", "it is still tried")
         for name in sorted(waiting - self._told.keys()):
             self._tell(name)
