@@ -61,6 +61,8 @@ FAULTS = (
 def main(words: Sequence[str]) -> int:
     """Runs the command: 0 when the campaign told the story as it was, 1 when not, 2 when it could not be carried out."""
     options = _parse(words)
+    # A shell that starts this in the background has it ignore interrupts, and with it the campaign that is to be interrupted.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if not options.score_only:
         try:
             enter([NAME, *words])
@@ -138,9 +140,15 @@ def _carry_out(folder: Path, seconds: float) -> None:
             for moment, act in _acts(field, campaign, began, seconds, done):
                 campaign.wait(moment)
                 act()
+                _write(folder, began, seconds, None, done)
             code = campaign.wait(began + seconds + 600)
-        told = {"began": began, "seconds": seconds, "code": code, "pairs": PAIRS, "period": PERIOD_SECONDS, "faults": done}
-        (folder / "told.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        _write(folder, began, seconds, code, done)
+
+
+def _write(folder: Path, began: float, seconds: float, code: int | None, done: Sequence[dict[str, Any]]) -> None:
+    """What was done so far, whatever comes."""
+    told = {"began": began, "seconds": seconds, "code": code, "pairs": PAIRS, "period": PERIOD_SECONDS, "faults": done}
+    (folder / "told.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
 class _Campaign:
