@@ -24,7 +24,7 @@ use super::port::{Options, Port, Served, hello};
 use super::vigil::Vigil;
 
 /// How long whoever has begun this may take to connect.
-const FIRST: Duration = Duration::from_secs(60);
+const FIRST: Duration = Duration::from_mins(1);
 
 /// What became of a connection.
 enum After {
@@ -46,7 +46,6 @@ pub(super) fn run(options: &Options) -> Result<(), Error> {
     let mut next = connections.recv_timeout(FIRST).ok();
     while let Some(connection) = next {
         let mut after = session.serve(&connection);
-        session.port.pause();
         if matches!(after, Ok(After::Lost)) && !session.begun {
             after = Ok(After::Left);
         }
@@ -54,8 +53,10 @@ pub(super) fn run(options: &Options) -> Result<(), Error> {
             // Whoever is connected sees by this that it need not come back.
             let _ = fs::remove_file(&options.port);
         }
-        // It is known to the thread that accepts as well, and does not end by being dropped here.
+        // It is known to the thread that accepts as well, and does not end by being dropped here; and somebody may hang in a write to it, who
+        // has the port to himself.
         let _ = connection.shutdown(Shutdown::Both);
+        session.port.pause();
         if matches!(after?, After::Left) {
             break;
         }
