@@ -178,7 +178,8 @@ def test_what_an_emulated_link_gives_is_what_the_campaign_says(machine: Machine,
     for row in found.values():
         # A window and a round trip of 20 ms are what the link gives, whatever the machine does: never more.
         assert row["rtt_mean"] >= 0.02
-        assert row["throughput_mean"] <= 1.1 * row["x0"]
+        # X₀ is of the pings, which a busy machine makes longer: what counts is what the link itself gives.
+        assert row["throughput_mean"] <= 1.1 * row["x0"] * row["rtt_base_mean"] / 0.02
         assert not row["exceeds_window_bound"]
     assert found["data"]["x0"] > 2 * found["probe"]["x0"], "the larger window allows more"
     for folder in CampaignDirectory(tmp_path / "out").rounds():
