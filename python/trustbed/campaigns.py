@@ -1,7 +1,7 @@
 """Campaigns as the library offers them: carried out between hosts that exist, every round judged as it arrives, and summed up.
 
 Joins the halves: :mod:`trustbed.rounds` measures, :func:`judge_round` judges one round by its capture and by what its sender saw of itself,
-and :func:`open_campaign` says what all rounds so far come to. What is derived can be made again.
+and :func:`~trustbed.campaign_report.open_campaign` says what all rounds so far come to. What is derived can be made again.
 
 Bias: connections are judged by the capture beside their sender, what was lost between the two hosts and the receiver's part of a round
 trip corrected by the one beside the receiver. The receiver's own samples stand beside the verdict; none is made of them.
@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trustbed import _core
-from trustbed.campaign import Connection, Point, aggregate, by_host, by_hour, predict
+from trustbed.campaign import VERDICTS
+from trustbed.campaign_report import open_campaign
 from trustbed.capture import analyze
 from trustbed.diagnose.both_ends import EndsEvidence
 from trustbed.diagnose.evidence import Row
@@ -27,15 +28,16 @@ from trustbed.diagnose.judge import HostOf
 from trustbed.ends import join
 from trustbed.resources import Asking
 from trustbed.rounds.directory import CAPTURE, CAPTURES, FAR_CAPTURE, CampaignDirectory, RoundFolder
-from trustbed.rounds.journal import PairState, State, moments_of, state_of
 from trustbed.rounds.listener import RoundListener
 from trustbed.rounds.round import connections_of, ends_of
 from trustbed.rounds.runner import Runner
 from trustbed.run.samples import below, lines_of, summary
 from trustbed.scenario import campaign as campaigns
-from trustbed.scenario.campaign_model import Campaign, Wanted
+from trustbed.scenario.campaign_model import Campaign
 from trustbed.testbed.remote import Hosts, Keep
-from trustbed.workload import mean, mean_interval
+from trustbed.workload import mean
+
+__all__ = ["default_folder", "judge_round", "measure", "open_campaign"]
 
 _CROSSING_COLUMNS = (
     "sender",
@@ -55,7 +57,6 @@ _CROSSING_COLUMNS = (
 KEEP_SECONDS = 300
 """How long the data of a round that has met its time limits wait on a host to which there is no way."""
 _HOSTS: tuple[Literal["sender", "receiver"], ...] = ("sender", "receiver")
-VERDICTS = ("trust", "review", "discard")
 _GRAVEST_FIRST = ("discard", "review", "trust")
 _COLUMNS = (
     "transfer",
@@ -70,6 +71,7 @@ _COLUMNS = (
     "segments_wire",
     "retransmitted_packets",
     "window_max_bytes",
+    "withheld_fraction",
     "mss",
     "payload_bytes_per_packet",
     "packet_bytes",
@@ -177,7 +179,9 @@ def _crossings(folder: RoundFolder) -> tuple[dict[str, Row], dict[str, Any] | No
 def _crossed(crossing: Row) -> dict[str, Any]:
     """What was lost between the hosts and what was not, how long the way took, and what the receiver took of a round trip."""
     return {
+        "sent_between": crossing.get("data_sent"),
         "lost_between": crossing.get("data_lost"),
+        "unseen": crossing.get("data_unseen"),
         "needless": crossing.get("needless_frames"),
         "reordered": crossing.get("reordered_frames"),
         "one_way_floor_seconds": _seconds(crossing.get("delay_floor_ns")),
@@ -269,6 +273,7 @@ def _measured(transfer: Row) -> dict[str, Any]:
         "segments": transfer.get("segments_wire"),
         "retransmitted": transfer.get("retransmitted_packets"),
         "window_max_bytes": transfer.get("window_max_bytes"),
+        "withheld_fraction": transfer.get("withheld_fraction"),
         "mss": transfer.get("mss"),
         "payload_bytes_per_packet": transfer.get("payload_bytes_per_packet"),
         "packet_bytes": transfer.get("packet_bytes"),
@@ -301,140 +306,3 @@ def _host(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """How a host was during the connections, from its samples."""
     late = [line["naps"]["late_most_ns"] for line in lines if line.get("naps") and line["naps"].get("late_most_ns") is not None]
     return {**summary(lines), "nap_late_max_ns": max(late, default=None)}
-
-
-# All of them.
-
-
-def open_campaign(path: str | os.PathLike[str], *, timeline: bool = False) -> dict[str, Any]:
-    """What a campaign has come to so far, as one plain model; it may be at work meanwhile.
-
-    ``campaign`` says what it is and how far; ``hosts`` who was there last. ``pairs`` has, per pair of hosts, its rounds by outcome, its
-    verdicts and causes, a ``statement`` in numbers, ``aggregates`` per index and role as in the papers, ``predictions`` of data from
-    probes, and ``ends``, what both captures say of the way. ``avoid`` has the share of discarded rounds by hour of the day and by sender.
-    With ``timeline`` each pair has ``points``, a row per judged round, and ``absent``, when rounds failed or were skipped.
-
-    Raises:
-        RunDirectoryError: There is none, or something in it is damaged.
-    """
-    directory = CampaignDirectory(Path(path))
-    manifest = directory.check_readable()
-    campaign, began = manifest["campaign"], int(manifest["began_ns"])
-    state = state_of(directory.journal.lines())
-    judged: dict[str, list[dict[str, Any]]] = {pair["pair"]: [] for pair in campaign["pairs"]}
-    moments: dict[str, list[int]] = {name: [] for name in judged}
-    started, absent = moments_of(directory.journal.lines())
-    for folder in directory.rounds():
-        if folder.is_judged and folder.pair in judged:
-            judged[folder.pair].append(folder.judged())
-            moments[folder.pair].append(started.get((folder.pair, folder.number), began))
-    wanted = Wanted(level=campaign["confidence"], half_width=campaign["half_width"])
-    pairs = [_pair(pair, state.of(pair["pair"]), judged[pair["pair"]], campaign["rounds_per_pair"], wanted) for pair in campaign["pairs"]]
-    if timeline:
-        for pair in pairs:
-            name = pair["pair"]
-            told = [Point.of(one, at=(at - began) / 1e9) for one, at in zip(judged[name], moments[name], strict=True)]
-            pair["points"] = [asdict(one) for one in sorted(told, key=lambda one: one.at)]
-            pair["absent"] = [(at - began) / 1e9 for at in absent.get(name, ())]
-    return {
-        "campaign": {
-            **{key: value for key, value in campaign.items() if key not in ("pairs", "hosts")},
-            "began_ns": began,
-            "ends_ns": began + campaign["lasts_ns"],
-            "at_work": directory.is_held,
-            "finished": state.ended,
-            "sessions": state.sessions,
-            "disk_bytes": directory.used_bytes(),
-            "removed_captures": state.removed_captures,
-        },
-        "hosts": [_told_host(name, state) for name in campaign["hosts"]],
-        "pairs": pairs,
-        "avoid": _avoid(campaign, judged, moments, wanted),
-    }
-
-
-def _avoid(
-    campaign: Mapping[str, Any], judged: Mapping[str, Sequence[Mapping[str, Any]]], moments: Mapping[str, Sequence[int]], wanted: Wanted
-) -> dict[str, Any]:
-    """Shares of discarded rounds, of all pairs together."""
-    senders = {pair["pair"]: pair["sender"] for pair in campaign["pairs"]}
-    uses = [(name, at, one["use"]) for name, rounds in judged.items() for one, at in zip(rounds, moments[name], strict=True)]
-    return {
-        "hours": [asdict(one) for one in by_hour([(at, use) for _, at, use in uses], level=wanted.level)],
-        "hosts": [asdict(one) for one in by_host([(senders[name], use) for name, _, use in uses], level=wanted.level)],
-    }
-
-
-def _told_host(name: str, state: State) -> dict[str, Any]:
-    line = state.hosts.get(name) or {}
-    return {"host": name, "up": line.get("up"), "since_ns": line.get("at_ns"), "why": line.get("why")}
-
-
-def _pair(pair: Mapping[str, str], state: PairState, judged: Sequence[Mapping[str, Any]], asked: int, wanted: Wanted) -> dict[str, Any]:
-    rows = [row for one in judged for row in one["connections"]]
-    connections = [Connection.of(row) for row in rows]
-    return {
-        **pair,
-        "rounds": {"asked": asked, "running": state.running, **dict(sorted(state.outcomes.items()))},
-        "last_ns": state.last_ns,
-        "judged": len(judged),
-        "uses": {verdict: sum(one["use"] == verdict for one in judged) for verdict in VERDICTS},
-        "statement": statement(judged, wanted),
-        "causes": _causes(rows),
-        "aggregates": [asdict(one) for one in aggregate(connections, wanted)],
-        "predictions": [asdict(one) for one in predict(connections)],
-        "flags": dict(Counter(flag for one in judged for flag in one["flags"])),
-        "ends": _both_ends(rows),
-        "hosts": {role: _mean_host([one["hosts"][role] for one in judged]) for role in ("sender", "receiver")},
-    }
-
-
-def _both_ends(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """What both captures say of the data connections; ``None`` where there was none. Times are means, in seconds."""
-    seen = [row for row in rows if row["role"] == "data" and row.get("lost_between") is not None]
-    if not seen:
-        return None
-    names = ("one_way_floor_seconds", "one_way_above_floor_p50_seconds", "one_way_above_floor_p95_seconds")
-    times = {name: mean([row[name] for row in seen if row.get(name) is not None]) for name in (*names, "turnaround_p50_seconds")}
-    return {
-        "connections": len(seen),
-        **{key: sum(row[key] or 0 for row in seen) for key in ("lost_between", "needless", "reordered")},
-        **times,
-    }
-
-
-def statement(judged: Sequence[Mapping[str, Any]], wanted: Wanted) -> dict[str, Any]:
-    """What the network gives between two hosts: throughput of the data of rounds that may be used, beside that of all rounds.
-
-    A round counts with the mean of its data connections. Those of rounds that are to be discarded measured a host, and not the network.
-    """
-    found: dict[str, Any] = {"rounds": len(judged), "discarded": sum(one["use"] == "discard" for one in judged)}
-    for name, chosen in (("network", [one for one in judged if one["use"] != "discard"]), ("everything", judged)):
-        means = [value for one in chosen if (value := _data_mean(one)) is not None]
-        interval = mean_interval(means, level=wanted.level)
-        found[name] = {
-            "rounds": len(means),
-            "throughput_mean": mean(means),
-            "throughput_interval": None if interval is None else asdict(interval),
-        }
-    return found
-
-
-def _data_mean(judged: Mapping[str, Any]) -> float | None:
-    rows = (row for row in judged["connections"] if row["role"] == "data" and row["failure"] is None)
-    return mean([row["app_bytes_per_second"] for row in rows if row["app_bytes_per_second"] is not None])
-
-
-def _causes(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """How often each cause was found, by role, the most frequent first."""
-    counts = Counter((row["role"], row["cause"], row["verdict"]) for row in rows if row["cause"] is not None)
-    return [
-        {"role": role, "cause": cause, "verdict": verdict, "connections": count} for (role, cause, verdict), count in counts.most_common()
-    ]
-
-
-def _mean_host(hosts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    keys = ("busy_share", "steal_share", "throttled_share")
-    found: dict[str, Any] = {key: mean([one[key] for one in hosts if one[key] is not None]) for key in keys}
-    found["nap_late_max_ns"] = max((one["nap_late_max_ns"] for one in hosts if one["nap_late_max_ns"] is not None), default=None)
-    return found

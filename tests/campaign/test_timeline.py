@@ -1,54 +1,102 @@
-"""Points over time, thinned; shares of discarded rounds."""
+"""Rounds over time: each by itself while there are few, slices of them when there are many; nothing gets lost on the way."""
 
 from __future__ import annotations
 
-import pytest
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trustbed.campaign import Point, by_host, by_hour, thinned
+from trustbed.campaign import Load, SeenRound, Stretch, timeline
+from trustbed.campaign.timeline import slice_width
 
-HOUR_NS = 3_600_000_000_000
-USES = st.sampled_from(["trust", "review", "discard", None])
-
-
-def test_few_points_stay_as_they_are() -> None:
-    points = [Point(at=1.0, use="trust", data=2.0), Point(at=2.0, use="discard")]
-    assert thinned(points, 2) == points
+SECOND = 10**9
+HOUR = 3600 * SECOND
+USES = ("trust", "review", "discard", None)
 
 
-@given(st.lists(st.tuples(st.floats(0, 1e6), USES, st.one_of(st.none(), st.floats(0, 1e9))), max_size=80), st.integers(1, 10))
-def test_thinned_points_stand_for_all_of_them(drawn: list[tuple[float, str | None, float | None]], most: int) -> None:
-    points = sorted((Point(at=at, use=use, data=data) for at, use, data in drawn), key=lambda one: one.at)
-    found = thinned(points, most)
-    assert len(found) <= max(len(points) if len(points) <= most else 0, 4 * most)
-    assert sum(one.rounds for one in found) == len(points)
-    for use in ("trust", "review", "discard", None):
-        assert sum(one.rounds for one in found if one.use == use) == sum(one.use == use for one in points)
-    known = [one.data for one in points if one.data is not None]
-    assert all(min(known) * (1 - 1e-9) <= one.data <= max(known) * (1 + 1e-9) for one in found if one.data is not None)
+def rounds(count: int, *, every: int = 300 * SECOND) -> list[SeenRound]:
+    return [
+        SeenRound(
+            number=number,
+            at_ns=number * every,
+            use=USES[number % 4],
+            data=100.0 + number,
+            probe=None if number % 3 else 7.0,
+            rtt_base=0.02,
+            withheld=number / count,
+            sender=Load(busy_share=0.5, steal_share=0.4 if number == 5 else 0.0, nap_late_max_ns=1e6 * number),
+        )
+        for number in range(count)
+    ]
 
 
-def test_the_mean_of_a_stretch_leaves_out_what_is_not_known() -> None:
-    (one,) = thinned([Point(at=0.0, data=4.0), Point(at=1.0), Point(at=2.0, data=8.0)], 1)
-    assert (one.at, one.rounds, one.data, one.ping) == (1.0, 3, 6.0, None)
+def drawn(found: list[SeenRound], stretches: tuple[Stretch, ...] = (), most: int = 400) -> dict[str, object]:
+    last = max((one.at_ns or 0 for one in found), default=0) + 1
+    return timeline(found, stretches, from_ns=0, to_ns=last, most=most)
 
 
-def test_a_host_is_to_be_avoided_when_chance_does_not_explain_it() -> None:
-    rounds = [("good", "trust")] * 50 + [("bad", "discard")] * 4 + [("bad", "trust")] * 4 + [("new", "discard")] * 2
-    found = {one.what: one for one in by_host(rounds, level=0.95)}
-    assert (found["bad"].rounds, found["bad"].discarded, found["bad"].avoid) == (8, 4, True)
-    assert not found["good"].avoid
-    assert not found["new"].avoid, "two rounds do not say much"
+def test_few_rounds_are_a_point_each() -> None:
+    told = timeline(rounds(8), (), from_ns=0, to_ns=HOUR)
+    assert told["slice_ns"] is None
+    assert told["throughput"]["at_ns"] == [number * 300 * SECOND for number in range(8)]
+    assert told["throughput"]["use"] == ["trust", "review", "discard", "not_judged"] * 2
+    assert told["throughput"]["data_mean"] == told["throughput"]["data_min"] == [100.0 + number for number in range(8)]
+    assert told["evidence"]["sender_nap_late_seconds"][3] == 0.003
+    assert told["evidence"]["receiver_busy_share"] == [None] * 8
 
 
-def test_hours_are_those_of_the_day_in_utc() -> None:
-    found = by_hour([(HOUR_NS * number, "trust") for number in (0, 1, 25, 49)], level=0.95)
-    assert [(one.what, one.rounds) for one in found] == [("00", 1), ("01", 3)]
-    assert not any(one.avoid for one in found)
+def test_many_are_slices_of_each_verdict_in_which_disturbances_do_not_drown() -> None:
+    told = timeline(rounds(48), (), from_ns=0, to_ns=4 * HOUR, most=8)
+    assert told["slice_ns"] == HOUR // 2
+    assert told["evidence"]["at_ns"] == [HOUR // 4 + place * HOUR // 2 for place in range(8)]
+    first = [place for place, at in enumerate(told["throughput"]["at_ns"]) if at == HOUR // 4]
+    assert [told["throughput"]["use"][place] for place in first] == ["trust", "review", "discard", "not_judged"]
+    assert [told["throughput"]["rounds"][place] for place in first] == [2, 2, 1, 1]
+    assert (told["throughput"]["data_min"][0], told["throughput"]["data_mean"][0], told["throughput"]["data_max"][0]) == (
+        100.0,
+        102.0,
+        104.0,
+    )
+    assert told["evidence"]["sender_steal_share"][0] == 0.4, "the worst round, and not the mean"
+    assert told["evidence"]["sender_busy_share"][0] == 0.5
 
 
-def test_nothing_is_made_of_nothing() -> None:
-    assert by_host([], level=0.95) == []
-    assert thinned([], 3) == []
-    assert thinned([Point(at=5.0), Point(at=5.0)], 1)[0].rounds == pytest.approx(2)
+@given(st.lists(st.tuples(st.integers(0, 14 * 24), st.sampled_from(USES), st.none() | st.floats(0, 1e9)), max_size=120), st.integers(1, 40))
+def test_every_round_is_in_one_point(found: list[tuple[int, str | None, float | None]], most: int) -> None:
+    seen = [SeenRound(number=number, at_ns=at * HOUR, use=use, data=data) for number, (at, use, data) in enumerate(found)]
+    told = timeline(seen, (), from_ns=0, to_ns=14 * 24 * HOUR + 1, most=most)
+    assert sum(told["throughput"].get("rounds", [])) == sum(told["evidence"].get("rounds", [])) == len(seen)
+    assert len(told["evidence"].get("at_ns", [])) <= max(most + 1, len(seen) if told["slice_ns"] is None else 0)
+    known = [one.data for one in seen if one.data is not None]
+    means = [one for one in told["throughput"].get("data_mean", []) if one is not None]
+    assert not means or min(known) * (1 - 1e-9) <= min(means) <= max(means) <= max(known) * (1 + 1e-9)
+    for earlier, later in itertools.pairwise(told["evidence"].get("at_ns", [])):
+        assert earlier < later
+
+
+def test_rounds_without_a_moment_are_counted() -> None:
+    told = timeline([SeenRound(number=1), SeenRound(number=2, at_ns=5)], (), from_ns=0, to_ns=10)
+    assert (told["undated"], told["throughput"]["at_ns"]) == (1, [5])
+
+
+def test_neighbours_that_did_not_take_place_are_one_stretch() -> None:
+    gone = [Stretch(kind="unreachable", from_ns=place * 300 * SECOND, to_ns=(place + 1) * 300 * SECOND) for place in (3, 1, 2, 9)]
+    told = timeline([], [*gone, Stretch(kind="failed", from_ns=SECOND, to_ns=SECOND)], from_ns=0, to_ns=HOUR)
+    columns = told["absent"]
+    assert columns["kind"] == ["failed", "unreachable", "unreachable"]
+    assert columns["rounds"] == [1, 3, 1]
+    assert [end - begin for begin, end in zip(columns["from_ns"], columns["to_ns"], strict=True)] == [0, 900 * SECOND, 300 * SECOND]
+
+
+def test_a_host_that_flaps_for_weeks_is_bounded() -> None:
+    gone = [Stretch(kind="unreachable", from_ns=place * 600 * SECOND, to_ns=place * 600 * SECOND + 300 * SECOND) for place in range(2000)]
+    told = timeline([], gone, from_ns=0, to_ns=2000 * 600 * SECOND, most=100)
+    assert sum(told["absent"]["rounds"]) == 2000
+    assert len(told["absent"]["kind"]) <= 101
+
+
+@given(st.integers(1, 400 * 24 * HOUR), st.integers(1, 1000))
+def test_slices_are_few_enough(span: int, most: int) -> None:
+    width = slice_width(span, most)
+    assert width * most >= span

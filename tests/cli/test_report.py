@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.report.campaign_directories import Story, make_campaign
 from tests.report.run_directories import make_run
 from trustbed.cli import main
 
@@ -68,3 +69,31 @@ def test_a_page_that_cannot_be_written_is_said_before_anything_is_read(
 ) -> None:
     assert main(["report", str(study), "--out", str(tmp_path)]) == 1
     assert "is a folder, not a file" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    story = Story(pairs=(("alpha", "beta"), ("gamma", "delta")), rounds=40, always={"gamma": 0.5})
+    return make_campaign(tmp_path_factory.mktemp("campaigns") / "out", story)
+
+
+def test_a_campaign_has_a_summary_and_a_page(campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "report.html"
+    assert main(["report", str(campaign), "--out", str(page), "--fail-on", "discard"]) == 4
+    out, err = capsys.readouterr()
+    assert "Avoid gamma as sender" in out
+    assert out.endswith(f"wrote {page}\n")
+    assert err == ""
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "[[pairs]]" in text, "its file"
+
+
+def test_the_timeline_of_a_campaign_is_in_the_report_only(campaign: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(campaign), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert sum(found["pairs"][0]["timeline"]["throughput"]["rounds"]) == found["pairs"][0]["judged"]
+    assert main(["status", str(campaign), "--json"]) == 0
+    short = json.loads(capsys.readouterr().out)
+    assert "timeline" not in short["pairs"][0]
+    assert short["avoid"] == found["avoid"]

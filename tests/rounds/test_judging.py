@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from tests.rounds.conftest import PlayedHosts, PlayedRound, row_of, study_of
-from trustbed.campaigns import judge_round, open_campaign, statement
+from trustbed.campaign import SeenRound
+from trustbed.campaign_report import statement
+from trustbed.campaigns import judge_round, open_campaign
 from trustbed.report import campaign_text
 from trustbed.rounds import CampaignDirectory, Runner
 from trustbed.rounds.directory import RoundFolder
@@ -67,17 +69,20 @@ def test_a_round_without_a_capture_has_rows_and_no_causes(tmp_path: Path) -> Non
     ] * 2
 
 
-def judged(rate: float, use: str | None) -> dict[str, Any]:
-    """A round with one data connection."""
-    return {"use": use, "connections": [{"role": "data", "failure": None, "app_bytes_per_second": rate}]}
+def seen(rate: float, use: str | None, cause: str | None = None) -> SeenRound:
+    """A round whose data connections came to a throughput."""
+    return SeenRound(number=0, use=use, data=rate, causes=() if cause is None else (cause,))
 
 
 def test_rounds_that_measured_a_host_do_not_count_for_the_network() -> None:
-    found = statement([judged(10.0, "trust"), judged(12.0, "review"), judged(2.0, "discard"), judged(14.0, None)], Wanted())
+    rounds = [seen(10.0, "trust"), seen(12.0, "review"), seen(2.0, "discard", "host_stall"), seen(14.0, None)]
+    found = statement(rounds, Wanted())
     assert (found["rounds"], found["discarded"]) == (4, 1)
+    assert found["why"] == [{"cause": "host_stall", "rounds": 1}]
     assert (found["network"]["rounds"], found["network"]["throughput_mean"]) == (3, 12.0)
     assert found["network"]["throughput_interval"]["low"] < 12 < found["network"]["throughput_interval"]["high"]
     assert found["everything"]["throughput_mean"] == 9.5
+    assert found["rounds_wanting_all"] == -(-found["rounds_wanting"] * 4 // 3), "of four rounds three may be used"
     assert statement([], Wanted())["network"]["throughput_mean"] is None
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import TypeVar
 
-Z = 1.959964
-"""Quantile of the normal distribution for 95 %."""
+from trustbed.workload import share_interval
+
 DRAWS = 400
 
 T = TypeVar("T")
@@ -21,12 +21,8 @@ Interval = tuple[float, float]
 
 def wilson(hits: int, of: int) -> Interval:
     """95 % interval of a share; all of 0…1 where nothing was counted."""
-    if of == 0:
-        return (0.0, 1.0)
-    share, squared = hits / of, Z * Z
-    centre = (share + squared / (2 * of)) / (1 + squared / of)
-    half = Z / (1 + squared / of) * math.sqrt(share * (1 - share) / of + squared / (4 * of * of))
-    return (max(0.0, centre - half), min(1.0, centre + half))
+    found = share_interval(hits, of)
+    return (0.0, 1.0) if found is None else (found.low, found.high)
 
 
 def bootstrap(cases: Sequence[T], figure: Callable[[Sequence[T]], float | None], *, seed: int = 1, draws: int = DRAWS) -> Interval | None:

@@ -1,148 +1,138 @@
-"""A campaign over time: a point for each round that was judged, and which hosts and which hours of the day measured hosts most.
+"""The rounds of a pair of hosts over time, as columns that a picture is drawn from.
 
-Takes what was judged of rounds, as the library's face of campaigns has it. Reads nothing, knows no clock but the rounds' own.
+As long as there are few, every round is a point. Of many, those of a slice of time with the same verdict are one: their mean, the least
+and the largest. What hosts were like is taken over all rounds of a slice: means, and of disturbances the worst, since a mean over an hour
+would hide them. Slices are aligned with the hours of UTC. What did not take place is kept as stretches of time.
 """
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from statistics import fmean
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from trustbed.workload import Interval, share_interval
+from trustbed.campaign.seen import VERDICTS, Load, SeenRound
+from trustbed.workload import mean
 
-Judged = Mapping[str, Any]
-
-FEWEST = 5
-"""Rounds of an hour or a host without which nothing is said of it."""
-_USES = ("trust", "review", "discard", None)
+MOST = 400
+"""Rounds, whether they took place or not, that are drawn one by one."""
+NOT_JUDGED = "not_judged"
+_SECOND = 10**9
+_MINUTE, _HOUR = 60 * _SECOND, 3600 * _SECOND
+_WIDTHS = (
+    *(seconds * _SECOND for seconds in (1, 2, 5, 10, 15, 30)),
+    *(minutes * _MINUTE for minutes in (1, 2, 5, 10, 15, 20, 30)),
+    *(hours * _HOUR for hours in (1, 2, 3, 4, 6, 8, 12, 24, 48, 96, 168)),
+)
+_USES = (*VERDICTS, NOT_JUDGED)
+Columns = dict[str, list[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
-    """A round, or the mean of several of one use. Rates in B/s, times in seconds, shares from 0 to 1; ``None``: not known.
+class Stretch:
+    """Rounds that did not take place, or not as they should: how many, when, and why (a round's outcome, or the reason of a skip)."""
 
-    Attributes:
-        at: When it began, in seconds after the campaign.
-        rounds: How many it stands for.
-        use: What may be done with it.
-        data: Mean throughput of its data connections, at the receiver.
-        probe: That of its probes.
-        ping: Mean round trip before it.
-        sender_stolen: Share of the sender's time that the hypervisor gave to others.
-        sender_throttled: Share that a quota stopped it for.
-        sender_late: The most that a sleeping thread woke up too late.
-        receiver_stolen: The same of the receiver.
-        receiver_throttled: The same of the receiver.
-        receiver_late: The same of the receiver.
-    """
-
-    at: float
+    kind: str
+    from_ns: int
+    to_ns: int
     rounds: int = 1
-    use: str | None = None
-    data: float | None = None
-    probe: float | None = None
-    ping: float | None = None
-    sender_stolen: float | None = None
-    sender_throttled: float | None = None
-    sender_late: float | None = None
-    receiver_stolen: float | None = None
-    receiver_throttled: float | None = None
-    receiver_late: float | None = None
-
-    @classmethod
-    def of(cls, judged: Judged, *, at: float) -> Point:
-        """From what was judged of a round."""
-        rows = judged["connections"]
-        told: dict[str, Any] = {}
-        for role in ("sender", "receiver"):
-            host = judged["hosts"].get(role) or {}
-            late = host.get("nap_late_max_ns")
-            told[f"{role}_stolen"], told[f"{role}_throttled"] = host.get("steal_share"), host.get("throttled_share")
-            told[f"{role}_late"] = None if late is None else late / 1e9
-        return cls(
-            at=at,
-            use=judged["use"],
-            data=_rate(rows, "data"),
-            probe=_rate(rows, "probe"),
-            ping=next((row["rtt_base_seconds"] for row in rows if row.get("rtt_base_seconds") is not None), None),
-            **told,
-        )
 
 
-def _rate(rows: Iterable[Mapping[str, Any]], role: str) -> float | None:
-    known = (row["app_bytes_per_second"] for row in rows if row["role"] == role and row["failure"] is None)
-    found = [rate for rate in known if rate is not None]
-    return fmean(found) if found else None
+def slice_width(span_ns: int, most: int) -> int:
+    """The smallest width in ns of which at most about ``most`` cover a span."""
+    return next((width for width in _WIDTHS if span_ns <= width * most), -(-span_ns // most))
 
 
-_MEANT = tuple(field.name for field in fields(Point) if field.name not in ("at", "rounds", "use"))
+def timeline(rounds: Sequence[SeenRound], stretches: Sequence[Stretch], *, from_ns: int, to_ns: int, most: int = MOST) -> dict[str, Any]:
+    """What is drawn of a pair: ``slice_ns`` (``None``: every round by itself), and columns.
 
-
-def thinned(points: Sequence[Point], most: int) -> list[Point]:
-    """At most so many stretches of equal length, in each the mean of the points of each use; few points stay as they are."""
-    if len(points) <= most:
-        return list(points)
-    first, last = points[0].at, max(point.at for point in points)
-    length = (last - first) / most or 1.0
-    held: dict[tuple[int, str | None], list[Point]] = {}
-    for point in points:
-        held.setdefault((min(most - 1, int((point.at - first) / length)), point.use), []).append(point)
-    order = sorted(held, key=lambda key: (key[0], _USES.index(key[1]) if key[1] in _USES else len(_USES)))
-    return [_together(held[key]) for key in order]
-
-
-def _together(points: Sequence[Point]) -> Point:
-    means = {}
-    for name in _MEANT:
-        known = [value for point in points if (value := getattr(point, name)) is not None]
-        means[name] = fmean(known) if known else None
-    return Point(at=fmean(point.at for point in points), rounds=sum(point.rounds for point in points), use=points[0].use, **means)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discarded:
-    """How many rounds of an hour, or of a host, measured a host.
-
-    Attributes:
-        what: The hour of the day (UTC), or the host.
-        rounds: That were judged.
-        discarded: Those of them that must not be used.
-        interval: Of the share, at the wanted level.
-        avoid: Whether the share is larger than that of all other rounds, the interval says.
+    ``throughput`` has one row per point, with the verdict ``use`` and how many ``rounds`` it stands for; ``evidence`` one row per moment;
+    ``absent`` one row per stretch without usable rounds, neighbours of one kind together. Times ``at_ns`` are since the epoch: when the
+    round began, or the middle of the slice. Rounds of which nobody knows when they began are left out, and counted as ``undated``.
     """
+    dated = [one for one in rounds if one.at_ns is not None]
+    count = len(dated) + sum(one.rounds for one in stretches)
+    width = slice_width(max(to_ns - from_ns, 1), most) if count > most else None
+    slices: dict[int, list[SeenRound]] = {}
+    for one in sorted(dated, key=lambda one: (one.at_ns, one.number)):
+        assert one.at_ns is not None, "only those"
+        at = one.at_ns if width is None else one.at_ns // width * width + width // 2
+        slices.setdefault(at, []).append(one)
+    return {
+        "slice_ns": width,
+        "from_ns": from_ns,
+        "to_ns": to_ns,
+        "undated": len(rounds) - len(dated),
+        "throughput": _columns(_point(at, use, own) for at, all_of in slices.items() for use in _USES if (own := _of_use(all_of, use))),
+        "evidence": _columns(_evidence(at, all_of) for at, all_of in slices.items()),
+        "absent": _columns(
+            {"kind": one.kind, "from_ns": one.from_ns, "to_ns": one.to_ns, "rounds": one.rounds} for one in _joined(stretches, width)
+        ),
+    }
 
-    what: str
-    rounds: int
-    discarded: int
-    interval: Interval | None
-    avoid: bool
+
+def _of_use(rounds: Iterable[SeenRound], use: str) -> list[SeenRound]:
+    return [one for one in rounds if (one.use or NOT_JUDGED) == use]
 
 
-def by_hour(rounds: Sequence[tuple[int, str | None]], *, level: float) -> list[Discarded]:
-    """Hours of the day, in their order. ``rounds`` are moments of the real-time clock (nanoseconds) and uses."""
-    return _shares([(datetime.datetime.fromtimestamp(at // 1_000_000_000, datetime.UTC).strftime("%H"), use) for at, use in rounds], level)
+def _point(at: int, use: str, rounds: Sequence[SeenRound]) -> dict[str, Any]:
+    data = [one.data for one in rounds if one.data is not None]
+    probes = [one.probe for one in rounds if one.probe is not None]
+    return {
+        "at_ns": at,
+        "use": use,
+        "rounds": len(rounds),
+        "data_mean": mean(data),
+        "data_min": min(data, default=None),
+        "data_max": max(data, default=None),
+        "probe_mean": mean(probes),
+        "probe_min": min(probes, default=None),
+        "probe_max": max(probes, default=None),
+    }
 
 
-def by_host(rounds: Sequence[tuple[str, str | None]], *, level: float) -> list[Discarded]:
-    """Hosts by name. ``rounds`` are sender and use: what makes a round be discarded is the machine that sends."""
-    return _shares(rounds, level)
+def _evidence(at: int, rounds: Sequence[SeenRound]) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "at_ns": at,
+        "rounds": len(rounds),
+        "rtt_base_seconds": mean([one.rtt_base for one in rounds if one.rtt_base is not None]),
+        "withheld_fraction": max((one.withheld for one in rounds if one.withheld is not None), default=None),
+    }
+    for role, loads in (("sender", [one.sender for one in rounds]), ("receiver", [one.receiver for one in rounds])):
+        row |= {f"{role}_{name}": value for name, value in _load(loads).items()}
+    return row
 
 
-def _shares(rounds: Sequence[tuple[str, str | None]], level: float) -> list[Discarded]:
-    counts: dict[str, list[int]] = {}
-    for name, use in rounds:
-        count = counts.setdefault(name, [0, 0])
-        count[0] += 1
-        count[1] += use == "discard"
-    total, bad = len(rounds), sum(use == "discard" for _, use in rounds)
-    found = []
-    for name, (own, own_bad) in sorted(counts.items()):
-        interval = share_interval(own_bad, own, level=level)
-        others = total - own
-        rest = (bad - own_bad) / others if others else 0.0
-        avoid = own >= FEWEST and interval is not None and interval.low > rest
-        found.append(Discarded(what=name, rounds=own, discarded=own_bad, interval=interval, avoid=avoid))
+def _load(loads: Sequence[Load]) -> dict[str, float | None]:
+    late = max((one.nap_late_max_ns for one in loads if one.nap_late_max_ns is not None), default=None)
+    return {
+        "busy_share": mean([one.busy_share for one in loads if one.busy_share is not None]),
+        "steal_share": max((one.steal_share for one in loads if one.steal_share is not None), default=None),
+        "throttled_share": max((one.throttled_share for one in loads if one.throttled_share is not None), default=None),
+        "nap_late_seconds": None if late is None else late / 1e9,
+    }
+
+
+def _joined(stretches: Iterable[Stretch], width: int | None) -> list[Stretch]:
+    """In the order of time, neighbours of one kind as one; where there are slices, each covers whole ones."""
+    found: list[Stretch] = []
+    last: dict[str, int] = {}
+    for one in sorted(stretches, key=lambda one: (one.from_ns, one.kind)):
+        begin, end = one.from_ns, max(one.to_ns, one.from_ns)
+        if width is not None:
+            begin, end = begin // width * width, max(-(-end // width), begin // width + 1) * width
+        place = last.get(one.kind)
+        if place is not None and begin <= found[place].to_ns:
+            found[place] = replace(found[place], to_ns=max(end, found[place].to_ns), rounds=found[place].rounds + one.rounds)
+        else:
+            last[one.kind] = len(found)
+            found.append(replace(one, from_ns=begin, to_ns=end))
+    return found
+
+
+def _columns(rows: Iterable[dict[str, Any]]) -> Columns:
+    found: Columns = {}
+    for row in rows:
+        for name, value in row.items():
+            found.setdefault(name, []).append(value)
     return found

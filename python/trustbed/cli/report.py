@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,18 +47,15 @@ def run(words: Sequence[str]) -> int:
 
 
 def _campaign(options: argparse.Namespace, words: Sequence[str]) -> int:
-    from trustbed.campaigns import open_campaign
+    from trustbed.campaign_report import campaign_text_of, open_campaign
     from trustbed.cli import status
 
     model = open_campaign(options.runs[0], timeline=True)
     if options.out is not None:
         from trustbed.report import campaign_page
 
-        campaign_page.write(options.out, model, describe(words, "report"), now_ns=time.time_ns())
-    code = status.show(model, options, words, "report")
-    if options.out is not None and not options.quiet and not options.json:
-        sys.stdout.write(f"wrote {options.out}\n")
-    return code
+        campaign_page.write(options.out, model, describe(words, "report"), text=campaign_text_of(options.runs[0]))
+    return status.show(model, options, words, "report", wrote=options.out)
 
 
 def _show(options: argparse.Namespace, words: Sequence[str]) -> int:

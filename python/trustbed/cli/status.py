@@ -59,7 +59,7 @@ def _round(text: str) -> tuple[str, int]:
     return pair, int(number)
 
 
-def show(model: Mapping[str, Any], options: argparse.Namespace, words: Sequence[str], verb: str) -> int:
+def show(model: Mapping[str, Any], options: argparse.Namespace, words: Sequence[str], verb: str, *, wrote: Path | None = None) -> int:
     """What a campaign came to on standard output, in the form that the options ask for; the exit code that they ask for."""
     from trustbed.report import campaign_text, paint
 
@@ -70,6 +70,8 @@ def show(model: Mapping[str, Any], options: argparse.Namespace, words: Sequence[
         columns = shutil.get_terminal_size((campaign_text.WIDEST, 24)).columns if sys.stdout.isatty() else campaign_text.WIDEST
         painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
         sys.stdout.write(campaign_text.render(model, now_ns=time.time_ns(), columns=columns, paint=painter))
+        if wrote is not None:
+            sys.stdout.write(f"wrote {wrote}\n")
     uses = [pair["uses"] for pair in model["pairs"]]
     if options.fail_on is not None and any(one["discard"] for one in uses):
         return DISCARD

@@ -126,21 +126,6 @@ def state_of(lines: Iterator[Line]) -> State:
     return state
 
 
-def moments_of(lines: Iterator[Line]) -> tuple[dict[tuple[str, int], int], dict[str, list[int]]]:
-    """When each round began, by pair and number; by pair, when rounds failed, were broken off, or were due and skipped. In nanoseconds."""
-    began: dict[tuple[str, int], int] = {}
-    absent: dict[str, list[int]] = {}
-    for line in lines:
-        if line["event"] == "began":
-            began[line["pair"], line["number"]] = line["at_ns"]
-        elif line["event"] == "ended" and line["outcome"] in NOT_MEASURED:
-            at = began.get((line["pair"], line["number"]))
-            absent.setdefault(line["pair"], []).append(line["at_ns"] if at is None else at)
-        elif line["event"] == "skipped":
-            absent.setdefault(line["pair"], []).append(line["due_ns"] or line["at_ns"])
-    return began, absent
-
-
 def _close(state: State, began: dict[tuple[str, int], int], pair: str) -> None:
     for key in [key for key in began if key[0] == pair]:
         del began[key]

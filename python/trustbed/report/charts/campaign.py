@@ -1,186 +1,327 @@
-"""The charts of a campaign: what its rounds gave over time, and what its hosts and the path were like meanwhile, on the same time axis.
+"""The charts of a campaign: throughput over time with what the hosts were like below it, causes, hours of the day.
 
-Takes points as :mod:`trustbed.campaign.timeline` makes them. Nothing here measures.
+Each takes parts of the model that ``trustbed report --json`` prints and returns a plain dictionary. Nothing here measures. The charts of a
+pair of hosts stand above each other on one axis of time, in UTC.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from trustbed.report.charts.drawing import (
     RATE_LABEL,
+    SECONDS_LABEL,
     SHARE_LABEL,
     Spec,
     coloured_by_word,
     frame,
     layer,
-    logarithmic_axis,
     quantity_axis,
+    rows,
     tooltip,
 )
+from trustbed.report.charts.palette import LIGHT
 
-Point = Mapping[str, Any]
+Row = Mapping[str, Any]
 
-USES = {"trust": ("data, to be trusted", "allowed", "circle"), "review": ("data, to be looked at", "silence", "diamond")}
-USES |= {"discard": ("data, measured a host", "retransmission", "cross"), "": ("data, not judged", "acknowledgement", "square")}
-"""Of each use the word, the role of its colour, and the shape."""
-PROBE, ABSENT = "probes", "no round, or it failed"
-_EVIDENCE = {
-    "sender_throttled": ("sender throttled", "retransmission"),
-    "sender_stolen": ("sender's time stolen", "timeout"),
-    "receiver_throttled": ("receiver throttled", "silence"),
-    "receiver_stolen": ("receiver's time stolen", "window"),
+USES = {"trust": "allowed", "review": "silence", "discard": "retransmission", "not_judged": "acknowledgement"}
+"""Verdicts of rounds with the roles of their colours."""
+_SHAPES = {"trust": "circle", "review": "triangle-up", "discard": "cross", "not_judged": "square"}
+SENDER, RECEIVER = "sender", "receiver"
+_BOTH = {SENDER: "data", RECEIVER: "window"}
+_EXTENT = {"minExtent": 78, "maxExtent": 78, "labelLimit": 74}
+"""Charts above each other give their labels the same room, so that their times stand above each other, too."""
+_TALL, _PANEL, _STEP = 190, 74, 17
+_SHORT = 600_000
+_WHEN = (
+    f"last - first < {_SHORT} ? utcFormat(datum.value, '%H:%M:%S') : "
+    "utchours(datum.value) == 0 && utcminutes(datum.value) == 0 ? utcFormat(datum.value, '%-d %b') : utcFormat(datum.value, '%H:%M')"
+)
+_MS = 1_000_000
+_POINT_SHARE = 0.004
+"""What lasts less than this share of the time is drawn as a stroke: a bar would be too narrow to be seen."""
+
+
+def _time(field: str = "t", *, labels: bool = False) -> Spec:
+    """The moment in milliseconds since the epoch, from the parameter ``first`` to ``last``; labels stand below the last chart only."""
+    return {
+        "field": field,
+        "type": "temporal",
+        "title": "UTC" if labels else None,
+        "scale": {"type": "utc", "domainMin": {"expr": "first"}, "domainMax": {"expr": "last"}, "nice": False},
+        "axis": {
+            "labelExpr": _WHEN,
+            "labels": labels,
+            "ticks": labels,
+            "domain": labels,
+            "grid": True,
+            "gridOpacity": 0.6,
+            "labelOverlap": "greedy",
+            "labelFlush": 8,
+            "tickCount": {"expr": "width / 90"},
+        },
+    }
+
+
+def _quantity(field: str, *, title: str, label: str, ticks: int) -> Spec:
+    axis = quantity_axis(field, title=title, label=label, ticks=ticks)
+    return {**axis, "scale": {"zero": True, "nice": True}, "axis": {**axis["axis"], **_EXTENT}}
+
+
+def _span(timeline: Row) -> dict[str, float | None]:
+    return {"first": timeline["from_ns"] // _MS, "last": max(timeline["to_ns"] // _MS, timeline["from_ns"] // _MS + 1)}
+
+
+_WHEN_TIP: Spec = {
+    "field": "t",
+    "title": "at (UTC)",
+    "type": "temporal",
+    "format": "%Y-%m-%d %H:%M:%S",
+    "timeUnit": "utcyearmonthdatehoursminutesseconds",
 }
-_WAITING = {
-    "ping": ("round trip before", "data", "circle"),
-    "sender_late": ("sender woke up late by", "retransmission", "triangle-up"),
-    "receiver_late": ("receiver woke up late by", "silence", "triangle-down"),
-}
-_LEGEND = {"title": None, "orient": "top"}
-_EXTENT = {"minExtent": 62, "maxExtent": 62}
-"""The labels of axes that stand above each other take the same room, so that their times do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """The time axis that all charts of a campaign share: its length in ``unit``, and how many seconds one is."""
+def throughput(timeline: Row, *, role: str, words: Mapping[str, str], mean: float | None = None) -> Spec:
+    """The data connections' throughput, or the probes', round by round or slice by slice, by verdict.
 
-    unit: str
-    seconds: float
-    length: float
-
-    @classmethod
-    def of(cls, lasts: float) -> Span:
-        """For so many seconds."""
-        unit, seconds = next(
-            ((name, each) for name, each in (("days", 86400.0), ("hours", 3600.0)) if lasts >= 2 * each), ("minutes", 60.0)
-        )
-        return cls(unit=unit, seconds=seconds, length=max(lasts / seconds, 0.1))
-
-    def axis(self) -> Spec:
-        """From the campaign's beginning on."""
-        return {
-            "field": "t",
-            "type": "quantitative",
-            "title": f"{self.unit} since the campaign began",
-            "scale": {"domainMin": 0, "domainMax": self.length, "nice": False},
-            "axis": {"grid": False, "labelOverlap": True, "tickCount": {"expr": "width / 90"}},
+    ``words`` is what each verdict is called, of those that a page shows; ``mean`` what the network gives in B/s.
+    """
+    title = "data" if role == "data" else "probes"
+    points = [
+        {
+            "t": row["at_ns"] // _MS,
+            "word": words[row["use"]],
+            "rounds": row["rounds"],
+            "bits": row[f"{role}_mean"] * 8,
+            "low": row[f"{role}_min"] * 8,
+            "high": row[f"{role}_max"] * 8,
         }
-
-
-def throughput(points: Sequence[Point], absent: Sequence[float], span: Span) -> Spec:
-    """What each round's data and probes had per connection, by what may be done with it; ``absent`` are moments without a round."""
-    rows = [_data(point, span) for point in points if point["data"] is not None]
-    seen = [word for word, _, _ in USES.values() if any(row["word"] == word for row in rows)]
-    probes = [{"t": point["at"] / span.seconds, "rate": 8 * point["probe"]} for point in points if point["probe"] is not None]
-    roles = {word: role for word, role, _ in USES.values() if word in seen} | ({PROBE: "window"} if probes else {})
-    roles |= {ABSENT: "timeout"} if absent else {}
-    colour = {**coloured_by_word(roles), "legend": _LEGEND}
-    marks = {word: shape for word, _, shape in USES.values()} | {PROBE: "circle", ABSENT: "stroke"}
-    shape = _shape({word: marks[word] for word in roles})
-    vertical = _aligned(quantity_axis("rate", title="per connection", label=RATE_LABEL))
-    tips = [{"field": "word", "title": "what"}, *tooltip(("t", span.unit, ".3f"), ("rate", "bit/s", ".3s"), ("rounds", "rounds", "d"))]
-    dot = {"type": "point", "filled": True, "size": 34, "opacity": 0.9}
+        for use in words
+        for row in rows(timeline["throughput"])
+        if row["use"] == use and row[f"{role}_mean"] is not None
+    ]
+    vertical = _quantity("bits", title=title, label=RATE_LABEL, ticks=5 if role == "data" else 3)
+    legend = {"title": None, "orient": "top"} if role == "data" else None
+    domain = list(words.values())
+    named = {"field": "word", "type": "nominal"}
+    colour = {**named, "scale": {"domain": domain, "range": [LIGHT[USES[use]] for use in words]}, "legend": legend}
+    shape = {**named, "scale": {"domain": domain, "range": [_SHAPES[use] for use in words]}, "legend": legend}
+    tips = [
+        _WHEN_TIP,
+        {"field": "word", "title": "verdict"},
+        *tooltip(("rounds", "rounds", "d"), ("bits", "bit/s, mean", ".3s"), ("low", "least", ".3s"), ("high", "most", ".3s")),
+    ]
+    dot = {"type": "point", "filled": True, "size": 30, "opacity": 0.85}
+    spread = {"type": "rule", "strokeWidth": 1, "opacity": 0.45}
+    dashed = {"type": "rule", "strokeDash": [6, 4], "strokeWidth": 1.3}
     return frame(
-        description="Throughput of the rounds over time",
-        datasets={"probes": probes, "rounds": rows, "absent": [{"t": at / span.seconds} for at in absent]},
+        description=f"Throughput of the {title} over time",
+        datasets={
+            "points": points,
+            "spreads": [row for row in points if row["rounds"] > 1],
+            "marks": [] if mean is None or not points else [{"bits": mean * 8}],
+        },
         layers=[
+            layer("spreads", spread, x=_time(), y={**vertical, "field": "low"}, y2={"field": "high"}, color=colour),
+            layer("marks", dashed, y=vertical, color={"value": LIGHT["reference"]}),
+            layer("points", dot, x=_time(), y=vertical, color=colour, shape=shape, tooltip=tips),
+        ],
+        params=_span(timeline),
+        height=_TALL if role == "data" else _PANEL,
+    )
+
+
+def evidence(timeline: Row, columns: Mapping[str, str], *, title: str, kind: str) -> Spec:
+    """What was measured beside the connections, over time: one line per word of ``columns``, each with its column.
+
+    ``kind`` is ``share`` or ``seconds``. A line ends where more than a few rounds are missing.
+    """
+    found = _with_gaps(timeline, columns)
+    roles = _BOTH if set(columns) == set(_BOTH) else dict.fromkeys(columns, "data")
+    vertical = _quantity("value", title=title, label=SHARE_LABEL if kind == "share" else SECONDS_LABEL, ticks=3)
+    colour = coloured_by_word(roles)
+    colour["legend"] = None
+    tips = [
+        _WHEN_TIP,
+        {"field": "word", "title": "of"},
+        *tooltip(("rounds", "rounds", "d"), ("value", title, ".2%" if kind == "share" else ".4~s")),
+    ]
+    domain = list(roles)
+    dash = {
+        "field": "word",
+        "type": "nominal",
+        "scale": {"domain": domain, "range": [[1, 0], [4, 2]][: len(domain)]},
+        "legend": None,
+    }
+    line = {"type": "line", "strokeWidth": 1.3, "interpolate": "linear", "invalid": "break-paths-filter-domains"}
+    dot = {"type": "point", "filled": True, "size": 9, "opacity": 0.9, "invalid": "filter"}
+    return frame(
+        description=f"{title[0].upper()}{title[1:]} over time",
+        datasets={"values": found},
+        layers=[
+            layer("values", line, x=_time(), y=vertical, color=colour, strokeDash=dash),
+            layer("values", dot, x=_time(), y=vertical, color=colour, tooltip=tips),
+        ],
+        params=_span(timeline),
+        height=_PANEL,
+    )
+
+
+def _with_gaps(timeline: Row, columns: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Rows of a line per word; where moments are missing, one without a value parts the line."""
+    moments = rows(timeline["evidence"])
+    steps = sorted(later["at_ns"] - earlier["at_ns"] for earlier, later in pairwise(moments))
+    usual = timeline["slice_ns"] or (steps[len(steps) // 2] if steps else 0)
+    found: list[dict[str, Any]] = []
+    for word, column in columns.items():
+        last: int | None = None
+        for row in moments:
+            if row[column] is None:
+                continue
+            if last is not None and row["at_ns"] - last > 3 * usual:
+                found.append({"t": last // _MS + 1, "word": word, "rounds": 0, "value": None})
+            found.append({"t": row["at_ns"] // _MS, "word": word, "rounds": row["rounds"], "value": row[column]})
+            last = row["at_ns"]
+    return found
+
+
+def absences(timeline: Row, down: Mapping[str, Sequence[tuple[int, int]]], words: Mapping[str, str]) -> Spec:
+    """Rounds that did not take place, or not as they should, and hosts that were down: a row per kind, with the axis of time.
+
+    ``words`` is what kinds are called; ``down`` has from when to when hosts were not there. Without any of it the axis is drawn alone.
+    """
+    found = [
+        {
+            "kind": words.get(row["kind"], row["kind"]),
+            "t": row["from_ns"] // _MS,
+            "end": max(row["to_ns"], row["from_ns"]) // _MS,
+            "rounds": row["rounds"],
+        }
+        for row in rows(timeline["absent"])
+    ]
+    found += [
+        {"kind": f"{host} down", "t": begin // _MS, "end": end // _MS, "rounds": None}
+        for host, spans in down.items()
+        for begin, end in spans
+    ]
+    kinds = list(dict.fromkeys(row["kind"] for row in found)) or [""]
+    vertical = {
+        "field": "kind",
+        "type": "nominal",
+        "sort": None,
+        "title": " ",
+        "scale": {"domain": kinds},
+        "axis": {**_EXTENT, "grid": False, "domain": False, "ticks": False},
+    }
+    shortest = (timeline["to_ns"] - timeline["from_ns"]) // _MS * _POINT_SHARE
+    short = [{**row, "middle": (row["t"] + row["end"]) // 2} for row in found if row["end"] - row["t"] < shortest]
+    tips = [
+        _WHEN_TIP,
+        {**_WHEN_TIP, "field": "end", "title": "until"},
+        {"field": "kind", "title": "what"},
+        *tooltip(("rounds", "rounds", "d")),
+    ]
+    red = {"value": LIGHT["retransmission"]}
+    horizontal = _time(labels=True)
+    bar = {"type": "rule", "strokeWidth": 9, "opacity": 0.6}
+    stroke = {"type": "tick", "thickness": 1.8, "size": 10, "opacity": 0.9}
+    return frame(
+        description="What did not take place",
+        datasets={
+            "axis": [{"t": timeline["from_ns"] // _MS, "kind": kinds[0]}],
+            "stretches": [row for row in found if row["end"] - row["t"] >= shortest],
+            "moments": short,
+        },
+        layers=[
+            layer("axis", {"type": "point", "opacity": 0}, x=horizontal, y=vertical),
+            layer("stretches", bar, x=horizontal, x2={"field": "end"}, y=vertical, color=red, tooltip=tips),
+            layer("moments", stroke, x={**horizontal, "field": "middle"}, y=vertical, color=red, tooltip=tips),
+        ],
+        params=_span(timeline),
+        height=_STEP * len(kinds),
+    )
+
+
+def causes(found: Sequence[Row], words: Mapping[str, str]) -> Spec:
+    """How often each cause was found: a bar per cause, coloured by verdict. ``found`` has ``cause`` in words, ``use`` and a count."""
+    marks = [{"cause": row["cause"], "word": words[row["use"]], "connections": row["connections"]} for row in found]
+    labels = list(dict.fromkeys(row["cause"] for row in marks))
+    vertical = {
+        "field": "cause",
+        "type": "nominal",
+        "sort": None,
+        "title": None,
+        "scale": {"domain": labels},
+        "axis": {"labelLimit": 210, "grid": False, "domain": False, "ticks": False},
+    }
+    horizontal = {**quantity_axis("connections", title="connections", label="format(datum.value, ',~r')"), "stack": "zero"}
+    seen = {words[use]: USES[use] for use in USES if use in words}
+    colour = coloured_by_word(seen)
+    colour["legend"] = {"title": None, "orient": "top", "symbolType": "square"}
+    tips = [{"field": "cause", "title": "cause"}, {"field": "word", "title": "verdict"}, *tooltip(("connections", "connections", ",d"))]
+    return frame(
+        description="Distribution of the causes",
+        datasets={"marks": marks},
+        layers=[layer("marks", {"type": "bar", "height": {"band": 0.7}}, x=horizontal, y=vertical, color=colour, tooltip=tips)],
+        params={},
+        height=max(90, 26 * len(labels) + 20),
+    )
+
+
+BAD, ORDINARY = "to be avoided", "as the others, or too few to say"
+
+
+def hours(found: Sequence[Row], overall: float | None) -> Spec:
+    """The share of rounds to be discarded by the hour of the day in which they began, with intervals; the dashed line is that of all."""
+    marks = [
+        {
+            "hour": f"{row['hour']:02}",
+            "word": BAD if row["avoid"] else ORDINARY,
+            "share": row["share"],
+            "low": row["share_low"],
+            "high": row["share_high"],
+            "rounds": row["rounds"],
+            "discarded": row["discarded"],
+            "days": row["days_discarded"],
+        }
+        for row in found
+        if row["rounds"]
+    ]
+    horizontal = {
+        "field": "hour",
+        "type": "nominal",
+        "sort": None,
+        "title": "hour of the day (UTC)",
+        "scale": {"domain": [f"{hour:02}" for hour in range(24)]},
+        "axis": {"labelAngle": 0, "labelOverlap": True, "ticks": False},
+    }
+    vertical = {**quantity_axis("share", title="rounds to be discarded", label=SHARE_LABEL), "stack": None}
+    words = {BAD: "retransmission", ORDINARY: "acknowledgement"}
+    colour = coloured_by_word(words)
+    colour["legend"] = {"title": None, "orient": "top", "symbolType": "square"}
+    tips = [
+        {"field": "hour", "title": "hour (UTC)"},
+        *tooltip(("share", "share", ".1%"), ("low", "interval from", ".1%"), ("high", "to", ".1%")),
+        *tooltip(("discarded", "to be discarded", ",d"), ("rounds", "of rounds", ",d"), ("days", "on days", "d")),
+    ]
+    dashed = {"type": "rule", "strokeDash": [6, 4], "strokeWidth": 1.3}
+    return frame(
+        description="Rounds to be discarded by the hour of the day",
+        datasets={"hours": marks, "marks": [] if overall is None or not marks else [{"share": overall}]},
+        layers=[
+            layer("hours", {"type": "bar", "opacity": 0.75}, x=horizontal, y=vertical, color=colour, tooltip=tips),
             layer(
-                "absent",
-                {"type": "tick", "thickness": 1, "size": 9, "yOffset": -4},
-                x=span.axis(),
-                y={"value": "height"},
-                word=ABSENT,
-                color=colour,
+                "hours",
+                {"type": "rule", "strokeWidth": 1.2},
+                x=horizontal,
+                y={**vertical, "field": "low"},
+                y2={"field": "high"},
+                color={"value": LIGHT["reference"]},
             ),
-            layer(
-                "probes",
-                {"type": "point", "filled": False, "size": 16, "opacity": 0.8},
-                x=span.axis(),
-                y=vertical,
-                word=PROBE,
-                color=colour,
-            ),
-            layer("rounds", dot, x=span.axis(), y=vertical, color=colour, shape=shape, tooltip=tips),
+            layer("marks", dashed, y=vertical, color={"value": LIGHT["reference"]}),
         ],
         params={},
         height=230,
     )
-
-
-def _data(point: Point, span: Span) -> dict[str, Any]:
-    word, _, _ = USES.get(point["use"] or "", USES[""])
-    return {"t": point["at"] / span.seconds, "rate": 8 * point["data"], "word": word, "rounds": point["rounds"]}
-
-
-def withheld(points: Sequence[Point], span: Span) -> Spec | None:
-    """Shares of the hosts' time that they did not have; nothing where none was missing."""
-    shown = {name: told for name, told in _EVIDENCE.items() if any((point[name] or 0) >= 0.001 for point in points)}
-    rows = [
-        {"t": point["at"] / span.seconds, "share": point[name], "word": word}
-        for name, (word, _) in shown.items()
-        for point in points
-        if point[name] is not None
-    ]
-    if not rows:
-        return None
-    vertical = _aligned({**quantity_axis("share", title="of the host's time", label=SHARE_LABEL, ticks=4)})
-    tips = [{"field": "word", "title": "what"}, *tooltip(("t", span.unit, ".3f"), ("share", "share", ".2%"))]
-    return frame(
-        description="What the hosts were withheld",
-        datasets={"rows": rows},
-        layers=[
-            layer(
-                "rows",
-                {"type": "line", "strokeWidth": 1.3, "point": {"size": 16}},
-                x=span.axis(),
-                y=vertical,
-                color=coloured_by_word({word: role for word, role in shown.values()}),
-                tooltip=tips,
-            )
-        ],
-        params={},
-        height=120,
-    )
-
-
-def waits(points: Sequence[Point], span: Span) -> Spec | None:
-    """Round trips before the rounds, and how late sleeping threads of both hosts woke up during them."""
-    shown = {name: told for name, told in _WAITING.items() if any(point[name] for point in points)}
-    rows = [
-        {"t": point["at"] / span.seconds, "seconds": point[name], "word": word}
-        for name, (word, _, _) in shown.items()
-        for point in points
-        if point[name]
-    ]
-    if not rows:
-        return None
-    vertical = _aligned(logarithmic_axis("seconds", title="time"))
-    tips = [{"field": "word", "title": "what"}, *tooltip(("t", span.unit, ".3f"), ("seconds", "seconds", ".3s"))]
-    return frame(
-        description="Round trips, and late awakenings",
-        datasets={"rows": rows},
-        layers=[
-            layer(
-                "rows",
-                {"type": "point", "filled": True, "size": 22, "opacity": 0.9},
-                x=span.axis(),
-                y=vertical,
-                color={**coloured_by_word({word: role for word, role, _ in shown.values()}), "legend": _LEGEND},
-                shape=_shape({word: mark for word, _, mark in shown.values()}),
-                tooltip=tips,
-            )
-        ],
-        params={},
-        height=130,
-    )
-
-
-def _shape(marks: Mapping[str, str]) -> Spec:
-    return {"field": "word", "type": "nominal", "scale": {"domain": list(marks), "range": list(marks.values())}, "legend": _LEGEND}
-
-
-def _aligned(axis: Spec) -> Spec:
-    return {**axis, "axis": {**axis["axis"], **_EXTENT}}

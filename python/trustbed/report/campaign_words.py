@@ -1,0 +1,244 @@
+"""What is said of a campaign in words, on the page and in the terminal alike: what the network gives, what measured a host, what to avoid.
+
+Takes the model of :func:`trustbed.campaign_report.open_campaign`. Where there is no evidence, that is what is said.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from trustbed.campaign.avoidance import DAYS, FEWEST
+from trustbed.diagnose.verdicts import WHAT
+from trustbed.report import words
+
+Model = Mapping[str, Any]
+Row = Mapping[str, Any]
+
+OUTCOMES = ("complete", "partial", "failed", "overrun", "unreachable", "missed", "interrupted")
+TOOK_PLACE = ("complete", "partial")
+USE_WORDS = {"trust": "may be used", "review": "look first", "discard": "measured a host", "not_judged": "not judged"}
+
+
+def moment(nanoseconds: int | None) -> str:
+    """A moment to the minute, in UTC."""
+    if nanoseconds is None:
+        return words.UNKNOWN
+    return datetime.datetime.fromtimestamp(nanoseconds // 1_000_000_000, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def what(cause: str, verdict: str = "discard") -> str:
+    """A cause in words; some mean something else with another verdict."""
+    if (cause, verdict) == ("insufficient", "not_judged"):
+        return "too short to judge"
+    return next((told for name, told in WHAT.items() if name == cause), cause.replace("_", " "))
+
+
+def length(nanoseconds: int) -> str:
+    """A round length of time: 15 min, 1 h; others as durations are told."""
+    for unit, name in ((86_400 * 10**9, "d"), (3600 * 10**9, "h"), (60 * 10**9, "min")):
+        if nanoseconds and nanoseconds % unit == 0:
+            return f"{nanoseconds // unit} {name}"
+    return words.duration(nanoseconds / 1e9)
+
+
+def between(low: float | None, high: float | None) -> str:
+    """An interval of shares."""
+    return "" if low is None or high is None else f"{words.percent(low)} to {words.percent(high)}"
+
+
+def state(campaign: Row) -> str:
+    """Whether it is finished, at work, or waits for somebody to continue it."""
+    return "finished" if campaign["finished"] else "at work" if campaign["at_work"] else "not at work: the same command continues it"
+
+
+def headline(model: Model) -> str:
+    """The campaign in one sentence."""
+    pairs = model["pairs"]
+    rounds = sum(pair["judged"] for pair in pairs)
+    bad = sum(pair["statement"]["discarded"] for pair in pairs)
+    if not rounds:
+        return "No round has been judged yet."
+    if not any(sum(pair["uses"].values()) for pair in pairs):
+        return f"{words.counted(rounds, 'round')}, and nothing was captured that would say whether they measured the network."
+    if len(pairs) == 1 and pairs[0]["statement"]["network"]["throughput_mean"] is not None:
+        pair = pairs[0]
+        return f"{_first(network(pair['statement']))} from {pair['sender']} to {pair['receiver']}" + (
+            f"; {words.count(bad)} of {words.counted(rounds, 'round')} measured a host instead." if bad else "."
+        )
+    where = f"{words.counted(rounds, 'round')} between {words.counted(len(pairs), 'pair')} of hosts"
+    return f"Of {where}, {words.count(bad)} measured a host instead." if bad else f"All {where} may be used."
+
+
+def _first(text: str) -> str:
+    return text.split(", from ")[0]
+
+
+def network(statement: Row) -> str:
+    """What the network gives: the statement that a campaign is made for."""
+    usable, everything = statement["network"], statement["everything"]
+    if usable["throughput_mean"] is None:
+        return "no round that may be used says what it gives"
+    interval = usable["throughput_interval"]
+    reach = "" if interval is None else f" ({words.rate(max(0.0, interval['low']))} to {words.rate(interval['high'])})"
+    text = f"{words.rate(usable['throughput_mean'])}{reach} per data connection, from {words.counted(usable['rounds'], 'round')}"
+    if statement["discarded"] and everything["throughput_mean"] is not None:
+        text += f"; {words.rate(everything['throughput_mean'])} with those that measured a host"
+    return text
+
+
+def discarded(pair: Row) -> str:
+    """How many rounds measured a host instead, and why; empty where none did."""
+    statement = pair["statement"]
+    if not statement["discarded"]:
+        return ""
+    why = ", ".join(f"{what(one['cause'])} ({one['rounds']})" for one in statement["why"])
+    share = words.percent(statement["discarded"] / pair["judged"])
+    of = f"{words.count(statement['discarded'])} of {words.counted(pair['judged'], 'round')} ({share})"
+    text = f"{of} measured a host instead, and must not be used"
+    return f"{text}: {why}" if why else text
+
+
+def wanting(pair: Row, campaign: Row) -> str:
+    """How many more rounds the wanted interval would need."""
+    statement = pair["statement"]
+    reach = f"± {words.percent(campaign['half_width'])} at {words.percent(campaign['confidence'])}"
+    more, in_all = statement["rounds_wanting"], statement["rounds_wanting_all"]
+    if more is None:
+        return f"too few rounds to say how many {reach} would need"
+    if not more:
+        return f"the interval asked for ({reach}) is reached"
+    text = f"{words.counted(more, 'more round')} that may be used would give the interval asked for ({reach})"
+    lasts = words.duration(in_all * campaign["period_ns"] / 1e9)
+    return f"{text}: {words.count(in_all)} in all if as many may be used as so far, {lasts}"
+
+
+def rounds(pair: Row, campaign: Row) -> str:
+    """How many rounds came to what."""
+    of = pair["rounds"]
+    known = [f"{words.count(of[name])} {name}" for name in OUTCOMES if of.get(name)]
+    left = to_come(pair)
+    running = [] if of["running"] is None or not campaign["at_work"] else [f"round {of['running']} is under way"]
+    return ", ".join([*known, *running, *([f"{words.count(left)} to come"] if left > 0 else [])]) or "none yet"
+
+
+def to_come(pair: Row) -> int:
+    """Rounds that have neither begun nor been skipped."""
+    of = pair["rounds"]
+    return int(of["asked"] - sum(of.get(name, 0) for name in OUTCOMES) - (of["running"] is not None))
+
+
+def host(role: str, load: Row) -> str:
+    """How a host was on average."""
+    shares = [("busy", "busy_share"), ("stolen", "steal_share"), ("throttled", "throttled_share")]
+    told = [f"{words.percent(load[key])} {name}" for name, key in shares if load[key] is not None]
+    if load["nap_late_max_ns"] is not None:
+        told.append(f"woke up {words.duration(load['nap_late_max_ns'] / 1e9)} late at most")
+    return f"{role} {', '.join(told) or 'tells nothing'}"
+
+
+def prediction(one: Row) -> str:
+    """How well the probes of an index predict its data."""
+    errors = f"{words.percent(one['error_median'])} off at the median, {words.percent(one['error_p90'])} at nine of ten"
+    return f"index {one['index']}: data from probes, {errors} ({words.counted(one['predicted'], 'pair')})"
+
+
+def both_ends(row: Row) -> str:
+    """What two captures say of the connections of a role."""
+    parts = [f"{words.count(row['lost_between'])} of {words.counted(row['sent'], 'frame')} lost between the hosts"]
+    if row["lost_between"]:
+        parts[0] += f" ({words.percent(row['lost_between_share'])})"
+    if row["one_way_above_floor_p50_seconds"] is not None:
+        parts.append(f"one way {words.duration(row['one_way_above_floor_p50_seconds'])} above the least (p50)")
+    if row["turnaround_p50_seconds"] is not None:
+        parts.append(
+            f"the receiver took {words.duration(row['turnaround_p50_seconds'])} of a round trip ({words.percent(row['receiver_share'])})"
+        )
+    return ", ".join(parts)
+
+
+# What to avoid.
+
+
+def share(row: Row) -> str:
+    """Counts, their share and its interval."""
+    of = f"{words.count(row['discarded'])} of {words.counted(row['rounds'], 'round')}"
+    return f"{of} ({words.percent(row['share'])}; {between(row['share_low'], row['share_high'])})"
+
+
+def hours(avoid: Row) -> list[str]:
+    """Which hours of the day to avoid, a sentence each; or why none can be named."""
+    of = avoid["hours"]
+    if not of["rounds"]:
+        return ["Nothing can be said of hours: no round was judged."]
+    if not of["discarded"]:
+        return [f"No hour is worse than another: none of {words.counted(of['rounds'], 'round')} is to be discarded."]
+    if not of["enough"]:
+        seen = f"{words.counted(of['rounds'], 'round')} on {words.counted(of['days'], 'day')}"
+        return [f"Nothing can be said of hours yet: {seen}. An hour counts from {FEWEST} rounds on {DAYS} days on."]
+    if not of["avoid"]:
+        return [f"No hour stands out: {share(of)} are to be discarded, in no hour more than chance allows."]
+    return [
+        f"Avoid {span(one)}: {_against(one)}. It was so on {one['days_discarded']} of {words.counted(one['days'], 'day')}."
+        for one in of["avoid"]
+    ]
+
+
+def span(row: Row) -> str:
+    """A range of hours."""
+    return f"{row['from']:02}:00 to {row['to']:02}:00 UTC"
+
+
+def hosts(avoid: Row) -> list[str]:
+    """Which hosts to avoid, a sentence each; or why none can be named."""
+    of = avoid["hosts"]
+    if not of["rounds"]:
+        return ["Nothing can be said of hosts: no round was judged."]
+    if not of["discarded"]:
+        return [f"No host is worse than another: none of {words.counted(of['rounds'], 'round')} is to be discarded."]
+    if not of["enough"]:
+        alone = len(of["parts"]) == 2
+        why = (
+            "two that only met each other have nobody to be compared with"
+            if alone
+            else f"a host counts from {FEWEST} rounds on, and as many without it"
+        )
+        return [f"Nothing can be said of hosts yet: {why}."]
+    if not of["avoid"]:
+        return [f"No host stands out: {share(of)} are to be discarded, at no host more than chance allows."]
+    return [_host_to_avoid(one) for one in of["avoid"]]
+
+
+def _host_to_avoid(group: Row) -> str:
+    first, *rest = (f"{one['host']} as {one['role']}" for one in group["parts"])
+    same = f" (or {' or '.join(rest)}: nobody else met them)" if rest else ""
+    when = f"; it is worst from {_listed([span(one) for one in group['hours']])}" if group["hours"] else ""
+    return f"Avoid {first}{same}: {_against(group)}{when}."
+
+
+def _against(row: Row) -> str:
+    return f"{share(row)} are to be discarded, of the others {words.percent(row['others']['share'])}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def absences(hosts: Sequence[Row]) -> list[str]:
+    """Hosts that were down, and what that cost."""
+    return [
+        f"{one['host']} was down {_times(len(one['down']))}, for {away(one)}"
+        + (f": {words.counted(one['lost_rounds'], 'round')} did not take place." if one["lost_rounds"] else ".")
+        for one in hosts
+        if one["down"]
+    ]
+
+
+def away(host: Row) -> str:
+    """How long a host was down in all."""
+    return words.duration(host["down_seconds"]).removesuffix(" 0 s").removesuffix(" 0 min")
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else words.counted(count, "time")

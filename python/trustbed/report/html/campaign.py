@@ -1,0 +1,246 @@
+"""A campaign on a page: what the network gives between each pair of hosts, its rounds over time, both ends, what to avoid.
+
+Takes the model of :func:`trustbed.campaign_report.open_campaign`. Decides what is shown and in which order; measures nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trustbed.report import campaign_words, words
+from trustbed.report.campaign_words import Model, Row
+from trustbed.report.html import campaign_figures
+from trustbed.report.html.campaign_figures import Series
+from trustbed.report.html.figures import Figure
+from trustbed.report.html.payload import Payload
+from trustbed.report.html.run import Cell, Line, Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A pair of hosts at the top of the page."""
+
+    anchor: str
+    name: str
+    hosts: str
+    use: str
+    word: str
+    network: str
+    discarded: str
+    wanting: str
+    rounds: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A pair of hosts with all that is known of it."""
+
+    anchor: str
+    title: str
+    rounds: str
+    table: Table
+    series: Series | None
+    causes: Figure | None
+    notes: Sequence[str]
+    predictions: Sequence[str]
+
+
+def statements(model: Model) -> list[Statement]:
+    """One for each pair."""
+    return [_statement(number, pair, model["campaign"]) for number, pair in enumerate(model["pairs"], start=1)]
+
+
+def _statement(number: int, pair: Row, campaign: Row) -> Statement:
+    judged = pair["judged"]
+    use, word = _share(pair)
+    return Statement(
+        anchor=f"pair-{number}",
+        name=pair["pair"],
+        hosts=f"{pair['sender']} → {pair['receiver']}",
+        use=use,
+        word=word,
+        network=_sentence(campaign_words.network(pair["statement"])) if judged else "No round has been judged yet.",
+        discarded=_sentence(campaign_words.discarded(pair)),
+        wanting=_sentence(campaign_words.wanting(pair, campaign)) if judged else "",
+        rounds=_sentence(campaign_words.rounds(pair, campaign)),
+    )
+
+
+def _share(pair: Row) -> tuple[str, str]:
+    """The badge of a pair: how much of it may be used."""
+    known = sum(pair["uses"].values())
+    if not known:
+        return "not_judged", "not judged"
+    bad = pair["uses"]["discard"]
+    if not bad:
+        return ("review", "look first") if pair["uses"]["review"] > known / 2 else ("trust", "none discarded")
+    return "discard" if bad >= known / 2 else "review", f"{words.percent(bad / known)} discarded"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def sections(model: Model, payload: Payload) -> list[Section]:
+    """One for each pair. Adds their charts to the payload."""
+    return [_section(number, pair, model, payload) for number, pair in enumerate(model["pairs"], start=1)]
+
+
+def _section(number: int, pair: Row, model: Model, payload: Payload) -> Section:
+    drawn = bool(pair["timeline"]["throughput"] or pair["timeline"]["absent"])
+    loads = [_sentence(campaign_words.host(role, pair["hosts"][role])) for role in ("sender", "receiver")] if pair["judged"] else []
+    flags = [f"{FLAGS.get(name, name.replace('_', ' '))}: {words.counted(count, 'round')}." for name, count in pair["flags"].items()]
+    return Section(
+        anchor=f"pair-{number}",
+        title=f"{pair['pair']}: {pair['sender']} → {pair['receiver']}",
+        rounds=_sentence(campaign_words.rounds(pair, model["campaign"])),
+        table=papers(pair),
+        series=campaign_figures.series(model, pair, payload) if drawn else None,
+        causes=campaign_figures.causes(pair, payload),
+        notes=[*loads, *flags],
+        predictions=[_sentence(campaign_words.prediction(one)) for one in pair["predictions"] if one["error_median"] is not None],
+    )
+
+
+FLAGS = {
+    "no_capture": "Without a capture, so not judged",
+    "one_end_only": "Captured at one end only",
+    "capture_loss": "The capture lost frames",
+    "no_ping": "No ping was answered",
+    "not_all_judged": "Not every connection was found in the capture",
+}
+
+
+def papers(pair: Row) -> Table:
+    """The table of the papers: a line per index and role."""
+    columns = [
+        ("Connections", "round"),
+        ("Ideal X₀", "ideal"),
+        ("Min", ""),
+        ("Mean", "ideal"),
+        ("Max", ""),
+        ("RTT", "papers"),
+        ("Loss", "papers"),
+        ("Spacing", "papers"),
+        ("More rounds", "wanting"),
+    ]
+    lines = [
+        Line(
+            name=f"{one['index']} {one['role']}",
+            cells=[
+                Cell(words.count(one["connections"]), one["connections"], f"{one['failures']} failed" if one["failures"] else ""),
+                Cell(words.rate(one["x0"]), one["x0"]),
+                Cell(words.rate(one["throughput_min"]), one["throughput_min"]),
+                Cell(
+                    words.rate(one["throughput_mean"]) + ("!" if one["exceeds_window_bound"] else ""), one["throughput_mean"], _reach(one)
+                ),
+                Cell(words.rate(one["throughput_max"]), one["throughput_max"]),
+                Cell(words.duration(one["rtt_mean"]), one["rtt_mean"]),
+                Cell(
+                    words.percent(one["loss_pooled"]),
+                    one["loss_pooled"],
+                    f"mean {words.percent(one['loss_mean'])}" if one["loss_mean"] else "",
+                ),
+                Cell(words.duration(one["spacing_mean"]), one["spacing_mean"]),
+                Cell(words.count(one["rounds_wanting"]), one["rounds_wanting"]),
+            ],
+        )
+        for one in pair["aggregates"]
+    ]
+    return Table(first="Index and role", columns=columns, lines=lines)
+
+
+def _reach(one: Row) -> str:
+    interval = one["throughput_interval"]
+    return "" if interval is None else f"{words.rate(max(0.0, interval['low']))} to {words.rate(interval['high'])}"
+
+
+def both_ends(model: Model) -> Table | None:
+    """What was lost between the hosts, one-way delays, what the receiver took: a line per pair and role that was captured at both ends."""
+    columns = [
+        ("Connections", ""),
+        ("Frames sent", ""),
+        ("Lost between", "ends"),
+        ("Sent again for nothing", "ends"),
+        ("Overtaken", ""),
+        ("One way, at least", "ends"),
+        ("above it, p50", ""),
+        ("above it, p95", ""),
+        ("Path, p50", "ends"),
+        ("In the receiver, p50", "ends"),
+    ]
+    lines = [
+        Line(name=f"{pair['pair']} {row['role']}", cells=_ends_cells(row))
+        for pair in model["pairs"]
+        for row in sorted(pair["both_ends"], key=lambda row: str(row["role"]))
+    ]
+    return Table(first="Pair and role", columns=columns, lines=lines) if lines else None
+
+
+def _ends_cells(row: Row) -> list[Cell]:
+    left_out = row["connections"] - row["counted"]
+    times = ("one_way_floor_seconds", "one_way_above_floor_p50_seconds", "one_way_above_floor_p95_seconds", "path_p50_seconds")
+    host = row["turnaround_p50_seconds"]
+    return [
+        Cell(words.count(row["connections"]), row["connections"], f"{left_out} without losses" if left_out else ""),
+        Cell(words.count(row["sent"]), row["sent"]),
+        *(
+            Cell(words.percent(row[f"{name}_share"]), row[f"{name}_share"], words.count(row[name]) if row[name] else "")
+            for name in ("lost_between", "needless", "reordered")
+        ),
+        *(Cell(words.duration(row[name]), row[name]) for name in times),
+        Cell(words.duration(host), host, "" if host is None else f"{words.percent(row['receiver_share'])} of a round trip"),
+    ]
+
+
+def hosts(model: Model) -> Table:
+    """A line per host: its share of rounds to be discarded as sender and as receiver, and how long it was down."""
+    parts = {(one["host"], one["role"]): one for one in model["avoid"]["hosts"]["parts"]}
+    columns = [("Discarded as sender", "avoid"), ("Discarded as receiver", "avoid"), ("Down", ""), ("Rounds lost by it", "")]
+    lines = [
+        Line(
+            name=one["host"],
+            cells=[
+                *(_part(parts.get((one["host"], role))) for role in ("sender", "receiver")),
+                Cell(campaign_words.away(one) if one["down"] else "–", one["down_seconds"], _standing(one)),
+                Cell(words.count(one["lost_rounds"]), one["lost_rounds"]),
+            ],
+        )
+        for one in model["hosts"]
+    ]
+    return Table(first="Host", columns=columns, lines=lines)
+
+
+def _standing(one: Row) -> str:
+    return f"not there since {campaign_words.moment(one['since_ns'])}" if one["up"] is False else ""
+
+
+def _part(row: Row | None) -> Cell:
+    if row is None:
+        return Cell("–")
+    if not row["rounds"]:
+        return Cell(words.UNKNOWN, None, "no round judged")
+    return Cell(
+        words.percent(row["share"]) + (" · avoid" if row["avoid"] else ""),
+        row["share"],
+        f"{words.count(row['discarded'])} of {words.count(row['rounds'])}, {campaign_words.between(row['share_low'], row['share_high'])}",
+    )
+
+
+def vitals(model: Model) -> list[tuple[str, str, str]]:
+    """The numbers at the head of the page: what, how much, and what it means."""
+    pairs, campaign = model["pairs"], model["campaign"]
+    judged = sum(pair["judged"] for pair in pairs)
+    bad = sum(pair["statement"]["discarded"] for pair in pairs)
+    lost = sum(count for pair in pairs for name, count in pair["rounds"].items() if name in campaign_words.OUTCOMES[2:])
+    left = sum(campaign_words.to_come(pair) for pair in pairs)
+    return [
+        ("Rounds judged", words.count(judged), f"{words.counted(len(pairs), 'pair')} of hosts, {_lasted(campaign)}"),
+        ("Measured a host", words.count(bad), f"{words.percent(bad / judged)} of them" if judged else ""),
+        ("Did not take place", words.count(lost), f"{words.count(max(0, left))} still to come"),
+    ]
+
+
+def _lasted(campaign: Row) -> str:
+    return words.duration((campaign["last_ns"] - campaign["began_ns"]) / 1e9)

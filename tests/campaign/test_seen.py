@@ -1,0 +1,51 @@
+"""A round in a few numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trustbed.campaign import Crossings, Load, SeenRound
+
+
+def row(role: str, rate: float | None, **more: object) -> dict[str, Any]:
+    return {"role": role, "failure": None, "app_bytes_per_second": rate, "rtt_base_seconds": 0.02, "cause": None, "verdict": None, **more}
+
+
+def test_means_are_of_connections_that_came_through() -> None:
+    rows = [
+        row("data", 10.0, withheld_fraction=0.5, cause="host_stall", verdict="discard"),
+        row("data", 20.0, withheld_fraction=0.1, cause="window_limited", verdict="trust"),
+        row("data", 99.0, failure="late"),
+        row("probe", None),
+    ]
+    hosts = {"sender": {"steal_share": 0.2, "samples": 9}, "receiver": None}
+    seen = SeenRound.of(4, 17, {"use": "discard", "connections": rows, "hosts": hosts, "flags": []})
+    assert (seen.number, seen.at_ns, seen.use, seen.causes) == (4, 17, "discard", ("host_stall",))
+    assert (seen.data, seen.probe, seen.withheld, seen.rtt_base) == (15.0, None, 0.3, 0.02)
+    assert (seen.sender, seen.receiver) == (Load(steal_share=0.2), Load())
+
+
+def test_a_round_in_which_nothing_was_measured_is_empty() -> None:
+    assert SeenRound.of(1, None, {"use": None, "connections": []}) == SeenRound(number=1)
+
+
+def test_both_ends_are_summed_up_without_what_one_capture_missed() -> None:
+    found = Crossings()
+    whole = {
+        "lost_between": 2,
+        "sent_between": 100,
+        "needless": 1,
+        "reordered": 0,
+        "path_p50_seconds": 0.03,
+        "turnaround_p50_seconds": 0.01,
+    }
+    found.add(row("data", 1.0, **whole))
+    found.add(row("data", 1.0, **{**whole, "unseen": 3, "lost_between": 50, "turnaround_p50_seconds": 0.03}))
+    found.add(row("data", 1.0, lost_between=None))
+    told = found.told("data")
+    assert (told["connections"], told["counted"], told["sent"], told["lost_between"], told["lost_between_share"]) == (2, 1, 100, 2, 0.02)
+    assert [told[name] for name in ("path_p50_seconds", "turnaround_p50_seconds", "receiver_share")] == pytest.approx([0.03, 0.02, 0.4])
+    assert told["one_way_floor_seconds"] is None
+    assert Crossings().told("probe")["lost_between_share"] is None

@@ -1,0 +1,183 @@
+"""The page of a campaign: what it says and in which order, that nothing in a campaign can break out of it, that weeks stay small."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.report.campaign_directories import BEGAN, FOUR_DAYS, HOUR, Story, make_campaign
+from tests.rounds.conftest import PlayedHosts, PlayedRound, study_of
+from trustbed.campaign import SeenRound, timeline
+from trustbed.campaign_report import open_campaign
+from trustbed.campaigns import judge_round
+from trustbed.report import campaign_page, campaign_text, campaign_words
+from trustbed.report.charts import campaign as charts
+from trustbed.report.html.campaign_definitions import DEFINITIONS
+from trustbed.rounds import CampaignDirectory, Runner
+
+Model = dict[str, Any]
+
+ABOUT = {"version": "0.1.0", "command": "trustbed report four --out report.html", "started": "2026-01-05T00:00:00Z"}
+HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>&\"'</style>"
+
+
+def text_of(page: str) -> str:
+    bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare)).replace("\u00a0", " ").replace("&#39;", "'")
+
+
+def charts_of(page: str) -> int:
+    found = re.search(r'id="payload">(.*?)</script>', page, flags=re.S)
+    return 0 if found is None else len(json.loads(found[1])["charts"])
+
+
+@pytest.fixture(scope="module")
+def page(model: Model) -> str:
+    return campaign_page.render(model, ABOUT, text='name = "four hosts"\n')
+
+
+def test_it_says_first_what_the_network_gives_then_what_to_avoid(page: str, model: Model) -> None:
+    said = text_of(page)
+    bad = sum(pair["statement"]["discarded"] for pair in model["pairs"])
+    assert f"5 pairs of hosts, {bad} measured a host instead." in said
+    assert said.index("What the network gives") < said.index("Which hours and hosts to avoid") < said.index("alpha-beta: alpha → beta")
+    assert said.index("epsilon-zeta: epsilon → zeta") < said.index("Both ends") < said.index("How it was made")
+    assert re.search(r"19\.\d Mbit/s \(1[89]\.\d Mbit/s to 19\.\d Mbit/s\) per data connection, from 1,0\d\d rounds", said)
+    assert "measured a host instead, and must not be used: the sending machine stood still (" in said
+    assert "The interval asked for (± 5 % at 95 %) is reached." in said
+
+
+def test_hours_and_hosts_to_avoid_are_named(page: str) -> None:
+    said = text_of(page)
+    assert "Avoid 09:00 to 12:00 UTC: " in said
+    assert "Avoid gamma as sender (or delta as receiver: nobody else met them): " in said
+    assert "it is worst from 09:00 to 12:00 UTC." in said
+    assert "zeta was down once, for 7 h: 84 rounds did not take place." in said
+
+
+def test_every_pair_has_its_charts_in_line(page: str) -> None:
+    # Data, probes, stolen, busy, late wake-ups, withheld, pings, absences, causes; and the hours.
+    assert charts_of(page) == 5 * 9 + 1
+    assert "Nothing is known of: throttled." in text_of(page)
+    assert "A mark stands for the rounds of 15 min with the same verdict" in text_of(page)
+
+
+def test_every_link_to_a_definition_finds_one(page: str) -> None:
+    asked = set(re.findall(r'href="#about-([a-z-]+)"', page))
+    assert asked
+    assert asked <= {definition.anchor for definition in DEFINITIONS}
+
+
+def test_the_table_of_both_ends_has_a_line_per_pair_and_role(page: str) -> None:
+    section = re.search(r'<section id="ends".*?</section>', page, flags=re.S)
+    assert section is not None
+    assert len(re.findall(r'<th scope="row">', section[0])) == 10
+
+
+def test_nothing_in_a_campaign_can_break_out(model: Model) -> None:
+    changed = copy.deepcopy(model)
+    changed["campaign"] |= {"name": HOSTILE, "about": HOSTILE, "file": HOSTILE}
+    for pair in changed["pairs"]:
+        pair |= {"pair": HOSTILE, "sender": HOSTILE, "receiver": HOSTILE, "flags": {HOSTILE: 1}}
+        pair["causes"][0]["cause"] = HOSTILE
+        pair["timeline"]["absent"]["kind"][0] = HOSTILE
+        pair["aggregates"][0]["index"] = HOSTILE
+    for one in changed["hosts"]:
+        one |= {"host": HOSTILE, "why": HOSTILE, "up": False}
+    made = campaign_page.render(changed, {**ABOUT, "command": HOSTILE}, text=HOSTILE)
+    assert "<script>alert" not in made
+    assert "<img src=x" not in made
+    assert made.count("</style>") == 1
+
+
+def test_weeks_stay_small(model: Model, page: str) -> None:
+    """Two weeks of 4032 rounds per pair, drawn as slices."""
+    changed = copy.deepcopy(model)
+    uses = ("trust", "trust", "review", "discard")
+    rounds = [
+        SeenRound(number=n, at_ns=BEGAN + n * HOUR // 12, use=uses[n % 4], data=1e6 + n, probe=1e5 + n, rtt_base=0.01) for n in range(4032)
+    ]
+    for place, pair in enumerate(changed["pairs"]):
+        pair["timeline"] = timeline(rounds[place:], (), from_ns=BEGAN, to_ns=BEGAN + 336 * HOUR)
+    large = campaign_page.render(changed, ABOUT)
+    assert "A mark stands for the rounds of 1 h with" in text_of(large)
+    assert len(large) < 2_500_000
+    assert len(page) < 2_500_000
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_the_text_says_the_same_in_short(model: Model, columns: int) -> None:
+    text = campaign_text.render(model, now_ns=BEGAN, columns=columns)
+    joined = " ".join(text.split())
+    assert "Avoid 09:00 to 12:00 UTC: " in joined
+    assert "Avoid gamma as sender (or delta as receiver: nobody else met them): " in joined
+    assert "frames lost between the hosts" in joined
+    prose = [line for line in text.splitlines() if not re.match(r"  (index|\d )", line)]
+    assert all(len(line) <= columns for line in prose)
+
+
+def test_a_single_day_says_that_nothing_can_be_said_of_hours(tmp_path: Path) -> None:
+    model = open_campaign(make_campaign(tmp_path / "out", Story(rounds=288, hours=FOUR_DAYS.hours)), timeline=True)
+    rounds = model["avoid"]["hours"]["rounds"]
+    said = f"Nothing can be said of hours yet: {rounds:,} rounds on 1 day. An hour counts from 12 rounds on 3 days on."
+    assert campaign_words.hours(model["avoid"]) == [said]
+    assert "Nothing can be said of hours yet" in text_of(campaign_page.render(model, ABOUT))
+
+
+def test_two_hosts_only_have_nobody_to_be_compared_with(tmp_path: Path) -> None:
+    story = Story(pairs=[("alpha", "beta")], rounds=100, always={"alpha": 0.5}, finished=False)
+    model = open_campaign(make_campaign(tmp_path / "out", story), timeline=True)
+    said = text_of(campaign_page.render(model, ABOUT))
+    assert "Nothing can be said of hosts yet: two that only met each other have nobody to be compared with." in said
+    assert re.search(r"Mbit/s\) per data connection from alpha to beta; \d+ of 100 rounds measured a host instead\.", said)
+    assert "A mark stands for" not in said, "every round is a mark"
+
+
+def test_no_round_discarded_is_said(tmp_path: Path) -> None:
+    model = open_campaign(make_campaign(tmp_path / "out", Story(rounds=10)), timeline=True)
+    assert campaign_words.headline(model).startswith("All ")
+    assert "No hour is worse than another: none of " in text_of(campaign_page.render(model, ABOUT))
+
+
+def test_a_campaign_without_captures_has_a_page(tmp_path: Path) -> None:
+    model = open_campaign(make_campaign(tmp_path / "out", Story(rounds=30, captured=0)), timeline=True)
+    said = text_of(campaign_page.render(model, ABOUT))
+    assert "nothing was captured that would say whether they measured the network." in said
+    assert "Nothing can be said of hours: no round was judged." in said
+    assert "Nothing is known of: throttled, withheld." in said
+    assert "nan" not in said.lower().split()
+
+
+def test_a_campaign_that_has_just_begun_has_a_page(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a-b", count=3)
+    directory = CampaignDirectory(tmp_path / "out")
+    directory.begin(study, began_ns=BEGAN, about={"version": "1"})
+    said = text_of(campaign_page.render(open_campaign(directory.path, timeline=True), ABOUT))
+    assert "No round has been judged yet." in said
+    assert "0 of" not in said
+
+
+def test_a_campaign_that_was_played_has_a_page(tmp_path: Path) -> None:
+    """As the runner leaves it: rounds without captures that could be read, a host that was never there."""
+    study = study_of(tmp_path, "a-b", "c-d", count=20, period='"100ms"', pings=0)
+    options: dict[str, Any] = {"judge": judge_round, "about": {"version": "1"}, "carrier": PlayedRound}
+    Runner(study, CampaignDirectory(tmp_path / "out"), PlayedHosts(study, down=("d",)), **options).carry_out()
+    model = open_campaign(tmp_path / "out", timeline=True)
+    assert model["pairs"][1]["timeline"]["absent"]["kind"] == ["unreachable"]
+    page = campaign_page.render(model, ABOUT)
+    assert "d is not there since" in text_of(page)
+    assert "d down" in page
+
+
+def test_a_line_ends_where_rounds_are_missing() -> None:
+    rounds = [SeenRound(number=n, at_ns=n * 10**9, rtt_base=0.1) for n in range(20) if not 5 <= n < 12]
+    spec = charts.evidence(
+        timeline(rounds, (), from_ns=0, to_ns=20 * 10**9), {"round trip": "rtt_base_seconds"}, title="pings", kind="seconds"
+    )
+    values = [row["value"] for row in spec["datasets"]["values"]]
+    assert values == [0.1] * 5 + [None] + [0.1] * 8
