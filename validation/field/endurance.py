@@ -34,8 +34,8 @@ PAIRS = (("a", "b"), ("c", "d"), ("e", "f"), ("f", "a"))
 PERIOD_SECONDS = 30
 _LINK = {"rate_bits_per_second": 50_000_000, "delay_ns": 10_000_000, "queue": {"kind": "drop_tail", "limit_packets": 300}}
 _DISK_BYTES = 40_000_000
-_STARVED_SHARE = 0.02
-_STARVED_PERIOD_US = 400_000
+_STARVED_SHARE = 0.006
+_STARVED_PERIOD_US = 500_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,7 +219,7 @@ def _begin(field: Field, campaign: _Campaign, fault: Fault) -> str | None:
             one.fill()
         case "starved", one if one is not None:
             one.starve(_STARVED_SHARE, _STARVED_PERIOD_US)
-            return f"{_STARVED_SHARE:.0%} of a processor, given every {_STARVED_PERIOD_US // 1000} ms"
+            return f"{_STARVED_SHARE:.1%} of a processor, given every {_STARVED_PERIOD_US // 1000} ms"
         case "campaign interrupted", _:
             return f"ended with code {campaign.end(signal.SIGINT)}"
         case "campaign killed", _:

@@ -24,6 +24,8 @@ from trustbed.testbed.cgroups import Group
 _PORT = 22
 _PERIOD_US = 100_000
 _READY_SECONDS = 60.0
+_SMALL_BUFFER, _LARGE_BUFFER = 65_536, 4_194_304
+"""Of sockets that send, in bytes: of hosts that are starved, and of others."""
 _MOUNTS = "mount -t tmpfs -o mode=755 tmpfs /run && mkdir /run/sshd && mount -t tmpfs -o size={disk} tmpfs {cache}"
 
 
@@ -100,7 +102,14 @@ class Reached:
         subprocess.run(["nsenter", f"--target={self.process.pid}", "--mount", "sh", "-c", script], check=True, timeout=60)
 
     def starve(self, share: float | None, period_us: int = _PERIOD_US) -> None:
-        """Lets all that runs there have so much of a processor in every period; without a share, as much as it likes."""
+        """Lets all that runs there have so much of a processor in every period; without a share, as much as it likes.
+
+        New connections have small send buffers meanwhile: a kernel goes on sending what a process has given it, and hardly anything
+        would show of a large one.
+        """
+        most = _LARGE_BUFFER if share is None else _SMALL_BUFFER
+        script = f"echo 4096 {min(most, 16_384 if share is None else most)} {most} > /proc/sys/net/ipv4/tcp_wmem"
+        subprocess.run(["nsenter", f"--net={self.namespace}", "sh", "-c", script], check=True, timeout=60)
         quota = None if share is None else max(1000, round(share * period_us))
         if self.group.version == 1:
             (self.group.path / "cpu.cfs_period_us").write_text(str(period_us), encoding="ascii")

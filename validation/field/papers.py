@@ -33,8 +33,6 @@ _PACKETS = 1500
 _CROSS_PORT = 9
 _HUB = "hub"
 _CONNECT_SECONDS = 120.0
-_SEND_BUFFER = 65_536
-"""Of starved senders, in bytes: what a kernel goes on sending while its process stands still."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,7 +176,7 @@ def _carry_out(folder: Path, rounds: int | None) -> None:
         _wait_for_pings(folder)
         for path in PATHS:
             if path.starved:
-                _starve(field, path)
+                field.hosts[path.sender].starve(*path.starved)
         for one in running:
             if code := one.wait():
                 raise RuntimeError(f"a campaign ended with code {code}: see {folder}/*.log")
@@ -199,15 +197,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.terminate()
         process.wait(60)
-
-
-def _starve(field: Field, path: Way) -> None:
-    assert path.starved is not None, "it is"
-    host = field.hosts[path.sender]
-    sizes = f"4096 {_SEND_BUFFER} {_SEND_BUFFER}"
-    words = ["nsenter", f"--net={host.namespace}", "sh", "-c", f"echo {sizes} > /proc/sys/net/ipv4/tcp_wmem"]
-    subprocess.run(words, check=True, timeout=60)
-    host.starve(*path.starved)
 
 
 def _send(field: Field, path: Way, stack: ExitStack) -> None:
