@@ -173,7 +173,7 @@ def hours(avoid: Row) -> list[str]:
     if not of["rounds"]:
         return ["Nothing can be said of hours: no round was judged."]
     if not of["discarded"]:
-        return [f"No hour is worse than another: none of {words.counted(of['rounds'], 'round')} is to be discarded."]
+        return [_none_discarded("hour", of)]
     if not of["enough"]:
         seen = f"{words.counted(of['rounds'], 'round')} on {words.counted(of['days'], 'day')}"
         return [f"Nothing can be said of hours yet: {seen}. An hour counts from {FEWEST} rounds on {DAYS} days on."]
@@ -183,6 +183,12 @@ def hours(avoid: Row) -> list[str]:
         f"Avoid {span(one)}: {_against(one)}. It was so on {one['days_discarded']} of {words.counted(one['days'], 'day')}."
         for one in of["avoid"]
     ]
+
+
+def _none_discarded(what: str, of: Row) -> str:
+    if of["rounds"] < FEWEST:
+        return f"Nothing can be said of {what}s yet: {words.counted(of['rounds'], 'round')}, none of them to be discarded."
+    return f"No {what} is to be avoided so far: none of {words.counted(of['rounds'], 'round')} is to be discarded."
 
 
 def span(row: Row) -> str:
@@ -196,7 +202,7 @@ def hosts(avoid: Row) -> list[str]:
     if not of["rounds"]:
         return ["Nothing can be said of hosts: no round was judged."]
     if not of["discarded"]:
-        return [f"No host is worse than another: none of {words.counted(of['rounds'], 'round')} is to be discarded."]
+        return [_none_discarded("host", of)]
     if not of["enough"]:
         alone = len(of["parts"]) == 2
         why = (

@@ -141,7 +141,14 @@ def test_two_hosts_only_have_nobody_to_be_compared_with(tmp_path: Path) -> None:
 def test_no_round_discarded_is_said(tmp_path: Path) -> None:
     model = open_campaign(make_campaign(tmp_path / "out", Story(rounds=10)), timeline=True)
     assert campaign_words.headline(model).startswith("All ")
-    assert "No hour is worse than another: none of " in text_of(campaign_page.render(model, ABOUT))
+    assert "No hour is to be avoided so far: none of " in text_of(campaign_page.render(model, ABOUT))
+
+
+def test_a_handful_of_rounds_says_nothing_though_none_is_discarded(tmp_path: Path) -> None:
+    avoid = open_campaign(make_campaign(tmp_path / "out", Story(rounds=2)))["avoid"]
+    assert avoid["hosts"]["rounds"] == 10
+    assert campaign_words.hosts(avoid) == ["Nothing can be said of hosts yet: 10 rounds, none of them to be discarded."]
+    assert campaign_words.hours(avoid)[0].startswith("Nothing can be said of hours yet: ")
 
 
 def test_a_campaign_without_captures_has_a_page(tmp_path: Path) -> None:

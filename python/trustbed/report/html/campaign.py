@@ -136,7 +136,7 @@ def papers(pair: Row) -> Table:
                     words.rate(one["throughput_mean"]) + ("!" if one["exceeds_window_bound"] else ""), one["throughput_mean"], _reach(one)
                 ),
                 Cell(words.rate(one["throughput_max"]), one["throughput_max"]),
-                Cell(words.duration(one["rtt_mean"]), one["rtt_mean"]),
+                Cell(words.duration(one["rtt_mean"]), one["rtt_mean"], _pings(one)),
                 Cell(
                     words.percent(one["loss_pooled"]),
                     one["loss_pooled"],
@@ -149,6 +149,10 @@ def papers(pair: Row) -> Table:
         for one in pair["aggregates"]
     ]
     return Table(first="Index and role", columns=columns, lines=lines)
+
+
+def _pings(one: Row) -> str:
+    return "" if one["rtt_base_mean"] is None else f"pings {words.duration(one['rtt_base_mean'])}"
 
 
 def _reach(one: Row) -> str:
