@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from validation.truth import compensation, pictures
+from validation.truth import pictures
 from validation.truth import text as text_of
 from validation.truth.calibration import LEAST, WANTED_ERROR, Calibration
 from validation.truth.kinds import KINDS, table
@@ -62,7 +62,7 @@ def table_only() -> str:
 def render(result: Result) -> str:
     """The section with the result."""
     parts = [table_only(), _result(result), _figures(result), *(_view(result, view) for view in VIEWS), _kernel(result)]
-    return "\n".join([*parts, compensation.render(result, VIEWS[:2]), _made(result), _wrong(result)])
+    return "\n".join([*parts, _made(result), _wrong(result)])
 
 
 def _table(rows: Sequence[Sequence[object]]) -> str:

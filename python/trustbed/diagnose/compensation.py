@@ -23,8 +23,6 @@ REACHES = 0.9
 """What was sent without the pauses comes to this share of the window's rate, or the window is not what remains."""
 MOST_LOSS = 0.001
 MOST_INFLATION = 1.1
-NOT_SHOWN = "not estimated: of the estimates that could be made of such transfers too few are known to be near (docs/validation.md)"
-"""What is said instead of a number, until nine in ten lie within a tenth of their twins."""
 SPREAD = (0.91, 1.05)
 """Of the twins' throughput over the estimate: the 5th and 95th percentile of the odd transfers of the truth for which there was one."""
 

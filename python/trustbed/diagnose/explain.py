@@ -15,8 +15,6 @@ from typing import Any
 
 from trustbed.diagnose.calibration import PLACES, kind_of
 from trustbed.diagnose.causes import CAUSES, VERDICTS
-from trustbed.diagnose.compensation import CAUSES as COMPENSATED
-from trustbed.diagnose.compensation import NOT_SHOWN
 from trustbed.diagnose.conditions import Case, Condition
 from trustbed.diagnose.confidence import CONFIDENCE
 from trustbed.diagnose.diagnosis import FLAGS, Diagnosis, diagnose
@@ -67,19 +65,12 @@ def explain(
         ("What the capture leaves of it", _limits(diagnosis)),
         ("Other readings", _alternatives(diagnosis)),
         ("What would change it", _changes(evidence, diagnosis, case, quality)),
-        ("What the network would have given", _compensation(diagnosis)),
         ("Next step", iter((diagnosis.next_step,))),
     ):
         body = [f"  {line}" for line in part]
         if body:
             lines += ["", title, *body]
     return lines
-
-
-def _compensation(diagnosis: Diagnosis) -> Iterator[str]:
-    """Of a transfer that measured its machine: nothing is said that is not known well enough."""
-    if diagnosis.verdict == "discard" and diagnosis.cause in COMPENSATED:
-        yield NOT_SHOWN
 
 
 def _evidence(case: Case) -> Iterator[str]:
