@@ -12,17 +12,23 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from trustbed.diagnose.calibration import Place
+from trustbed.diagnose.compensation import STALLS, Compensation, estimated
+from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.diagnosis import Diagnosis, Shares, diagnose
 from trustbed.diagnose.evidence import Evidence
 from trustbed.diagnose.host import HostEvidence, kernel_times, processor_of, with_host
 from trustbed.diagnose.quality import CaptureQuality, Quality
+from trustbed.diagnose.thresholds import THRESHOLDS
 
 Kept = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What was said, and of which numbers. ``place`` is the one whose validated transfers stand behind the confidence."""
+    """What was said, and of which numbers. ``place`` is the one whose validated transfers stand behind the confidence.
+
+    ``estimate`` is made of whatever is discarded for stalls of its host, also where it is not good enough to be shown.
+    """
 
     cause: str
     verdict: str
@@ -33,6 +39,7 @@ class Answer:
     evidence: Mapping[str, Any]
     alternatives: tuple[str, ...]
     place: Place | None
+    estimate: Compensation | None = None
 
 
 def judge(kept: Kept, place: str, *, known: bool = False) -> Answer | None:
@@ -46,7 +53,7 @@ def judge(kept: Kept, place: str, *, known: bool = False) -> Answer | None:
     flags: tuple[str, ...] = ()
     if known:
         evidence, flags = _with_host(evidence, kept)
-    return _answer(diagnose(evidence, quality=quality, flags=flags, shares=Shares.from_transfer(row)), evidence)
+    return _answer(diagnose(evidence, quality=quality, flags=flags, shares=Shares.from_transfer(row)), evidence, quality)
 
 
 def _workload(kept: Kept) -> Any:  # noqa: ANN401 - a literal
@@ -67,7 +74,8 @@ def _rows(samples: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
     return [row for name, rows in samples.items() if name.split(".")[-1] == kind for row in rows]
 
 
-def _answer(diagnosis: Diagnosis, evidence: Evidence) -> Answer:
+def _answer(diagnosis: Diagnosis, evidence: Evidence, quality: Quality) -> Answer:
+    stalled = diagnosis.verdict == "discard" and diagnosis.cause in STALLS
     return Answer(
         cause=diagnosis.cause,
         verdict=diagnosis.verdict,
@@ -78,4 +86,5 @@ def _answer(diagnosis: Diagnosis, evidence: Evidence) -> Answer:
         evidence=asdict(evidence),
         alternatives=tuple(other.cause for other in diagnosis.alternatives),
         place=diagnosis.place,
+        estimate=estimated(Case.of(evidence, THRESHOLDS), diagnosis.cause, quality) if stalled else None,
     )

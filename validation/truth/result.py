@@ -11,6 +11,7 @@ from typing import Any
 from trustbed import __version__
 from validation.truth.calibration import Calibration, calibrate
 from validation.truth.carry import MADE
+from validation.truth.compensation import Accuracy, accuracy, guesses
 from validation.truth.judged import Answer, judge
 from validation.truth.kernel import Agreement, agreements, buffer_limited
 from validation.truth.labels import Knowledge, Label, Twins, label, throughput
@@ -122,6 +123,10 @@ class Result:
         """Whether its confidence means what it says."""
         return calibrate(counted(self.cases(view, seeds)))
 
+    def compensation(self, view: View, seeds: str) -> Accuracy:
+        """How near the estimates for discarded transfers come."""
+        return accuracy(guesses(self.chosen(seeds), view.name))
+
     def agreements(self, seeds: str) -> tuple[Agreement, ...]:
         """Our shares of time and the kernel's."""
         return agreements(one.kept for one in self.chosen(seeds))
@@ -150,6 +155,10 @@ class Result:
             "not_made": [{"kind": kind, "outcome": how, "reason": why, "transfers": n} for (kind, how, why), n in self.not_made.items()],
             "unlike_their_design": self.twins.unlike,
             "scores": {seeds: {view.name: self._score_json(view, seeds) for view in VIEWS} for seeds in SELECTIONS},
+            "compensation": {
+                seeds: {view.name: asdict(self.compensation(view, seeds)) for view in VIEWS if view.place == "sender"}
+                for seeds in SELECTIONS
+            },
             "kernel": {seeds: [asdict(one) for one in self.agreements(seeds)] for seeds in SELECTIONS},
             "answers": [self._answer_json(one) for one in self.made],
         }

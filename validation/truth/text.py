@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trustbed.diagnose.compensation_table import NEAR
 from validation.truth.calibration import Calibration
 from validation.truth.reasons import mistakes
 from validation.truth.result import SELECTIONS, VIEWS, Judged, Result, View
@@ -20,7 +21,7 @@ def render(result: Result, seeds: str) -> str:
     lines += summary(result, seeds)
     for view in VIEWS:
         lines += ["", *_of_view(result, view, seeds)]
-    lines += ["", *_kernel(result, seeds), "", *_missing(result)]
+    lines += ["", *_compensation(result, seeds), "", *_kernel(result, seeds), "", *_missing(result)]
     return "\n".join(lines) + "\n"
 
 
@@ -111,6 +112,18 @@ def reliability(found: Calibration) -> list[str]:
         span = f"{each.low:.2f}–{each.high:.2f}"
         rows.append((span, str(each.answers), f"{each.stated:.2f}", f"{each.observed:.2f}", f"{low:.2f}–{high:.2f}", holds))
     return columns(rows)
+
+
+def _compensation(result: Result, seeds: str) -> Iterator[str]:
+    yield "WHAT THE NETWORK WOULD HAVE GIVEN TRANSFERS DISCARDED FOR STALLS"
+    head = ("discarded", "with a twin", "estimated", f"within {NEAR:.0%}", "median error", "in the interval", "silences removed")
+    rows = [("", *head)]
+    for view in VIEWS:
+        found = result.compensation(view, seeds)
+        counts = (str(found.discarded), str(found.comparable), str(found.available))
+        middle = "–" if found.median_error is None else f"{found.median_error:+.1%}"
+        rows.append((view.words, *counts, share_words(found.within), middle, share_words(found.covered), share_words(found.removed_within)))
+    yield from columns(rows)
 
 
 def _kernel(result: Result, seeds: str) -> Iterator[str]:

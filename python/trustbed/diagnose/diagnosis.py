@@ -14,6 +14,7 @@ from trustbed.diagnose.ambiguity import Alternative, alternatives_of
 from trustbed.diagnose.calibration import Calibration, Place, Stated, kind_of, place_of, stated
 from trustbed.diagnose.calibration_table import CALIBRATION
 from trustbed.diagnose.causes import Cause, Verdict
+from trustbed.diagnose.compensation import Compensation, compensated
 from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.confidence import CONFIDENCE
 from trustbed.diagnose.evidence import DELIVERY_RATE, Evidence, Row
@@ -69,7 +70,7 @@ class Diagnosis:
     ``score`` is what was counted for the cause, 0.05…0.99; the verdict follows from it. ``confidence`` is the same as a probability, where
     enough is known: ``stated`` then holds what it rests on, and ``place`` is where the capture was taken. ``numbers`` is ``None`` for a
     transfer that cannot be judged. ``limits`` are the weaknesses of the capture that concern this cause; their codes are also among
-    ``flags``.
+    ``flags``. ``compensation`` says of a transfer that is discarded for stalls of its host what the network would have given.
     """
 
     cause: Cause
@@ -87,6 +88,7 @@ class Diagnosis:
     shares: Shares | None = None
     place: Place | None = None
     stated: Stated | None = None
+    compensation: Compensation | None = None
 
 
 def diagnose(
@@ -129,6 +131,7 @@ def diagnose(
         shares=shares,
         place=place,
         stated=known,
+        compensation=compensated(case, rule.cause, verdict, quality),
     )
 
 

@@ -1,0 +1,19 @@
+"""What `make truth` found about the estimate of :mod:`trustbed.diagnose.compensation`. Computes nothing.
+
+The interval is of odd seeds, on which the estimate was developed; the counts are of even ones, and docs/validation.md shows both.
+A test holds them against that page.
+"""
+
+from __future__ import annotations
+
+NEAR, WANTED_SHARE = 0.10, 0.90
+"""An estimate is shown when it is within this error in this share of the validated transfers that it is available for."""
+
+LOW, HIGH = 0.92, 1.10
+"""What undisturbed transfers of the same networks gave, over the estimate: 95 % of the odd seeds lie between, rounded outwards."""
+
+WITHIN: dict[str, tuple[int, int]] = {}
+"""How many estimates were within :data:`NEAR`, of how many, on even seeds: by what the judge knew."""
+
+IS_SHOWN = bool(WITHIN) and all(hits >= WANTED_SHARE * of for hits, of in WITHIN.values())
+"""Whether an estimate is shown at all."""
