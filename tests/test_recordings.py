@@ -107,6 +107,25 @@ def test_the_receivers_side_trusts_what_rests_on_rate_window_and_rtt_alone(name:
     assert capture.transfer(row["transfer"]).diagnosis.score > 0.7
 
 
+@pytest.mark.parametrize(
+    ("stalled", "undisturbed"),
+    [("guest-quota", "guest-free"), ("guest-frozen", "guest-free"), ("starved-process", "healthy-window-limited")],
+)
+def test_what_the_network_would_have_given_is_what_it_gives_undisturbed(stalled: str, undisturbed: str) -> None:
+    row = main_row(capture_of(stalled, "sender"))
+    given = main_row(capture_of(undisturbed, "sender"))["throughput_bytes_per_second"]
+    assert row["throughput_bytes_per_second"] < 0.6 * given
+    assert row["without_stalls_bytes_per_second"] == pytest.approx(given, rel=0.1)
+    assert row["without_stalls_low_bytes_per_second"] <= given <= row["without_stalls_high_bytes_per_second"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_estimated_unless_a_transfer_is_discarded_beside_its_sender(name: str) -> None:
+    for side in ("sender", "receiver"):
+        for row in capture_of(name, side).transfers.to_pylist():
+            assert row["without_stalls_bytes_per_second"] is None or (side, row["verdict"]) == ("sender", "discard")
+
+
 def test_the_shares_of_a_transfers_time_are_a_partition() -> None:
     for name in NAMES:
         row = main_row(capture_of(name, "sender"))

@@ -40,6 +40,15 @@ def test_the_rules_up_to_the_one_that_fired(starved: Evidence) -> None:
     assert [" Not asked: " in line for line in titles] == [False] + [True] * (deficit - 1) + [False]
 
 
+def test_what_the_network_would_have_given_is_told_or_why_it_is_not(starved: Evidence) -> None:
+    beside = replace(starved, outstanding_max_bytes=65535)
+    (told,) = part(explain(beside, quality=Quality(at="sender")), "Without the stalls")
+    assert told.startswith("measured 10.4 Mbit/s; without the stalls about 25.1 Mbit/s (")
+    (told,) = part(explain(beside), "Without the stalls")
+    assert told == "no estimate of what the network would have given: the capture was not taken beside the sender"
+    assert "Without the stalls" not in explain(replace(beside, throughput_bytes_per_second=3.1e6, withheld_fraction=0.0))
+
+
 def test_conditions_are_told_with_their_thresholds_and_numbers(starved: Evidence) -> None:
     told = part(explain(starved), "Rules, in the order asked")
     for line in (

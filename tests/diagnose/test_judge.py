@@ -64,7 +64,21 @@ def test_columns(row: dict[str, Any]) -> None:
         "verdict": ["review", "not_judged"],
         "rule": ["window_explains", "too_short"],
         "verdict_flags": [["window_estimated"], ["too_short"]],
+        "without_stalls_bytes_per_second": [None, None],
+        "without_stalls_low_bytes_per_second": [None, None],
+        "without_stalls_high_bytes_per_second": [None, None],
     }
+
+
+def test_only_a_discarded_transfer_has_an_estimate_beside_its_throughput(row: dict[str, Any]) -> None:
+    stood_still = {**row, "at": "sender", "throughput_bytes_per_second": 1.3e6, "withheld_fraction": 0.8, "outstanding_max_bytes": 65_535}
+    columns = verdict_columns(examine([row, stood_still], {}).diagnoses)
+    assert columns["verdict"] == ["trust", "discard"]
+    low, middle, high = (columns[f"without_stalls_{part}bytes_per_second"] for part in ("low_", "", "high_"))
+    assert low[0] is middle[0] is high[0] is None
+    # 65535 B · 1448/1500 / 20.1 ms are 3.147 MB/s; slow start takes 1.40 of 10 s / 20.1 ms round trips
+    assert middle[1] == pytest.approx(3.139e6, rel=0.001)
+    assert low[1] < middle[1] < high[1]  # type: ignore[operator]
 
 
 def test_tally(row: dict[str, Any]) -> None:

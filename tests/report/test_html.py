@@ -159,6 +159,15 @@ def test_ambiguity_and_what_would_settle_it_are_named(page: Make, capture: Make,
     assert "Nothing in these packets points to another cause." in text_of(html.render(page()))
 
 
+def test_an_estimate_is_called_one_and_replaces_nothing(page: Make, capture: Make, transfer: Make) -> None:
+    said = "measured 9.60 Mbit/s; without the stalls about 22.1 Mbit/s (20.3 Mbit/s to 24.3 Mbit/s), an estimate"
+    drawn = html.render(page(capture(transfer(throughput_bytes_per_second=1.2e6, without_stalls=said))))
+    assert f"Without the stalls . M{said[1:]}." in text_of(drawn)
+    assert 'href="#about-estimate"' in drawn
+    assert "9.60 Mbit/s" in text_of(drawn).replace(said[1:], "")
+    assert "Without the stalls ." not in text_of(html.render(page(capture(transfer(without_stalls=None)))))
+
+
 def test_a_transfer_of_which_little_is_known_says_so(page: Make, capture: Make, transfer: Make) -> None:
     kept = ("transfer", "src", "src_port", "dst", "dst_port", "packets", "cause", "confidence", "verdict", "unique_bytes")
     full = transfer(verdict="review", cause="no_anomaly")

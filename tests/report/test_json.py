@@ -63,6 +63,17 @@ def test_every_judged_transfer_says_why(recordings: Path) -> None:
         assert row["expected_ratio"] == pytest.approx(row["throughput_bytes_per_second"] / row["expected_bytes_per_second"])
 
 
+def test_a_discarded_transfer_has_an_estimate_beside_what_was_measured(recordings: Path) -> None:
+    rows = {row["verdict"]: row for row in document(recordings / "guest-quota.sender.pcap.gz")["transfers"]}
+    discarded = rows["discard"]
+    low, middle, high = (discarded[f"without_stalls_{part}bytes_per_second"] for part in ("low_", "", "high_"))
+    assert discarded["throughput_bytes_per_second"] < low < middle < high
+    assert discarded["without_stalls"].startswith("measured 13.1 Mbit/s; without the stalls about ")
+    assert discarded["without_stalls"].endswith(", an estimate")
+    short = rows["not_judged"]
+    assert short["without_stalls"] is short["without_stalls_bytes_per_second"] is None
+
+
 def test_the_documentation_names_what_is_promised() -> None:
     written = " ".join(PROMISED_BY_THE_DOCUMENTATION)
     for name in contract.PROMISED:

@@ -91,6 +91,22 @@ def test_colour_adds_nothing_but_colour(columns: int) -> None:
     assert re.sub("\x1b\\[[0-9;]*m", "", painted) == terminal.render(WIDE, columns=columns)
 
 
+def test_an_estimate_stands_below_what_was_measured() -> None:
+    said = "measured 18.2 Mbit/s; without the stalls about 30.1 Mbit/s (27.7 Mbit/s to 33.2 Mbit/s), an estimate"
+    lines = terminal.render(overview([transfer(1, "discard", without_stalls=said)])).splitlines()
+    at = lines.index("         · no packet lost")
+    assert lines[at + 1 : at + 3] == [
+        "         ≈ measured 18.2 Mbit/s; without the stalls about 30.1 Mbit/s (27.7 Mbit/s to 33.2 Mbit/s),",
+        "           an estimate",
+    ]
+    assert "18.2 Mbit/s" in next(line for line in lines if line.startswith("discard"))
+
+
+def test_that_there_is_no_estimate_is_said_with_the_reason() -> None:
+    why = "no estimate of what the network would have given: no validated transfer stood still like this one"
+    assert why in " ".join(terminal.render(overview([transfer(1, "discard", without_stalls=why)])).split())
+
+
 def test_one_transfer_in_full() -> None:
     lines = terminal.render(overview([transfer(1, "discard")])).splitlines()
     assert lines == [

@@ -49,6 +49,10 @@ class Compensation:
         return f"measured {rate_words(throughput)}; without the stalls about {about} ({low} to {high}), an estimate"
 
 
+NOTHING = Compensation()
+"""Of a transfer that was not discarded for stalls: nothing is estimated, and nothing said about it."""
+
+
 def compensated(case: Case, cause: Cause, verdict: Verdict, quality: Quality) -> Compensation | None:
     """What may be said; ``None`` for a transfer that was not discarded for stalls of its host."""
     if verdict != "discard" or cause not in STALLS:

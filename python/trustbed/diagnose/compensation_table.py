@@ -6,14 +6,16 @@ A test holds them against that page.
 
 from __future__ import annotations
 
+from trustbed.diagnose.calibration import Place
+
 NEAR, WANTED_SHARE = 0.10, 0.90
 """An estimate is shown when it is within this error in this share of the validated transfers that it is available for."""
 
 LOW, HIGH = 0.92, 1.10
 """What undisturbed transfers of the same networks gave, over the estimate: 95 % of the odd seeds lie between, rounded outwards."""
 
-WITHIN: dict[str, tuple[int, int]] = {}
-"""How many estimates were within :data:`NEAR`, of how many, on even seeds: by what the judge knew."""
+WITHIN: dict[Place, tuple[int, int]] = {"beside_with_host": (106, 110), "beside": (81, 85)}
+"""How many estimates were within :data:`NEAR`, of how many, on even seeds: by the place of the capture and what was known besides."""
 
-IS_SHOWN = bool(WITHIN) and all(hits >= WANTED_SHARE * of for hits, of in WITHIN.values())
+IS_SHOWN = all(hits >= WANTED_SHARE * of for hits, of in WITHIN.values())
 """Whether an estimate is shown at all."""

@@ -64,6 +64,7 @@ def explain(
         ("Flags", _flags(diagnosis)),
         ("What the capture leaves of it", _limits(diagnosis)),
         ("Other readings", _alternatives(diagnosis)),
+        ("Without the stalls", _without_stalls(evidence, diagnosis)),
         ("What would change it", _changes(evidence, diagnosis, case, quality)),
         ("Next step", iter((diagnosis.next_step,))),
     ):
@@ -197,6 +198,11 @@ def _limits(diagnosis: Diagnosis) -> Iterator[str]:
 def _alternatives(diagnosis: Diagnosis) -> Iterator[str]:
     for alternative in diagnosis.alternatives:
         yield f"{alternative.cause}: {alternative.hint}; settled by {alternative.settled_by}"
+
+
+def _without_stalls(evidence: Evidence, diagnosis: Diagnosis) -> Iterator[str]:
+    if diagnosis.compensation is not None:
+        yield diagnosis.compensation.words(evidence.throughput_bytes_per_second)
 
 
 def _changes(evidence: Evidence, diagnosis: Diagnosis, case: Case, quality: Quality) -> Iterator[str]:

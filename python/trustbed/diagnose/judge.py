@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from trustbed.diagnose.causes import CAUSES, VERDICTS
+from trustbed.diagnose.compensation import NOTHING
 from trustbed.diagnose.diagnosis import TOO_SHORT, Diagnosis, Shares, diagnose
 from trustbed.diagnose.evidence import Evidence, Row, Workload
 from trustbed.diagnose.facts import CaptureFacts
@@ -150,13 +151,17 @@ def _about_the_rows(diagnoses: Sequence[Diagnosis], placeless: int) -> Iterator[
 
 
 def verdict_columns(diagnoses: Sequence[Diagnosis]) -> dict[str, list[object]]:
-    """The columns that the transfers table gains: cause, confidence, verdict, rule, verdict_flags."""
+    """The columns that the transfers table gains: cause, confidence, verdict, rule, verdict_flags, and the estimates in B/s."""
+    estimates = [diagnosis.compensation or NOTHING for diagnosis in diagnoses]
     return {
         "cause": [diagnosis.cause for diagnosis in diagnoses],
         "confidence": [diagnosis.confidence for diagnosis in diagnoses],
         "verdict": [diagnosis.verdict for diagnosis in diagnoses],
         "rule": [diagnosis.rule for diagnosis in diagnoses],
         "verdict_flags": [list(diagnosis.flags) for diagnosis in diagnoses],
+        "without_stalls_bytes_per_second": [found.bytes_per_second for found in estimates],
+        "without_stalls_low_bytes_per_second": [found.low_bytes_per_second for found in estimates],
+        "without_stalls_high_bytes_per_second": [found.high_bytes_per_second for found in estimates],
     }
 
 

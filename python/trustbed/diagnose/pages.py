@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from trustbed.diagnose.calibration import PRIOR_ANSWERS
 from trustbed.diagnose.catalogue import CATALOGUE
 from trustbed.diagnose.causes import CAUSES, VERDICTS
+from trustbed.diagnose.compensation_table import HIGH, LOW, NEAR, WANTED_SHARE, WITHIN
 from trustbed.diagnose.confidence import CONFIDENCE, HIGHEST, LOWEST
 from trustbed.diagnose.diagnosis import FLAGS
 from trustbed.diagnose.doctor_catalogue import DOCTOR_ENTRIES
@@ -69,6 +70,32 @@ there is no such answer, the score itself is stated. `trustbed explain` prints s
 chosen: where a cause is rarer than among them, its rule is right less often."""
 
 
+_COMPENSATION = """\
+Of a transfer that is discarded because its host stood still, reports say what the network would have given, beside what was measured
+and never in its place. The estimate takes away the time that window and round trip do not explain, D − bytes/X₁, and adds the time that
+slow start takes:
+
+    X̂ = W·p / (P·min(R, {compensated_inflation:g}·R₀)) · (1 − s/D)        s = R·(log₂(W/10p) − 1 + 10p/W), 0 for W ≤ 10p
+
+but at least X. A sender that was away sends in one burst what was acknowledged meanwhile, and the burst queues; so not more than
+{compensated_inflation:g} times R₀ is taken for the path's delay. The interval is {low:.2f}·X̂ to {high:.2f}·X̂: between these lay what
+undisturbed transfers gave on the same networks, for 95% of the validated ones that the estimate was developed on.
+
+There is an estimate only where a transfer is like the validated ones: `host_scheduling`; captured beside the sender, with the handshake;
+the window is the narrowest of the bounds, and outstanding data reached {compensated_filled:.0%} of it; loss < {loss_negligible:.1%};
+i < {inflation:g}; s ≤ {compensated_start:g}·D; not limited by its send buffer. Else reports say which of these is missing. Of a stalled
+sender on a network that is limited by its link nothing was validated, and nothing is said.
+
+On transfers that it was not developed on the estimate was within {near:.0%} of what the network gave in {known} with samples of the host,
+and in {alone} with the capture alone; it is shown while both are {wanted:.0%} or more ([validation.md](validation.md))."""
+
+
+def _compensation() -> str:
+    known, alone = ("{} of {}".format(*counts) for counts in (WITHIN["beside_with_host"], WITHIN["beside"]))
+    said = {"low": LOW, "high": HIGH, "near": NEAR, "wanted": WANTED_SHARE, "known": known, "alone": alone}
+    return _COMPENSATION.format_map({**asdict(THRESHOLDS), **said}).replace("%", " %")
+
+
 def diagnosis_page() -> str:
     """The page on evidence, rules, confidence, verdicts, limits and thresholds."""
     parts = [
@@ -93,6 +120,8 @@ def diagnosis_page() -> str:
         "unless the words say so. The verdict follows from the score.",
         _table(("cause", "base", "additions"), _confidence()),
         _STATED.format(prior=PRIOR_ANSWERS, lowest=LOWEST, highest=HIGHEST),
+        "## What the network would have given",
+        _compensation(),
         "## Flags",
         "Raised beside the cause; the codes of limits that apply are added to them.",
         _table(("flag", "meaning"), ((f"`{name}`", meaning) for name, meaning in FLAGS.items())),

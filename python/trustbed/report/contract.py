@@ -170,6 +170,7 @@ def _words() -> Schema:
         },
         "expected_bytes_per_second": {"type": ["number", "null"]},
         "expected_ratio": {"type": ["number", "null"]},
+        "without_stalls": {"type": ["string", "null"]},
     }
     return {name: {**kinds.get(name, _TEXT), "description": meaning} for name, meaning in rows.WORDS.items()}
 

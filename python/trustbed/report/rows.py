@@ -18,12 +18,14 @@ WORDS: Mapping[str, str] = {
     "next_step": "what to do now",
     "expected_bytes_per_second": "what window, RTT, loss and capacity allow; null when nothing bounds it",
     "expected_ratio": "throughput / expected_bytes_per_second, as far as it may be compared",
+    "without_stalls": "of a transfer discarded for stalls of its host: an estimate of what the network would have given, beside what was "
+    "measured, or why there is none; null for all others",
 }
 
 
 def with_words(row: dict[str, Any], diagnosis: Diagnosis) -> dict[str, Any]:
     """The row with the words of its diagnosis."""
-    numbers = diagnosis.numbers
+    numbers, estimate = diagnosis.numbers, diagnosis.compensation
     return {
         **row,
         "headline": diagnosis.headline,
@@ -33,4 +35,5 @@ def with_words(row: dict[str, Any], diagnosis: Diagnosis) -> dict[str, Any]:
         "next_step": diagnosis.next_step,
         "expected_bytes_per_second": None if numbers is None else numbers.expected_bytes_per_second,
         "expected_ratio": None if numbers is None else numbers.ratio,
+        "without_stalls": None if estimate is None else estimate.words(row.get("throughput_bytes_per_second")),
     }

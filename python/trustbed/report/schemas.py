@@ -30,6 +30,15 @@ VERDICT_FIELDS = (
     column("verdict", pa.string(), "", "whether the number may be used: trust, review, discard or not_judged"),
     column("rule", pa.string(), "", "the rule that decided; see docs/diagnosis.md"),
     column("verdict_flags", WORDS, "", "what the diagnosis noticed beside the cause"),
+    column(
+        "without_stalls_bytes_per_second",
+        pa.float64(),
+        "B/s",
+        "estimate, measured by nobody: what the network would have given a transfer that is discarded for stalls of its host; "
+        "null for all others and where no estimate is possible; see docs/diagnosis.md",
+    ),
+    column("without_stalls_low_bytes_per_second", pa.float64(), "B/s", "lower end of that estimate's 95 % interval"),
+    column("without_stalls_high_bytes_per_second", pa.float64(), "B/s", "upper end of that estimate's 95 % interval"),
 )
 
 FINDINGS = pa.schema(

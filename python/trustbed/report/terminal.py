@@ -164,6 +164,8 @@ def _why(row: Row, width: int, paint: Paint, *, in_full: bool, placed: bool) -> 
     for reason in row["reasons"] if in_full else row["reasons"][:1]:
         yield from _wrapped(reason, width, first=f"{margin}· ", rest=f"{margin}  ")
     if in_full:
+        if row.get("without_stalls"):
+            yield from _wrapped(row["without_stalls"], width, first=f"{margin}≈ ", rest=f"{margin}  ")
         for other in row.get("alternatives") or ():
             yield from _wrapped(f"or {other['cause']}: {other['hint']}", width, first=f"{margin}? ", rest=f"{margin}  ")
 

@@ -51,6 +51,14 @@ DEFINITIONS: tuple[Definition, ...] = (
         "Loss bound: Mathis, Semke, Mahdavi, Ott, The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm, CCR 27(3), 1997.",
     ),
     Definition(
+        "estimate",
+        "Without the stalls (an estimate)",
+        "What the network would have given a transfer that is discarded because its sender stood still: what its window allows at the "
+        "measured round trip, less slow start. It was measured by nobody. The interval held 95 % of what undisturbed transfers gave "
+        "on the same validated networks. Only transfers that were like the validated ones get an estimate.",
+        "One window per round trip: Lee, Abe, Hirotsu, Umemura, IEICE Trans. Inf. & Syst. E94-D(12), 2011, Eq. 1; slow start: RFC 5681.",
+    ),
+    Definition(
         "rtt",
         "Round-trip time (RTT)",
         "From sending a segment to receiving the acknowledgement of its last byte. Anything that was sent more than once gives "

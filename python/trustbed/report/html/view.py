@@ -91,6 +91,7 @@ class Section:
     verdict: Verdict
     reasons: Sequence[str]
     alternatives: Sequence[tuple[str, str, str]]
+    without_stalls: str | None
     next_step: str | None
     flags: Sequence[str]
     evidence: Sequence[Measured]
@@ -211,6 +212,7 @@ def _section(page: Page, number: int, place: int, transfer: Row, drawing: _Drawi
         verdict=Verdict.of(transfer),
         reasons=[sentence(reason) for reason in transfer.get("reasons") or ()],
         alternatives=_alternatives(transfer),
+        without_stalls=sentence(transfer["without_stalls"]) if transfer.get("without_stalls") else None,
         next_step=sentence(transfer["next_step"]) if transfer.get("next_step") else None,
         flags=_flags(transfer),
         evidence=measured(transfer, page.thresholds),
