@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from trustbed.diagnose import TOO_SHORT, CaptureFacts, diagnose, examine, judge, tally, verdict_columns
 from trustbed.diagnose.evidence import Evidence
 
