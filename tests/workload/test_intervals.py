@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trustbed.workload import cumulative, deviation, mean, mean_interval, quantile, quantile_interval, ratio_interval
+from trustbed.workload import cumulative, deviation, mean, mean_interval, quantile, quantile_interval, ratio_interval, share_interval
 from trustbed.workload.intervals import student
 
 
@@ -153,3 +153,13 @@ def test_a_distribution_of_nothing_is_empty() -> None:
     assert cumulative([]) == []
     with pytest.raises(ValueError, match="1 steps"):
         cumulative([1.0], most=1)
+
+
+@pytest.mark.parametrize("of", [1, 3, 10, 37, 576])
+def test_a_share_of_none_or_all_has_an_exact_end(of: int) -> None:
+    none, every = share_interval(0, of), share_interval(of, of)
+    assert none is not None
+    assert every is not None
+    assert none.low == 0.0
+    assert every.high == 1.0
+    assert 1.0 - every.low == pytest.approx(none.high)

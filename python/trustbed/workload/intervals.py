@@ -106,7 +106,8 @@ def share_interval(hits: int, of: int, *, level: float = LEVEL) -> Interval | No
     share, squared = hits / of, z * z
     centre = (share + squared / (2 * of)) / (1 + squared / of)
     half = z / (1 + squared / of) * math.sqrt(share * (1 - share) / of + squared / (4 * of * of))
-    return Interval(max(0.0, centre - half), min(1.0, centre + half), "wilson")
+    # At its ends the formula gives exactly none and all; floating-point numbers only nearly.
+    return Interval(0.0 if hits == 0 else centre - half, 1.0 if hits == of else centre + half, "wilson")
 
 
 def quantile_interval(values: Sequence[float], share: float = 0.5, *, level: float = LEVEL) -> Interval | None:
