@@ -167,6 +167,12 @@ def render(told: Told, rounds: Sequence[Round], checks: Sequence[Check]) -> str:
         lines.append(f"| {one['kind']} | {one['host'] or 'the campaign'} | {begin} | {end} | {one['note'] or ''} |")
     lines += ["", "What the campaign says of it:", "", "| | found | |", "|---|---|---|"]
     lines += [f"| {one.what} | {one.found} | {'holds' if one.holds else '**missed**'} |" for one in checks]
+    lines += [
+        "",
+        "Of a starved sender only as much shows as its kernel has not been given: what lies in the send buffer leaves without the",
+        "process. A host that was killed is found again when it is tried again, a minute after the last try; its session is looked for",
+        "once more then.",
+    ]
     lines += ["", "Rounds, all of them:", "", "| pair | outcomes | to be used | causes of data connections |", "|---|---|---|---|"]
     for pair in ("-".join(pair) for pair in told["pairs"]):
         own = [one for one in rounds if one.pair == pair]
