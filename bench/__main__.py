@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from statistics import median
 
-from bench import delay, emulate, estimators, generators, watch
+from bench import campaign_load, delay, emulate, estimators, generators, watch
 from bench.burst import measure_engine, measure_files
 from bench.captures import FOLDER, Captures
 from bench.flood import flood
@@ -52,7 +52,7 @@ FULL = Scale(
     rounds=5,
     half_open=5 * MILLION,
     probes=8000,
-    paths=25,
+    paths=50,
 )
 QUICK = Scale(
     block=250_000,
@@ -166,6 +166,15 @@ class Bench:
         self._facts["delay"] = {name: asdict(way) for name, way in found.items()}
         self._keep(delay.targets(found))
 
+    def campaign(self) -> None:
+        """Samples of hosts between which a campaign's connections go as fast as they can."""
+        heading("campaign: connections as fast as the machine can, and the hosts' own samples")
+        found = campaign_load.measure(self._scale.rounds)
+        for one in found:
+            print(f"  {campaign_load.line(one)}", flush=True)
+        self._facts["campaign"] = [asdict(one) for one in found]
+        self._keep(campaign_load.targets(found))
+
     def estimators(self) -> None:
         """Two estimators, pathload and pathChirp, on paths whose available bandwidth is known."""
         heading(f"estimators: {self._scale.paths} paths of 5 to 100 Mbit/s with cross traffic at a constant rate")
@@ -252,6 +261,7 @@ def main() -> int:
         "emulate": Bench.emulate,
         "generators": Bench.generators,
         "delay": Bench.delay,
+        "campaign": Bench.campaign,
         "estimators": Bench.estimators,
     }
     said = f"quick, long (ten minutes for what may drift), or some of: {', '.join(parts)}"

@@ -69,8 +69,8 @@ class Reading:
     Attributes:
         path: The path.
         estimator: Which.
-        low: Lower bound of pathload, mean of pathChirp; none where there is none.
-        high: Upper bound of pathload, mean of pathChirp; none where there is none.
+        low: Lower bound of pathload; of pathChirp the mean of its estimates less their standard deviation. None where there is none.
+        high: Upper bound of pathload; of pathChirp the mean and the deviation. None where there is none.
         report: All that the sender said.
         spoilt: Why the machine was too busy for it to mean something; none if it was not.
     """
@@ -156,10 +156,19 @@ def _reading(path: Path, report: Mapping[str, Any], moved: Mapping[str, Any], cr
     if report["estimator"] == "pathload":
         low, high = found.get("low_bits_per_second"), found.get("high_bits_per_second")
     else:
-        low = high = found.get("mean_ip_bits_per_second")
+        low, high = _about(found)
     return Reading(
         path=path, estimator=report["estimator"], low=low, high=high, report=report, spoilt=spoilt(report, moved["lateness"], cross)
     )
+
+
+def _about(found: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Mean and deviation of pathChirp's estimates as an interval, in bit/s of IP packets; the tool counts payload."""
+    mean = found.get("mean_ip_bits_per_second")
+    if mean is None:
+        return None, None
+    deviation = (found.get("deviation_bits_per_second") or 0.0) * mean / found["mean_bits_per_second"]
+    return mean - deviation, mean + deviation
 
 
 def spoilt(report: Mapping[str, Any], moved: Mapping[str, Any], cross: Mapping[str, Any] | None) -> str | None:
@@ -254,11 +263,10 @@ def line(reading: Reading) -> str:
     path = reading.path
     what = f"{path.capacity / 1e6:5.1f} Mbit/s, {path.available / 1e6:5.1f} available"
     low, high = ("?" if bound is None else f"{bound / 1e6:.1f}" for bound in (reading.low, reading.high))
-    said = f"{low} … {high}" if reading.estimator == "pathload" else f"{low}"
     error = "" if reading.error is None else f" ({reading.error:+.0%})"
     spent = f"{reading.report['duration_ns'] / 1e9:.0f} s, {reading.report['sent_ip_bytes'] / 1e6:.1f} MB"
     verdict = reading.spoilt or ("holds" if reading.holds else "misses")
-    return f"{what}  {reading.estimator:<9} {said} Mbit/s{error}, {reading.report['ending']}, {spent}: {verdict}"
+    return f"{what}  {reading.estimator:<9} {low} … {high} Mbit/s{error}, {reading.report['ending']}, {spent}: {verdict}"
 
 
 def summary(name: str, judged: Judged) -> str:
@@ -277,6 +285,9 @@ def targets(judged: Mapping[str, Judged]) -> list[Target]:
     found = []
     if (share := judged["pathload"].held_share) is not None:
         found.append(Target(what="estimators: share of pathload's intervals that hold what was available", value=share, lower=0.9))
+    if all(one.judged for one in judged.values()):
+        share = sum(one.held for one in judged.values()) / sum(one.judged for one in judged.values())
+        found.append(Target(what="estimators: the same of both, pathChirp's being a deviation to either side", value=share, lower=0.9))
     if (error := judged["pathchirp"].mean_absolute_error) is not None:
         found.append(Target(what="estimators: mean error of pathChirp without signs", value=error, limit=0.25))
     return found

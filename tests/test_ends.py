@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -32,9 +34,6 @@ def bulk(joined: trustbed.Ends) -> dict[str, Any]:
 
 def shifted(path: Path, out: Path, seconds: int) -> Path:
     """The same capture by a clock that is ahead."""
-    import gzip
-    import struct
-
     data = bytearray(gzip.decompress(path.read_bytes()))
     at = 24
     while at < len(data):
@@ -81,6 +80,35 @@ def test_the_order_of_the_two_names_them_and_nothing_else() -> None:
     assert (there["from_place"], back["from_place"]) == ("first", "second")
     same = [name for name in names if not name.startswith("delay")]
     assert [there[name] for name in same] == [back[name] for name in same]
+
+
+def records(path: Path) -> tuple[bytes, list[bytes]]:
+    """The head of a capture, and its records."""
+    data = gzip.decompress(path.read_bytes())
+    found, at = [], 24
+    while at < len(data):
+        (kept,) = struct.unpack_from("<I", data, at + 8)
+        found.append(data[at : at + 16 + kept])
+        at += 16 + kept
+    return data[:24], found
+
+
+def moved(record: bytes, by: int) -> bytes:
+    """The same frame of IPv4 and TCP, of a connection of other ports."""
+    source, target = struct.unpack_from(">HH", record, 50)
+    return record[:50] + struct.pack(">HH", (source + by) % 65_536, (target + by) % 65_536) + record[54:]
+
+
+def test_a_moment_of_a_transfer_is_found_in_a_capture_of_many(tmp_path: Path) -> None:
+    (head, wanted), (_, seen) = (records(path) for path in ends("random-loss"))
+    # Of so many connections hardly any frame of one is among those that a first look keeps.
+    others = [moved(one, 100 * copy) for copy in range(1, 401) for one in wanted[:200]]
+    large, small = tmp_path / "large.pcap", tmp_path / "small.pcap"
+    large.write_bytes(head + b"".join(sorted([*wanted, *others], key=lambda one: struct.unpack_from("<II", one))))
+    small.write_bytes(head + b"".join(seen[:30]))
+    joined = trustbed.join(large, small)
+    assert joined.clocks.frames == trustbed.join(ends("random-loss")[0], small).clocks.frames > 10
+    assert bulk(joined)["data_passed"] > 5
 
 
 def test_captures_of_different_packets_are_refused() -> None:

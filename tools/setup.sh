@@ -64,6 +64,9 @@ python_packages() {
 QEMU=qemu-system-x86_64:qemu-system-x86
 TOOLS=(tcpdump:tcpdump ab:apache2-utils ip:iproute2 ping:iputils-ping tshark:tshark editcap:wireshark-common tcptrace:tcptrace zstd:zstd iperf3:iperf3 wrk:wrk httperf:httperf nginx:nginx-light chromium:chromium chromedriver:chromium-driver pasta:passt iptables:iptables "$QEMU" busybox:busybox-static sshd:openssh-server)
 
+# Comes as source, and goes where everything else is that removing .venv removes.
+STAMP=stamp-suite@1.0.0
+
 tools() {
     local pair missing=() packages=()
     for pair in "${TOOLS[@]}"; do
@@ -78,6 +81,8 @@ tools() {
             say "missing here: ${missing[*]} (Debian packages: ${packages[*]}); the tests that need them are skipped"
         fi
     fi
+    [ -x .venv/bin/stamp-suite ] || { say "building: $STAMP" && cargo install --quiet --locked --debug --root .venv "$STAMP"; } ||
+        say "missing here: stamp-suite (cargo install $STAMP); the test that needs it is skipped"
     guest_kernel || say "the tests that start guests are skipped"
 }
 

@@ -137,7 +137,7 @@ class Ends:
         """``at_ns``, ``ahead_ns`` (the second clock), ``ahead_error_ns``, ``skew``, ``skew_error``, ``floor_ns``, ``frames`` compared."""
     @property
     def frames(self) -> dict[str, Any]:
-        """Of both captures: ``frames``, ``placeless``, ``others``; and ``evicted_connections``."""
+        """Of both captures: ``frames``, ``placeless``, ``others``, ``dropped``; and ``evicted_connections``."""
 
 def join(
     first: Sequence[str],

@@ -20,6 +20,7 @@ from trustbed.campaign import (
     Crossings,
     Hours,
     Load,
+    Paths,
     SeenRound,
     Tally,
     aggregate,
@@ -45,8 +46,9 @@ def open_campaign(path: str | os.PathLike[str], *, timeline: bool = False) -> di
 
     ``campaign`` says what it is and how far; ``hosts`` who was there last, when each was down and what that cost. ``pairs`` has, per pair
     of hosts, its rounds by outcome, its verdicts and causes, a ``statement`` in numbers, ``aggregates`` per index and role as in the
-    papers, ``predictions`` of data from probes, ``both_ends`` per role where both hosts captured, and with ``timeline`` what is drawn of
-    its rounds over time. ``avoid`` says which hours of the day (UTC) and which hosts to avoid. docs/json.md has every key.
+    papers, ``predictions`` of data from probes, ``both_ends`` per role where both hosts captured, ``path`` where test packets and
+    estimators were asked for, and with ``timeline`` what is drawn of its rounds over time. ``avoid`` says which hours of the day (UTC) and
+    which hosts to avoid. docs/json.md has every key.
 
     Raises:
         RunDirectoryError: There is none, or something in it is damaged.
@@ -141,6 +143,7 @@ class _Sum:
         self._crossings = {role: Crossings() for role in ROLES}
         self._causes: Counter[tuple[str, str, str]] = Counter()
         self._flags: Counter[str] = Counter()
+        self._paths = Paths()
 
     @property
     def judged(self) -> Iterator[SeenRound]:
@@ -151,6 +154,7 @@ class _Sum:
         """Takes a round."""
         self.rounds.append(SeenRound.of(number, at_ns, judged))
         self._flags.update(judged["flags"])
+        self._paths.add(judged.get("path"))
         for row in judged["connections"]:
             words = {name: intern(row[name]) for name in ("index", "role")}
             self._connections.append(Connection.of({**row, **words, "pair": self.pair.name}))
@@ -177,6 +181,7 @@ class _Sum:
             "aggregates": [asdict(one) for one in aggregate(self._connections, wanted)],
             "predictions": [asdict(one) for one in predict(self._connections)],
             "both_ends": both,
+            "path": self._paths.told(),
             "flags": dict(self._flags),
             "hosts": {role: _mean_load([getattr(one, role) for one in self.rounds]) for role in ("sender", "receiver")},
         }

@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trustbed import _core
-from trustbed.campaign import VERDICTS
+from trustbed.campaign import VERDICTS, path_of
 from trustbed.campaign_report import open_campaign
 from trustbed.capture import analyze
-from trustbed.diagnose.both_ends import EndsEvidence
 from trustbed.diagnose.evidence import Row
 from trustbed.diagnose.host import HostEvidence, kernel_times, processor_of
 from trustbed.diagnose.judge import HostOf
-from trustbed.ends import join
+from trustbed.ends import Ends, join
 from trustbed.resources import Asking
 from trustbed.rounds.directory import CAPTURE, CAPTURES, FAR_CAPTURE, CampaignDirectory, RoundFolder
 from trustbed.rounds.listener import RoundListener
@@ -120,8 +119,9 @@ def default_folder(study: campaigns.CampaignFile) -> Path:
 
 def judge_round(folder: RoundFolder, record: Mapping[str, Any], campaign: Campaign) -> dict[str, Any]:
     """What a round came to: a row for each of its connections, and what may be done with it."""
-    crossings, clocks = _crossings(folder)
-    transfers, findings, error = _transfers(folder, record, crossings)
+    ends = _join(folder)
+    crossings = {} if ends is None else _crossings(ends)
+    transfers, findings, error = _transfers(folder, record, ends)
     base = _base(record)
     received, sent = ends_of(record, "received"), ends_of(record, "sent")
     rows = []
@@ -129,8 +129,8 @@ def judge_round(folder: RoundFolder, record: Mapping[str, Any], campaign: Campai
         key = (one["number"], one["role"])
         here, there = sent.get(key) or {}, received.get(key) or {}
         transfer = transfers.get(str(here.get("local")), {})
-        crossing = crossings.get(str(here.get("local")), {})
-        rows.append({**_row(record, one, base), **_ends(here, there), **_measured(transfer), **_crossed(crossing)})
+        crossing = crossings.get(str(here.get("local")), _crossed({}))
+        rows.append({**_row(record, one, base), **_ends(here, there), **_measured(transfer), **crossing})
     verdicts = Counter(row["verdict"] for row in rows if row["verdict"] in VERDICTS)
     return {
         "outcome": record["outcome"],
@@ -139,41 +139,47 @@ def judge_round(folder: RoundFolder, record: Mapping[str, Any], campaign: Campai
         "flags": _flags(record, rows),
         "hosts": {role: _host(_samples(folder, record, role)) for role in _HOSTS},
         "connections": rows,
-        "clocks": clocks,
+        "path": path_of(record),
+        "clocks": None if ends is None else asdict(ends.clocks),
         "findings": findings,
         "capture_error": error,
     }
 
 
 def _transfers(
-    folder: RoundFolder, record: Mapping[str, Any], crossings: Mapping[str, Row]
+    folder: RoundFolder, record: Mapping[str, Any], ends: Ends | None
 ) -> tuple[dict[str, Row], list[dict[str, Any]], str | None]:
     """Judged transfers by the end that they were sent from, what was found in the capture, and why it could not be read."""
     file = folder.path / CAPTURE
     if not file.is_file():
         return {}, [], None
     try:
-        capture = analyze(file, at="sender", workload="bulk", workers=1, host_of=_evidence(folder, record, crossings))
+        capture = analyze(file, at="sender", workload="bulk", workers=1, host_of=_evidence(folder, record, ends))
     except _core.CaptureError as error:
         return {}, [], error.message
-    rows = {f"{_bracketed(row['src'])}:{row['src_port']}": row for row in capture.transfers.select(_COLUMNS).to_pylist()}
+    rows = {_end(row["src"], row["src_port"]): row for row in capture.transfers.select(_COLUMNS).to_pylist()}
     return rows, [asdict(finding) for finding in capture.examination.findings], None
 
 
-def _crossings(folder: RoundFolder) -> tuple[dict[str, Row], dict[str, Any] | None]:
-    """What both captures together say of each connection's data, by the end that they were sent from, and how the clocks differ.
-
-    Nothing where one of the two is missing, or where they share too little.
-    """
+def _join(folder: RoundFolder) -> Ends | None:
+    """Both captures, where there are two and they share enough."""
     if not all((folder.path / name).is_file() for name in CAPTURES):
-        return {}, None
+        return None
     try:
-        ends = join(folder.path / CAPTURE, folder.path / FAR_CAPTURE)
-        rows = ends.crossings.select(_CROSSING_COLUMNS).to_pylist()
+        return join(folder.path / CAPTURE, folder.path / FAR_CAPTURE)
     except _core.CaptureError:
-        return {}, None
-    found = {f"{_bracketed(row['sender'])}:{row['sender_port']}": row for row in rows if row["from_place"] == "first"}
-    return found, asdict(ends.clocks)
+        return None
+
+
+def _crossings(ends: Ends) -> dict[str, dict[str, Any]]:
+    """What both captures together say of each connection's data, by the end that they were sent from."""
+    found = {}
+    for row in ends.crossings.select(_CROSSING_COLUMNS).to_pylist():
+        if row["from_place"] == "first":
+            # What the far capture dropped looks lost there: how much was is not known then.
+            lost = None if ends.dropped["second"] else row["data_lost"]
+            found[_end(row["sender"], row["sender_port"])] = _crossed({**row, "data_lost": lost})
+    return found
 
 
 def _crossed(crossing: Row) -> dict[str, Any]:
@@ -192,24 +198,24 @@ def _crossed(crossing: Row) -> dict[str, Any]:
     }
 
 
-def _bracketed(address: str) -> str:
-    return f"[{address}]" if ":" in address else address
+def _end(address: str, port: object) -> str:
+    """As agents write it."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
-def _evidence(folder: RoundFolder, record: Mapping[str, Any], crossings: Mapping[str, Row]) -> HostOf:
+def _evidence(folder: RoundFolder, record: Mapping[str, Any], joined: Ends | None) -> HostOf:
     """What is known of the sender's machine and seen at the other end, for the rows of its own connections."""
     ends = {str(row.get("local")): row for row in ends_of(record, "sent").values()}
+    seen_of = None if joined is None else joined.sent_from("first")
     lines = _samples(folder, record, "sender")
     processes, cgroups = (list(below(lines, key, ("interval_ns",))) for key in ("processes", "cgroups"))
 
     def of(row: Row) -> HostEvidence | None:
-        name = f"{_bracketed(str(row.get('src')))}:{row.get('src_port')}"
-        if (end := ends.get(name)) is None:
+        if (end := ends.get(_end(str(row.get("src")), row.get("src_port")))) is None:
             return None
         processor = processor_of(processes, cgroups)
         times = kernel_times(end.get("tcp") or {}, send_buffer_bytes=end.get("send_buffer_bytes"), declared=False)
-        seen = EndsEvidence.of(crossings[name]) if name in crossings else None
-        return replace(processor, kernel=times, ends=seen)
+        return replace(processor, kernel=times, ends=None if seen_of is None else seen_of(row))
 
     return of
 

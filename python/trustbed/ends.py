@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -23,6 +23,8 @@ from trustbed.diagnose.host import HostEvidence
 from trustbed.question import STANDARD_INPUT, files_of, name_of
 from trustbed.report import columns, schemas
 
+Place = Literal["first", "second"]
+"""Beside which of two captures something was sent."""
 Captures = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
@@ -82,6 +84,12 @@ class Ends:
             frames=told["frames"],
         )
 
+    @property
+    def dropped(self) -> Mapping[Place, int]:
+        """Packets that passed and that a capture does not have, as far as it counts them itself (pcapng can, pcap cannot)."""
+        first, second = self._joined.frames["dropped"]
+        return {"first": first, "second": second}
+
     @cached_property
     def crossings(self) -> pa.Table:
         """One row per direction of a connection: what was sent, what passed, how long it took."""
@@ -98,21 +106,31 @@ class Ends:
 
     def host_of(self, row: Mapping[str, Any]) -> HostEvidence | None:
         """What both captures show of a transfer that was sent beside the first, for ``trustbed.analyze(sender, host_of=…)``."""
-        crossing = self._sent_here.get(tuple(row.get(name) for name in ("src", "src_port", "dst", "dst_port")))
-        return None if crossing is None else HostEvidence(ends=EndsEvidence.of(crossing))
+        seen = self.sent_from("first")(row)
+        return None if seen is None else HostEvidence(ends=seen)
+
+    def sent_from(self, place: Place) -> Callable[[Mapping[str, Any]], EndsEvidence | None]:
+        """What both captures show of the transfers that were sent beside one of them, asked for with a row of its table of transfers."""
+        sent, dropped = self._sent[place], self.dropped["second" if place == "first" else "first"]
+
+        def of(row: Mapping[str, Any]) -> EndsEvidence | None:
+            crossing = sent.get(tuple(row.get(name) for name in ("src", "src_port", "dst", "dst_port")))
+            return None if crossing is None else EndsEvidence.of(crossing, dropped=dropped)
+
+        return of
 
     @cached_property
-    def _sent_here(self) -> dict[tuple[Any, ...], Mapping[str, Any]]:
-        """Crossings by addresses and ports. Who used both again has several, of which none can be told from the others."""
-        found: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    def _sent(self) -> Mapping[Place, Mapping[tuple[Any, ...], Mapping[str, Any]]]:
+        """Crossings by where they began, and by addresses and ports. Who used both again has several, of which none can be told apart."""
+        found: dict[Place, dict[tuple[Any, ...], Mapping[str, Any]]] = {"first": {}, "second": {}}
         twice = set()
         for batch in self.stream():
             for row in columns.plain_rows(batch):
                 key = tuple(row[name] for name in ("sender", "sender_port", "receiver", "receiver_port"))
-                if row["from_place"] == "first":
-                    twice |= {key} & found.keys()
-                    found[key] = row
-        return {key: row for key, row in found.items() if key not in twice}
+                sent = found[row["from_place"]]
+                twice |= {key} & sent.keys()
+                sent[key] = row
+        return {place: {key: row for key, row in sent.items() if key not in twice} for place, sent in found.items()}
 
     @property
     def _counted(self) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
 """Judges a repetition: its captures as any capture is judged, its record by the findings about runs, its workload's results as tables.
 
 Everything here is derived from the raw part of a run directory and can be made again. What is known of a capture in a testbed is used:
-where it was taken, what the workload did, how fast the narrowest link is.
+where it was taken, what the workload did, how fast the narrowest link is, and what the capture at the other end saw of its packets.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ import pyarrow.parquet
 from trustbed import __version__, _core
 from trustbed.burstiness import burst
 from trustbed.capture import Capture, analyze
+from trustbed.crossing import JoinedCaptures
 from trustbed.diagnose.findings import Finding
 from trustbed.diagnose.judge import HostOf
 from trustbed.diagnose.run_findings import run_findings, use
-from trustbed.ends import join
 from trustbed.question import Place
 from trustbed.report.moments import for_text_mapping
 from trustbed.report.schemas import column, from_rows
 from trustbed.run import results
 from trustbed.run.directory import RunDirectory
 from trustbed.scenario import Direction, Scenario
-from trustbed.scenario.description import BACKGROUND_PORT
+from trustbed.scenario.owners import owner
 from trustbed.sending import host_of
 
 _ETHERNET_BYTES = 14
@@ -41,11 +41,13 @@ def judge(directory: RunDirectory, folder: str, scenario: Scenario) -> dict[str,
     record = directory.record(folder)
     path = directory.repetition(folder)
     with directory.judging(folder) as tables:
+        files = {file.name.removesuffix(".pcapng"): file for file in sorted((path / "captures").glob("*.pcapng"))}
+        joined = JoinedCaptures(files, scenario)
         hosts = host_of(record, path, scenario)
-        captures = [_Judged(file, scenario, hosts) for file in sorted((path / "captures").glob("*.pcapng"))]
+        captures = [_Judged(point, file, scenario, joined.host_of(point, hosts)) for point, file in files.items()]
         _write_transfers(captures, tables / "transfers.parquet")
         _write_burstiness(captures, scenario, tables / "burstiness.parquet")
-        unjoined = _write_crossings(captures, scenario, tables / "crossings.parquet")
+        joined.write(tables / "crossings.parquet")
         unread = _write_results(record, path, tables)
     findings = run_findings(record)
     verdicts = Counter({"trust": 0, "review": 0, "discard": 0, "not_judged": 0})
@@ -61,7 +63,7 @@ def judge(directory: RunDirectory, folder: str, scenario: Scenario) -> dict[str,
         "findings": [asdict(finding) for finding in findings] + [row for capture in captures for row in capture.findings],
         "captures": [capture.told for capture in captures],
         "unread_results": unread,
-        "unjoined_captures": unjoined,
+        "unjoined_captures": joined.unjoined,
     }
     directory.write_findings(folder, found)
     return found
@@ -70,9 +72,9 @@ def judge(directory: RunDirectory, folder: str, scenario: Scenario) -> dict[str,
 class _Judged:
     """A capture of a repetition, judged with what the scenario knows of it."""
 
-    def __init__(self, file: Path, scenario: Scenario, hosts: HostOf) -> None:
+    def __init__(self, point: str, file: Path, scenario: Scenario, hosts: HostOf) -> None:
+        self.point = point
         self.file = file
-        self.point = file.name.removesuffix(".pcapng")
         self._scenario = scenario
         self._capture: Capture | None = None
         self._error: str | None = None
@@ -179,28 +181,6 @@ def capacity(scenario: Scenario) -> int | None:
     return min(rates) * _PACKET_BYTES // (_PACKET_BYTES + _ETHERNET_BYTES)
 
 
-def owner(scenario: Scenario, source: str, source_port: int, target: str, target_port: int) -> str | None:
-    """The workload that a transfer belongs to, by its ends."""
-    hosts = {address: host.name for host in scenario.hosts for address in host.addresses}
-    ends = {hosts.get(source), hosts.get(target)}
-    ports = {source_port, target_port}
-    if _is_background(scenario, ports, ends):
-        return None
-    for workload in scenario.workloads:
-        if workload.to is None:
-            if workload.host in ends:
-                return workload.name
-        elif ends == {workload.host, workload.to} and (workload.kind == "command" or workload.port in ports):
-            return workload.name
-    return None
-
-
-def _is_background(scenario: Scenario, ports: set[int], ends: set[str | None]) -> bool:
-    last = BACKGROUND_PORT + 2 * len(scenario.backgrounds)
-    known = any({one.source, one.to} == ends for one in scenario.backgrounds)
-    return known and any(BACKGROUND_PORT <= port < last for port in ports)
-
-
 def _write_transfers(captures: Sequence[_Judged], path: Path) -> None:
     tables = [table for capture in captures if (table := capture.table) is not None]
     if tables:
@@ -235,37 +215,6 @@ def _write_burstiness(captures: Sequence[_Judged], scenario: Scenario, path: Pat
         rows.append({**{field.name: known.get(field.name) for field in BURSTINESS}, "capture": capture.point})
     if rows:
         pa.parquet.write_table(from_rows(rows, BURSTINESS), path, compression="zstd", version="2.6")
-
-
-def _write_crossings(captures: Sequence[_Judged], scenario: Scenario, path: Path) -> dict[str, str]:
-    """What was lost and how long it took between the ends of each workload, where both were captured; why not, by pair of captures.
-
-    One clock stamps everything on this machine, and a guest's cable beside it; what is captured inside of a guest is not joined.
-    """
-    held = {capture.point: capture.file for capture in captures}
-    pairs = {(one.host, one.to) for one in scenario.workloads if one.host in held and one.to is not None and one.to in held}
-    tables, unjoined = [], {}
-    for pair in sorted(pairs):
-        try:
-            crossings = join(held[pair[0]], held[pair[1]], same_clock=True).crossings
-        except _core.CaptureError as error:
-            unjoined["-".join(pair)] = error.message
-            continue
-        owners = [_owner_of(scenario, row) for row in crossings.select(["sender", "sender_port", "receiver", "receiver_port"]).to_pylist()]
-        table = crossings.add_column(
-            0, _field("workload", "name of the workload that it belongs to; null for others"), [pa.array(owners, pa.string())]
-        )
-        for place, (name, end) in enumerate(zip(("first_capture", "second_capture"), pair, strict=True)):
-            meaning = f"the {('first', 'second')[place]} of the two captures: the host beside which it was taken"
-            table = table.add_column(place, _field(name, meaning), [pa.array([end] * len(table), pa.string())])
-        tables.append(table)
-    if tables:
-        pa.parquet.write_table(pa.concat_tables(tables), path, compression="zstd", version="2.6")
-    return unjoined
-
-
-def _owner_of(scenario: Scenario, row: Mapping[str, Any]) -> str | None:
-    return owner(scenario, row["sender"], row["sender_port"], row["receiver"], row["receiver_port"])
 
 
 def _write_results(record: Mapping[str, Any], path: Path, folder: Path) -> dict[str, str]:

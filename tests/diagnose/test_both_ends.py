@@ -24,6 +24,7 @@ SLOW = Evidence(
 def test_a_row_of_crossings_is_read() -> None:
     assert EndsEvidence.of(CROSSING) == EndsEvidence(lost=0.004, turnaround_seconds=0.008)
     assert EndsEvidence.of({**CROSSING, "data_unseen": 1}).lost is None, "the capture beside the sender missed some"
+    assert EndsEvidence.of(CROSSING, dropped=1) == EndsEvidence(turnaround_seconds=0.008), "what looks lost may have been dropped here"
     assert EndsEvidence.of({**CROSSING, "data_sent": 0, "turnaround_p50_ns": None}) == EndsEvidence()
     assert EndsEvidence.of({**CROSSING, "turnaround_p50_ns": -5}).turnaround_seconds == 0.0, "stamped late"
 

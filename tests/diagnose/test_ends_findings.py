@@ -10,10 +10,18 @@ from trustbed.diagnose import CATALOGUE
 from trustbed.diagnose.ends_findings import ends_findings
 
 CLOCKS: dict[str, Any] = {"ahead_seconds": 0.1, "ahead_error_seconds": 0.0, "skew": None, "skew_error": None, "frames": 900}
-MODEL: dict[str, Any] = {"clocks": CLOCKS, "frames": [1000, 1000], "placeless": [0, 0], "others": [0, 0], "evicted_connections": 0}
+MODEL: dict[str, Any] = {
+    "clocks": CLOCKS,
+    "frames": [1000, 1000],
+    "placeless": [0, 0],
+    "others": [0, 0],
+    "dropped": [0, 0],
+    "evicted_connections": 0,
+}
 ROW: dict[str, Any] = {"data_passed": 990, "data_unseen": 0, "bare_passed": 10, "delays_negative": 0, "delay_floor_ns": 10_000_000}
 
 FOUND = [
+    ("ends_capture_drops", {"dropped": [0, 20]}, {}, "warning", "20 packets passed a place and are not in its capture"),
     ("ends_frames_unseen", {}, {"data_unseen": 10}, "warning", "10 data frames (1 %) arrived and were not seen"),
     ("ends_connections_apart", {"placeless": [5, 20]}, {}, "warning", "2 % of the frames belong to connections that were not joined"),
     ("ends_delays_negative", {}, {"delays_negative": 3, "delay_floor_ns": -2_000_000}, "warning", "they were sent, by up to 2.00 ms"),

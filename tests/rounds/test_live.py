@@ -169,6 +169,7 @@ def test_what_an_emulated_link_gives_is_what_the_campaign_says(machine: Machine,
             pairs_at_once=1,
             arrangement='"sequential"',
             ping_interval='"200ms"',
+            delay='{ probes = 20, mean_gap = "10ms" }',
         )
     )
     model = machine.python(LINKED, str(tmp_path))
@@ -181,6 +182,11 @@ def test_what_an_emulated_link_gives_is_what_the_campaign_says(machine: Machine,
         # X₀ is of the pings, which a busy machine makes longer: what counts is what the link itself gives.
         assert row["throughput_mean"] <= 1.1 * row["x0"] * row["rtt_base_mean"] / 0.02
         assert not row["exceeds_window_bound"]
+    delay = pair["path"]["delay"]
+    assert (delay["rounds"], delay["sent"], delay["lost_share"], pair["path"]["bandwidth"]) == (2, 40, 0, [])
+    assert delay["round_trip_least_seconds"] >= 0.02
+    for way in ("forward", "backward"):
+        assert (delay[way]["lost_share"], delay[way]["jitter_mean_seconds"] >= 0) == (0, True)
     assert found["data"]["x0"] > 2 * found["probe"]["x0"], "the larger window allows more"
     for folder in CampaignDirectory(tmp_path / "out").rounds():
         trips = folder.record()["ping"]["round_trips_ns"]
@@ -232,12 +238,17 @@ def test_hosts_behind_a_translation_of_addresses_are_measured(machine: Machine, 
         f'[hosts.{name}]\nnamespace = "{name}"\nmeasure = "192.0.2.{number}"\nprivate = "10.{number}.0.2"\n'
         for number, name in enumerate(("near", "far"), 1)
     )
-    (tmp_path / "study.toml").write_text(text_of("near-far", hosts=hosts, count=1, period='"8s"'))
+    asked = {"delay": "{ probes = 20 }", "bandwidth": '{ pathchirp = "10s" }'}
+    (tmp_path / "study.toml").write_text(text_of("near-far", hosts=hosts, count=1, period='"30s"', **asked))
     model = machine.python(MEASURED, str(tmp_path))
     assert measured(model, "near-far") == {"complete": 1}
     (folder,) = CampaignDirectory(tmp_path / "out").rounds()
     record = folder.record()
     assert record["troubles"] == []
+    assert (record["delay"]["answered_probes"], record["delay"]["reflector"]["answered_packets"]) == (20, 20)
+    assert record["bandwidth"]["pathchirp"]["chirps"]["sent"] > 0
+    (estimate,) = model["pairs"][0]["path"]["bandwidth"]
+    assert (estimate["estimator"], estimate["rounds"]) == ("pathchirp", 1)
     assert {row["local"].rpartition(":")[0] for row in record["received"]["connections"]} == {"10.2.0.2"}
     assert {row["peer"].rpartition(":")[0] for row in record["received"]["connections"]} == {"192.0.2.1"}
     assert all(row["transfer"] for row in folder.judged()["connections"]), "found in the capture beside the sender"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +15,7 @@ import pytest
 from tests.patience import PATIENCE, wait_until
 from tests.rounds.conftest import study_of
 from tests.rounds.test_live import carry_out, measured
-from tests.testbed.conftest import processes_with
+from tests.testbed.conftest import commands_with, processes_with
 from tests.testbed.sshd import Server
 from tests.testbed.test_remote_ssh import Serves, connected, described, home, host, serves
 from trustbed.agent import Agent
@@ -172,6 +173,25 @@ def test_what_an_owner_has_lost_is_ended_when_it_comes_again(home: Path, serves:
             assert lost.connect() == {}, "one is gone and made anew, to the other there is a way again"
         assert not lost["beta"].is_away
     wait_until(lambda: not processes_with("sleep\x00663"), "the end of what ran there")
+
+
+def test_a_host_that_comes_back_with_nothing_is_made_anew_at_once(home: Path, serves: Serves) -> None:
+    """As a guest whose disk begins anew whenever it starts: neither the session is there nor the program that could tell so."""
+    server = serves()
+    with Hosts(described(home, host(server)), keep=Keep(seconds=int(10 * PATIENCE), owner="test")) as hosts:
+        assert hosts.connect() == {}
+        before = hosts["alpha"]
+        before.start_command(["sleep", "667"])
+        server.kill_sessions()
+        wait_until(lambda: before.is_away, "the loss of the way")
+        for pid in commands_with(str(server.home)):
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not commands_with(str(server.home)), "the end of all that ran there")
+        shutil.rmtree(server.home / "trustbed")
+        assert hosts.connect() == {}
+        assert hosts["alpha"] is not before
+        assert before.is_gone
+        assert hosts["alpha"].run(["echo", "again"], seconds=PATIENCE).stdout == "again\n"
 
 
 def test_a_session_that_is_to_be_kept_and_cannot_begin_says_why_as_others_do(home: Path, serves: Serves) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from trustbed import judging
 from trustbed.scenario import Scenario, load
+from trustbed.scenario.owners import owner
 
 BASE = """
 [hosts.client]
@@ -73,4 +74,4 @@ def test_the_narrowest_link_counted_as_ip(scenario: Scenario) -> None:
 )
 @pytest.mark.parametrize("scenario", [BULK + PAGES + TCP_NOISE], indirect=True)
 def test_whose_a_transfer_is(scenario: Scenario, ends: tuple[str, int, str, int], wanted: str | None) -> None:
-    assert judging.owner(scenario, *ends) == wanted
+    assert owner(scenario, *ends) == wanted

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from trustbed.scenario import ScenarioError
 from trustbed.scenario.campaign import CampaignFile, load
-from trustbed.scenario.campaign_model import Campaign, HostPair, Index, Recording, Rounds, Wanted
+from trustbed.scenario.campaign_model import Campaign, Delay, HostPair, Index, Recording, Rounds, Wanted
 from trustbed.scenario.inventory import Ssh
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "campaign.md").read_text(encoding="utf-8")
@@ -99,7 +99,7 @@ def test_a_table_of_one_s_own_has_binary_sizes_and_names(tmp_path: Path) -> None
 def test_every_key_of_rounds_is_heard(tmp_path: Path) -> None:
     keys = """[rounds]
     count = 7
-    period = "20s"
+    period = "40s"
     order = "random"
     arrangement = "sequential"
     pairs_at_once = 1
@@ -108,11 +108,13 @@ def test_every_key_of_rounds_is_heard(tmp_path: Path) -> None:
     ping_interval = "200ms"
     ping = "tcp"
     time_limit = "15s"
+    delay.probes = 50
+    bandwidth.pathload = "10s"
     """
     rounds = read(tmp_path, HOSTS + PAIR + keys).rounds
     assert rounds == Rounds(
         count=7,
-        period_ns=20 * SECOND,
+        period_ns=40 * SECOND,
         order="random",
         arrangement="sequential",
         pairs_at_once=1,
@@ -121,9 +123,12 @@ def test_every_key_of_rounds_is_heard(tmp_path: Path) -> None:
         ping_interval_ns=SECOND // 5,
         ping="tcp",
         limit_ns=15 * SECOND,
+        delay=Delay(probes=50, mean_gap_ns=SECOND // 50),
+        bandwidth=(("pathload", 10 * SECOND),),
     )
     assert rounds.pinging_ns == 600_000_000
-    assert rounds.longest_ns == 30_600_000_000
+    assert rounds.before_ns == 12_600_000_000, "probes take two seconds at most"
+    assert rounds.longest_ns == 42_600_000_000
     assert (rounds.window_of("probe"), rounds.window_of("data")) == (65_536, 65_536)
 
 
@@ -173,6 +178,13 @@ WRONG = [
     (SMALL + 'windows = { dta = "64KB" }\n', 8, "rounds.windows.dta", "no such key", "did you mean data?"),
     (SMALL + "pings = 300\n", 8, "rounds.pings", "300 pings take 300 s, and a period is 300 s", "fewer pings"),
     (SMALL + 'period = "5s"\n', 8, "rounds.period", "10 pings take 10 s", "longer period"),
+    (SMALL + 'delay.mean_gap = "1us"\n', 8, "rounds.delay.mean_gap", "is traffic", "1ms"),
+    (SMALL + "delay.probes = 0\n", 8, "rounds.delay.probes", "outside 1", "from 1"),
+    (SMALL + "delay = { probe = 3 }\n", 8, "rounds.delay.probe", "no such key", "did you mean probes?"),
+    (SMALL + "bandwidth = {}\n", 8, "rounds.bandwidth", "names no estimator", "pathload"),
+    (SMALL + 'bandwidth = { pathlod = "10s" }\n', 8, "rounds.bandwidth.pathlod", "no such key", "did you mean pathload?"),
+    (SMALL + 'bandwidth = { pathchirp = "9s" }\n', 8, "rounds.bandwidth.pathchirp", "too short", "at least 10 s"),
+    (SMALL + 'bandwidth = { pathload = "290s" }\n', 8, "rounds.bandwidth", "may take 300 s, and a period is 300 s", "longer period"),
     (SMALL + 'ping = "udp"\n', 8, "rounds.ping", "none of icmp, tcp, auto", ""),
     (SMALL + "[recording]\ncapture = false\nsnap = 96\n", 10, "recording.snap", "without a capture", "leave it out"),
     (SMALL + '[recording]\ndisk = "1KB"\n', 9, "recording.disk", "outside", "give from"),

@@ -100,14 +100,19 @@ class Machine:
 
 def processes_with(mark: str) -> list[str]:
     """The command lines of processes that have the mark in them or in their environment, ours excepted."""
-    found = []
+    return list(commands_with(mark).values())
+
+
+def commands_with(mark: str) -> dict[int, str]:
+    """The same by process."""
+    found = {}
     for place in Path("/proc").iterdir():
         if not place.name.isdecimal() or int(place.name) == os.getpid():
             continue
         with contextlib.suppress(OSError):
             words = (place / "cmdline").read_bytes()
             if mark.encode() in words or mark.encode() in (place / "environ").read_bytes():
-                found.append(words.replace(b"\0", b" ").decode(errors="replace"))
+                found[int(place.name)] = words.replace(b"\0", b" ").decode(errors="replace")
     return found
 
 

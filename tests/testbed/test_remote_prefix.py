@@ -352,3 +352,15 @@ print(json.dumps([addresses, facts["way"]]))
     assert "10.77.0.2" not in found[0]["near"]
     assert "10.77.0.2" in found[0]["far"]
     assert found[1].startswith("namespace /run/netns/tb-")
+
+
+def test_a_host_that_never_stops_talking_is_not_listened_to(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with a shell that says something for ever before it runs what it is told."""
+    for place in ("trustbed.testbed.remote.way", "trustbed.testbed.control.commands"):
+        monkeypatch.setattr(f"{place}.MOST_BYTES", 1 << 20)
+    with Hosts(described(tmp_path, "[hosts.here]\nlocal = true\n", prefix("web", ("sh", "-c", "yes", "sh")))) as made:
+        failed = made.connect()
+        assert failed["web"].message.startswith("sh for the host web wrote more than")
+        with pytest.raises(TestbedError, match=r"yes on .* wrote more than"):
+            made["here"].run(["yes"], seconds=PATIENCE)
+        assert made["here"].run(["echo", "on"], seconds=PATIENCE).stdout == "on\n"

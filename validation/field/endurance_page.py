@@ -170,8 +170,7 @@ def render(told: Told, rounds: Sequence[Round], checks: Sequence[Check]) -> str:
     lines += [
         "",
         "Of a starved sender only as much shows as its kernel has not been given: what lies in the send buffer leaves without the",
-        "process. A host that was killed is found again when it is tried again, a minute after the last try; its session is looked for",
-        "once more then.",
+        "process. A host that was killed is found again when it is tried again, a minute after the last try.",
     ]
     lines += ["", "Rounds, all of them:", "", "| pair | outcomes | to be used | causes of data connections |", "|---|---|---|---|"]
     for pair in ("-".join(pair) for pair in told["pairs"]):

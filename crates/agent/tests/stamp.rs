@@ -4,9 +4,10 @@
 
 mod agent;
 
+use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use agent::{Agent, PATIENCE, has, number, rows};
 use serde_json::{Value, json};
@@ -49,6 +50,47 @@ fn socket(address: &str) -> UdpSocket {
 
 fn to(address: &Value) -> SocketAddr {
     address.as_str().unwrap().parse().unwrap()
+}
+
+/// Another implementation, while it runs.
+struct Other {
+    child: Child,
+    address: String,
+}
+
+impl Other {
+    /// A session-reflector that counts what it answers, with one of the two formats of time.
+    fn reflector(format: &str) -> Self {
+        let port = socket("127.0.0.4:0").local_addr().unwrap().port();
+        let ready = format!("listening on 127.0.0.4:{port}");
+        let mut command = Command::new("stamp-suite");
+        command.args(["--is-reflector", "--local-addr", "127.0.0.4", "--local-port", &port.to_string()]);
+        command.args(["--clock-source", format, "--stateful-reflector"]).env("RUST_LOG", "info");
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+        assert!(said.any(|line| line.unwrap().contains(&ready)), "it ended before it listened");
+        // Whoever does not read on stops it.
+        std::thread::spawn(move || said.for_each(drop));
+        Self { child, address: format!("127.0.0.4:{port}") }
+    }
+
+    /// What a session-sender says of all that it sent to a reflector of ours.
+    fn sender(to: SocketAddr, format: &str) -> Value {
+        let mut command = Command::new("stamp-suite");
+        command.args(["--local-addr", "127.0.0.1", "--remote-addr", &to.ip().to_string(), "--remote-port", &to.port().to_string()]);
+        command.args(["--clock-source", format, "--count", "50", "--send-delay", "2ms", "--timeout", "2", "--output-format", "json"]);
+        let said = command.output().unwrap();
+        let text = String::from_utf8_lossy(&said.stdout);
+        assert!(said.status.success(), "{text}{}", String::from_utf8_lossy(&said.stderr));
+        serde_json::from_str(text.lines().last().unwrap()).unwrap()
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
 }
 
 fn column<'a>(names: &[String], rows: &'a [Vec<i64>], name: &str) -> impl Iterator<Item = i64> + 'a {
@@ -340,4 +382,48 @@ fn another_program_reads_both_packets_as_they_were_meant() {
     assert_eq!(seconds(lines[1][5]), ours("reflector_sent_ns"), "{text}");
     assert_eq!(seconds(lines[1][6]), ours("reflector_received_ns"), "{text}");
     assert_eq!(lines[0][5], lines[1][7], "{text}");
+}
+
+#[test]
+fn another_implementation_reflects_what_we_send() {
+    if !has("stamp-suite") {
+        return;
+    }
+    for format in ["NTP", "PTP"] {
+        let other = Other::reflector(format);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("probes");
+        let more = json!({"rows": path, "reflector_is_stateful": true, "timestamps": format.to_lowercase()});
+        let sent = probe(&json!(other.address), &more);
+        let count = |name: &str| number(&sent[name]);
+        assert_eq!((count("sent_probes"), count("answered_probes"), count("lost_probes")), (50, 50, 0), "{sent}");
+        assert_eq!((number(&sent["directions"]["lost_forward_probes"]), count("negative_round_trip_probes")), (0, 0), "{sent}");
+        let (names, rows) = rows(&path);
+        for row in &rows {
+            let at = |name: &str| row[names.iter().position(|one| one == name).unwrap()];
+            let moments = ["sent_ns", "reflector_received_ns", "reflector_sent_ns", "received_ns"].map(at);
+            assert!(moments.is_sorted(), "one clock, in its format: {moments:?}");
+            assert_eq!(at("ttl"), 255);
+        }
+        assert_eq!(column(&names, &rows, "reflector_sequence").collect::<Vec<_>>(), (0..50).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn what_another_implementation_sends_is_reflected() {
+    if !has("stamp-suite") {
+        return;
+    }
+    for format in ["NTP", "PTP"] {
+        let (reflector, address) = reflector(&json!({"timestamps": format.to_lowercase()}));
+        let told = Other::sender(to(&address), format);
+        let got = reflector.stop();
+        assert_eq!((number(&got["received_packets"]), number(&got["answered_packets"])), (50, 50), "{got}");
+        assert_eq!((number(&told["packets_sent"]), number(&told["packets_received"])), (50, 50), "{told}");
+        let delays = &told["owd"];
+        assert_eq!((number(&delays["samples"]), &delays["clock_quality"]["last_reflector"]["format"]), (50, &json!(format)), "{told}");
+        for way in ["forward_min_ms", "reverse_min_ms"] {
+            assert!(delays[way].as_f64().unwrap() >= 0.0, "one clock, in its format: {told}");
+        }
+    }
 }

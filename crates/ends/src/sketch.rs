@@ -3,8 +3,11 @@
 //!
 //! Which frames are kept depends on the frames alone and not on when they were seen: two captures of the same traffic keep the same ones,
 //! however far their clocks are apart, in one pass and bounded memory. Frames whose print was seen twice are of no use and leave.
+//!
+//! Of a capture that is a small part of another hardly any frame is among those that the larger one keeps. Then the larger is looked at once
+//! more, for what the smaller one keeps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trustbed_flow::FlowKey;
 use trustbed_units::Ns;
@@ -15,6 +18,8 @@ use crate::Frame;
 #[derive(Debug, Clone)]
 pub struct Sketch {
     most: usize,
+    /// The only prints that are kept, if not the smallest are.
+    wanted: Option<BTreeSet<u64>>,
     kept: BTreeMap<u64, Kept>,
     frames: u64,
 }
@@ -51,12 +56,26 @@ impl Default for Sketch {
 impl Sketch {
     /// Keeps so many frames at most.
     pub const fn of(most: usize) -> Self {
-        Self { most, kept: BTreeMap::new(), frames: 0 }
+        Self { most, wanted: None, kept: BTreeMap::new(), frames: 0 }
+    }
+
+    /// Keeps the frames that another keeps, and no others.
+    #[must_use]
+    pub fn like(other: &Self) -> Self {
+        Self { wanted: Some(other.kept.keys().copied().collect()), ..Self::of(other.most) }
+    }
+
+    /// Whether frames that both hold may have been left out for want of room; another look at this capture finds them.
+    pub fn may_have_more_of(&self, other: &Self) -> bool {
+        self.wanted.is_none() && self.kept.len() >= self.most && self.frames > other.frames
     }
 
     /// A frame of the capture.
     pub fn on_frame(&mut self, frame: &Frame) {
         self.frames += 1;
+        if self.wanted.as_ref().is_some_and(|wanted| !wanted.contains(&frame.print)) {
+            return;
+        }
         if self.kept.len() >= self.most && self.kept.last_key_value().is_some_and(|(largest, _)| frame.print > *largest) {
             return;
         }

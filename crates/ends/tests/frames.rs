@@ -123,6 +123,22 @@ fn two_sketches_keep_the_same_frames_whatever_else_they_saw() {
 }
 
 #[test]
+fn a_small_part_of_a_large_capture_is_found_by_looking_for_it() {
+    let small = |sketch: &mut Sketch| (500..520).for_each(|number| sketch.on_frame(&numbered(number, 7)));
+    let large = |sketch: &mut Sketch| (0..20_000).for_each(|number| sketch.on_frame(&numbered(number, 3)));
+    let (mut here, mut there) = (Sketch::of(64), Sketch::of(64));
+    large(&mut here);
+    small(&mut there);
+    assert!(here.meetings(&there).len() < 4);
+    assert!(here.may_have_more_of(&there) && !there.may_have_more_of(&here));
+    let mut again = Sketch::like(&there);
+    large(&mut again);
+    assert_eq!(again.meetings(&there).len(), 20);
+    assert_eq!(there.meetings(&again).len(), 20);
+    assert!(!again.may_have_more_of(&there), "a third look shows nothing new");
+}
+
+#[test]
 fn frames_that_look_alike_are_no_meeting() {
     let (mut here, mut there) = (Sketch::default(), Sketch::default());
     for at in [1, 2] {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use trustbed_capture::{Input, OpenError, Reader};
-use trustbed_ends::{CrossingRow, End, Frame, Frames, Join, JoinFacts, JoinLimits, Relation, RelationError, Sketch};
+use trustbed_ends::{CrossingRow, End, Frame, Frames, Join, JoinFacts, JoinLimits, Meeting, Relation, RelationError, Sketch};
 use trustbed_record::{RecordError, Spool, crossings};
 use trustbed_units::Span;
 use trustbed_wire::DecodeOptions;
@@ -43,12 +43,16 @@ pub(crate) fn join(
     Ok(Ends { crossings: Py::new(py, Table::new([joined.crossings]))?, clocks, frames })
 }
 
+/// So many frames tell enough of two clocks.
+const ENOUGH: usize = 1024;
+
 /// What was found.
 struct Joined {
     crossings: trustbed_record::Reader,
     relation: Relation,
     facts: JoinFacts,
     others: [u64; 2],
+    dropped: [u64; 2],
 }
 
 /// Why there is nothing.
@@ -85,14 +89,7 @@ impl Fault {
 }
 
 fn both(files: &[Vec<Input>; 2], decode: DecodeOptions, ahead: Option<Span>, progress: &mut Progress<'_, PyErr>) -> Result<Joined, Fault> {
-    let [mut first, mut second] = [Sketch::default(), Sketch::default()];
-    for (inputs, sketch) in files.iter().zip([&mut first, &mut second]) {
-        let mut side = Side::open(inputs, decode)?;
-        while let Some(frame) = side.next(progress)? {
-            sketch.on_frame(&frame);
-        }
-    }
-    let relation = Relation::of(&first.meetings(&second)).map_err(Fault::Relation)?;
+    let relation = Relation::of(&meetings(files, decode, progress)?).map_err(Fault::Relation)?;
     let relation = match ahead {
         Some(ahead) => relation.known(ahead),
         None => relation,
@@ -117,8 +114,38 @@ fn both(files: &[Vec<Input>; 2], decode: DecodeOptions, ahead: Option<Span>, pro
         crossings: rows.finish()?,
         facts: join.facts(),
         others: sides.each_ref().map(|side| side.frames.others()),
+        dropped: sides.each_ref().map(|side| dropped(&side.reader)),
         relation: join.relation().clone(),
     })
+}
+
+/// Frames that both hold. One capture is looked at again where it is so much larger that few of them are among those it kept.
+fn meetings(files: &[Vec<Input>; 2], decode: DecodeOptions, progress: &mut Progress<'_, PyErr>) -> Result<Vec<Meeting>, Fault> {
+    let mut sketches = [Sketch::default(), Sketch::default()];
+    for (inputs, sketch) in files.iter().zip(&mut sketches) {
+        sketched(inputs, decode, sketch, progress)?;
+    }
+    let found = sketches[0].meetings(&sketches[1]);
+    let larger = [(0, 1), (1, 0)].into_iter().find(|(one, other)| sketches[*one].may_have_more_of(&sketches[*other]));
+    let Some((one, other)) = larger.filter(|_| found.len() < ENOUGH) else { return Ok(found) };
+    sketches[one] = Sketch::like(&sketches[other]);
+    sketched(&files[one], decode, &mut sketches[one], progress)?;
+    Ok(sketches[0].meetings(&sketches[1]))
+}
+
+fn sketched(inputs: &[Input], decode: DecodeOptions, sketch: &mut Sketch, progress: &mut Progress<'_, PyErr>) -> Result<(), Fault> {
+    let mut side = Side::open(inputs, decode)?;
+    while let Some(frame) = side.next(progress)? {
+        sketch.on_frame(&frame);
+    }
+    Ok(())
+}
+
+/// Packets that a capture does not have although they passed, by the count of whoever took it; a pcap file says nothing of them.
+fn dropped(reader: &Reader) -> u64 {
+    let facts = reader.facts();
+    let interfaces = facts.files.iter().flat_map(|file| &file.interfaces);
+    interfaces.filter_map(|one| one.dropped.into_iter().chain(one.os_dropped).reduce(u64::saturating_add)).fold(0, u64::saturating_add)
 }
 
 /// The place whose next frame was seen first.
@@ -179,6 +206,7 @@ fn frames<'py>(py: Python<'py>, joined: &Joined) -> PyResult<Bound<'py, PyDict>>
     told.set_item("frames", joined.facts.frames.to_vec())?;
     told.set_item("placeless", joined.facts.placeless.to_vec())?;
     told.set_item("others", joined.others.to_vec())?;
+    told.set_item("dropped", joined.dropped.to_vec())?;
     told.set_item("evicted_connections", joined.facts.evicted)?;
     Ok(told)
 }

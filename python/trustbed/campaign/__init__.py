@@ -3,7 +3,8 @@
 Pure functions of a :class:`~trustbed.scenario.campaign_model.Campaign`, of moments and of rows; nothing here reads a clock, opens a socket
 or knows how a host is reached. :mod:`~trustbed.campaign.tables` has the sizes, :mod:`~trustbed.campaign.schedule` the order of rounds,
 :mod:`~trustbed.campaign.outcomes` the rules of failure, :mod:`~trustbed.campaign.aggregate` and :mod:`~trustbed.campaign.prediction` the
-sums, :mod:`~trustbed.campaign.timeline` what is drawn over time, :mod:`~trustbed.campaign.avoidance` which hours and hosts to avoid.
+sums, :mod:`~trustbed.campaign.timeline` what is drawn over time, :mod:`~trustbed.campaign.path` what test packets and estimators say, and
+:mod:`~trustbed.campaign.avoidance` which hours and hosts to avoid.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from trustbed.campaign.aggregate import Aggregate, Connection, aggregate, rounds
 from trustbed.campaign.avoidance import Hours, Tally, hosts
 from trustbed.campaign.crossings import Crossings
 from trustbed.campaign.outcomes import CONNECTION_FAILURES, ROUND_OUTCOMES, ConnectionFailure, RoundOutcome, failure, outcome
+from trustbed.campaign.path import Paths, path_of
 from trustbed.campaign.prediction import Prediction, predict
 from trustbed.campaign.schedule import Progress, Recorded, Round, Schedule, Skip, Step, progress
 from trustbed.campaign.seen import VERDICTS, Load, SeenRound
@@ -31,6 +33,7 @@ __all__ = [
     "Crossings",
     "Hours",
     "Load",
+    "Paths",
     "Prediction",
     "Progress",
     "Recorded",
@@ -47,6 +50,7 @@ __all__ = [
     "hosts",
     "indices",
     "outcome",
+    "path_of",
     "predict",
     "progress",
     "rounds_wanting",

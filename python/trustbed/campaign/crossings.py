@@ -3,7 +3,8 @@
 Losses are counted between the two hosts, so a share of them is the path's and nobody else's. Of one-way delays the smallest is as wrong as
 the comparison of the two clocks; what lies above it is not. Medians are over connections.
 
-Connections with frames that only the receiver's capture has are left out of losses: one of the captures missed something.
+Connections with frames that only the receiver's capture has are left out of losses, and so are those of a round whose receiver's capture
+dropped packets: one of the captures missed something.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ class Crossings:
         self._times = {name: array("d") for name in _TIMES}
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Takes a connection's row; one that was not captured at both ends is passed over."""
-        if row.get("lost_between") is None:
+        """Takes a connection's row; one that was not captured at both ends is passed over. What is lost is not known of all others."""
+        if row.get("lost_between") is None and row.get("sent_between") is None:
             return
         self.connections += 1
         sent = row.get("sent_between") if row.get("sent_between") is not None else row.get("segments")
-        if sent is not None and not row.get("unseen"):
+        if sent is not None and row.get("lost_between") is not None and not row.get("unseen"):
             self._counted += 1
             self._sent += sent
             for name in _COUNTS:

@@ -26,11 +26,11 @@ class EndsEvidence:
     turnaround_seconds: float | None = None
 
     @classmethod
-    def of(cls, crossing: Mapping[str, Any]) -> Self:
-        """From a row of the table of crossings."""
+    def of(cls, crossing: Mapping[str, Any], *, dropped: int = 0) -> Self:
+        """From a row of the table of crossings; ``dropped`` packets are missing in the capture where its data arrived."""
         sent, turnaround = crossing.get("data_sent"), crossing.get("turnaround_p50_ns")
-        # Frames that only one place can have seen would be taken for lost ones, or hide them.
-        whole = not crossing.get("data_unseen")
+        # Frames that only one place can have seen would be taken for lost ones, or hide them; so would those that a capture dropped.
+        whole = not crossing.get("data_unseen") and not dropped
         return cls(
             lost=crossing["data_lost"] / sent if sent and whole and crossing.get("data_lost") is not None else None,
             turnaround_seconds=None if turnaround is None else max(0.0, turnaround / 1e9),

@@ -6,6 +6,16 @@ from trustbed.diagnose.entry import Entry
 
 ENDS_ENTRIES = (
     Entry(
+        "ends_capture_drops",
+        "warning",
+        "capture",
+        "a capture dropped packets",
+        "share",
+        "Whoever captured at one of the places counted packets for which there was no room. Dropped where they arrived, they look lost on "
+        "the way: losses that two captures count are not used for verdicts then. Delays and round trips are not touched by it.",
+        "capture fewer bytes of each packet, with a filter or a larger buffer, or on a machine that is less busy",
+    ),
+    Entry(
         "ends_frames_unseen",
         "warning",
         "capture",

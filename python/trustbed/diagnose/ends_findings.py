@@ -41,6 +41,19 @@ def _apart(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
         )
 
 
+def _dropped(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
+    if any(model["dropped"]):
+        dropped = [count for count in zip(model["dropped"], PLACES, strict=True) if count[0]]
+        total = sum(model["dropped"])
+        yield finding(
+            "ends_capture_drops",
+            f"{count_words(total, 'packet')} passed a place and {'is' if total == 1 else 'are'} not in its capture",
+            value=total / (total + sum(model["frames"])),
+            threshold=0.0,
+            evidence=", ".join(f"{count} dropped at the {place}" for count, place in dropped),
+        )
+
+
 def _counts(model: Model) -> Iterator[tuple[int, int, str]]:
     yield from zip(model["placeless"], model["frames"], PLACES, strict=True)
 
@@ -63,7 +76,7 @@ def _uncertain(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
         yield finding("ends_clocks_uncertain", f"one-way delays may be wrong by {seconds_words(error)}, either way", value=error)
 
 
-CHECKS: tuple[Callable[[Model, Sequence[Row]], Iterator[Finding]], ...] = (_unseen, _apart, _negative, _uncertain)
+CHECKS: tuple[Callable[[Model, Sequence[Row]], Iterator[Finding]], ...] = (_dropped, _unseen, _apart, _negative, _uncertain)
 
 
 def ends_findings(model: Model, rows: Sequence[Row]) -> list[Finding]:

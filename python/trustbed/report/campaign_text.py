@@ -67,6 +67,10 @@ def _pair(pair: Row, campaign: Row, width: int, paint: Paint) -> Iterator[str]:
     for row in pair["both_ends"]:
         if row["role"] == "data":
             yield from _labelled("both ends", campaign_words.both_ends(row), width)
+    if pair["path"]["delay"] is not None:
+        yield from _labelled("delay", campaign_words.delay(pair["path"]["delay"]), width)
+    for estimate in pair["path"]["bandwidth"]:
+        yield from _labelled("available", campaign_words.available(estimate), width)
     if pair["flags"]:
         yield from _labelled("flags", ", ".join(f"{name} in {count}" for name, count in pair["flags"].items()), width)
     yield ""

@@ -144,6 +144,30 @@ def prediction(one: Row) -> str:
     return f"index {one['index']}: data from probes, {errors} ({words.counted(one['predicted'], 'pair')})"
 
 
+def delay(found: Row) -> str:
+    """What test packets say of either direction; one-way delays above the least of their round, which no clock touches."""
+    ways = ", ".join(
+        f"{word} {words.duration(found[way]['above_least_p50_mean_seconds'])} above the least, "
+        f"jitter {words.duration(found[way]['jitter_mean_seconds'])}"
+        + ("" if found[way]["lost_share"] is None else f", {words.percent(found[way]['lost_share'])} lost")
+        for word, way in (("there", "forward"), ("back", "backward"))
+    )
+    least = f"round trip {words.duration(found['round_trip_least_seconds'])} at least"
+    lost = "" if found["lost_share"] is None else f"; {words.percent(found['lost_share'])} of {words.counted(found['sent'], 'probe')} lost"
+    return f"{least}; {ways}{lost}, {words.counted(found['rounds'], 'round')}"
+
+
+def available(found: Row) -> str:
+    """What an estimator says of the available bandwidth, in bits of IP packets: means over rounds."""
+    of = f"{words.counted(found['rounds'], 'round')}"
+    if not found["estimates"]:
+        return f"{found['estimator']} found nothing in {of}"
+    low, high = (words.rate(found[f"{end}_mean_bits_per_second"] / 8) for end in ("low", "high"))
+    text = low if low == high else f"{low} to {high}"
+    missing = found["rounds"] - found["estimates"]
+    return f"{text} by {found['estimator']}, mean of {of}" + (f" but {missing} that found nothing" if missing else "")
+
+
 def both_ends(row: Row) -> str:
     """What two captures say of the connections of a role."""
     parts = [f"{words.count(row['lost_between'])} of {words.counted(row['sent'], 'frame')} lost between the hosts"]

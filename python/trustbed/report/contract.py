@@ -118,6 +118,7 @@ def _both_ends(crossings: pa.Schema) -> Schema:
         "clocks": {"type": "object", "properties": clocks, "required": list(clocks)},
         "frames": counts,
         "placeless": counts,
+        "dropped": counts,
         "findings": {"type": "array", "items": _row(schemas.FINDINGS)},
         "crossings": _table("crossings", _row(crossings)),
     }

@@ -1,4 +1,4 @@
-"""One round of connection pairs between two hosts: pings, then all connections at once, watched from both hosts.
+"""One round of connection pairs between two hosts: pings, other questions to the path, then all connections, watched from both hosts.
 
 The receiver's ports exist while the connections last, are bound to the measured address, and take what the sender shows the round's
 secret for. What fails beside the connections (a capture that is not permitted, a clock that is not told) is a trouble that the record
@@ -21,6 +21,7 @@ from typing import Any, Literal, Protocol
 from trustbed.agent import Agent, AgentError, Event
 from trustbed.campaign import Round, failure, outcome
 from trustbed.rounds.directory import CAPTURE, FAR_CAPTURE
+from trustbed.rounds.probing import Probing
 from trustbed.scenario.campaign_model import ROLES, Campaign, Rounds
 from trustbed.scenario.inventory import Address
 from trustbed.testbed.control import Loss, Reading
@@ -129,6 +130,7 @@ class RoundCarrier:
         record["clocks"] = self._clocks()
         pinged = self._ping()
         record["ping"] = pinged
+        self._probe(record, pinged)
         with contextlib.ExitStack() as stack:
             self._exchange(folder, record, pinged, stack)
         record["clocks_after"] = self._clocks()
@@ -161,6 +163,25 @@ class RoundCarrier:
             agent.begin()
             return _plain(self._report(agent, rounds.pinging_ns / 1e9 + _MARGIN_SECONDS))
 
+    def _probe(self, record: dict[str, Any], pinged: Mapping[str, Any]) -> None:
+        """What else the path is asked for."""
+        path = Probing(
+            sender=self._sender,
+            receiver=self._receiver,
+            own=pinged["from"],
+            listens_at=_written(self._listens_at),
+            known_as=_written(self._address),
+            peer=self._peer(pinged),
+            start=self._start,
+            report=lambda agent, seconds: self._report(agent, seconds + _MARGIN_SECONDS),
+        )
+        if self._rounds.delay is not None:
+            with self._excused("one-way delays"):
+                record["delay"] = path.delays(self._rounds.delay)
+        for estimator, limit in self._rounds.bandwidth:
+            with self._excused(f"available bandwidth by {estimator}"):
+                record.setdefault("bandwidth", {})[estimator] = path.bandwidth(estimator, limit)
+
     def _clocks(self) -> dict[str, Any]:
         """How far the hosts' clocks are from ours, where they say."""
         found: dict[str, Any] = {}
@@ -175,7 +196,7 @@ class RoundCarrier:
         common = {"round": self._round.number, "nonce": secrets.token_hex(16), "connections": self._declared()}
         limit = self._rounds.limit_ns
         windows = {role: self._rounds.window_of(role) for role in ROLES}
-        lasts = self._rounds.longest_ns - self._rounds.pinging_ns + 2 * _ANSWER_NS
+        lasts = self._rounds.longest_ns - self._rounds.before_ns + 2 * _ANSWER_NS
         limit_ns = lasts + int(_MARGIN_SECONDS * 1e9)
         receiving = stack.enter_context(
             self._start(

@@ -16,12 +16,15 @@ from pathlib import Path
 from trustbed.scenario.campaign_model import (
     ARRANGEMENTS,
     DATA_WINDOW,
+    ESTIMATORS,
     ORDERS,
     PINGS,
     PROBE_WINDOW,
     TABLE_NAMES,
     Arrangement,
     Campaign,
+    Delay,
+    Estimator,
     HostPair,
     Index,
     Order,
@@ -45,6 +48,9 @@ _INDEX_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?")
 _MOST_ROUNDS = 1_000_000
 _MOST_PAIRS_AT_ONCE = 1000
 _MOST_PINGS = 1000
+_MOST_PROBES = 100_000
+_SHORTEST_GAP = 1_000_000
+_LEAST_ESTIMATE = 10 * SECOND
 _MOST_INDICES = 1000
 _MOST_TRANSFER = 1 << 40
 _MOST_DISK = 1 << 50
@@ -173,10 +179,15 @@ def _rounds(root: Table) -> Rounds:
         ping_interval_ns=table.span_above_zero("ping_interval", SECOND),
         ping=ping,
         limit_ns=table.span_above_zero("time_limit", 300 * SECOND),
+        delay=_delay(table),
+        bandwidth=_bandwidth(table),
     )
     if found.pinging_ns >= period:
         message = f"{found.pings} pings take {_seconds(found.pinging_ns)}, and a period is {_seconds(period)}"
         raise table.error("pings" if "pings" in table else "period", message, "ask for fewer pings, or for a longer period")
+    if found.before_ns >= period:
+        message = f"what comes before the connections may take {_seconds(found.before_ns)}, and a period is {_seconds(period)}"
+        raise table.error("bandwidth" if "bandwidth" in table else "delay", message, "ask for less, or for a longer period")
     table.close()
     return found
 
@@ -233,6 +244,33 @@ def _windows(outer: Table) -> tuple[int, int]:
     return probe, data
 
 
+def _delay(outer: Table) -> Delay | None:
+    table = outer.table("delay")
+    if table is None:
+        return None
+    usual = Delay()
+    gap = table.span_above_zero("mean_gap", usual.mean_gap_ns)
+    if gap < _SHORTEST_GAP:
+        raise table.error("mean_gap", f"{table.raw('mean_gap')} is traffic, and no probing", "give at least 1ms")
+    found = Delay(probes=table.whole("probes", usual.probes, least=1, most=_MOST_PROBES), mean_gap_ns=gap)
+    table.close()
+    return found
+
+
+def _bandwidth(outer: Table) -> tuple[tuple[Estimator, int], ...]:
+    table = outer.table("bandwidth")
+    if table is None:
+        return ()
+    found: tuple[tuple[Estimator, int], ...] = tuple((name, table.span_above_zero(name, 0)) for name in ESTIMATORS if name in table)
+    table.close()
+    if not found:
+        raise outer.error("bandwidth", "names no estimator", 'name one with the time that it may take: bandwidth = { pathload = "120s" }')
+    for name, limit in found:
+        if limit < _LEAST_ESTIMATE:
+            raise table.error(name, f"{table.raw(name)} is too short for an estimate", f"give at least {_seconds(_LEAST_ESTIMATE)}")
+    return found
+
+
 def _seconds(nanoseconds: int) -> str:
     return f"{nanoseconds / SECOND:g} s"
 
@@ -274,8 +312,10 @@ def _check_room(root: Table, campaign: Campaign) -> None:
     """A host takes part in one round at a time: of all its pairs, at least the pings must fit into a period."""
     rounds = campaign.rounds
     host, pairs = Counter(host for pair in campaign.pairs for host in pair.hosts).most_common(1)[0]
-    needed = pairs * rounds.pinging_ns
+    needed, what = pairs * rounds.pinging_ns, "pings"
+    if needed <= rounds.period_ns and rounds.before_ns > rounds.pinging_ns:
+        needed, what = pairs * rounds.before_ns, "pings, probes and estimates"
     if needed > rounds.period_ns:
-        message = f"{host} is in {pairs} pairs, the pings of which take {_seconds(needed)} of a period of {_seconds(rounds.period_ns)}"
+        message = f"{host} is in {pairs} pairs, the {what} of which take {_seconds(needed)} of a period of {_seconds(rounds.period_ns)}"
         hint = f"a host takes part in one round at a time: fewer pairs, fewer pings, or a period of at least {_seconds(needed)}"
         raise root.error("pairs", message, hint)

@@ -18,12 +18,14 @@ Order = Literal["cyclic", "random"]
 Arrangement = Literal["concurrent", "sequential"]
 Ping = Literal["icmp", "tcp", "auto"]
 Role = Literal["probe", "data"]
+Estimator = Literal["pathload", "pathchirp"]
 
 TABLE_NAMES: tuple[TableName, ...] = ("planetlab", "ec2")
 ORDERS: tuple[Order, ...] = ("cyclic", "random")
 ARRANGEMENTS: tuple[Arrangement, ...] = ("concurrent", "sequential")
 PINGS: tuple[Ping, ...] = ("icmp", "tcp", "auto")
 ROLES: tuple[Role, ...] = ("probe", "data")
+ESTIMATORS: tuple[Estimator, ...] = ("pathload", "pathchirp")
 
 PROBE_WINDOW, DATA_WINDOW = 16 << 10, 64 << 10
 """In bytes: what the papers above clamp windows to, after the Network Weather Service."""
@@ -58,6 +60,19 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Delay:
+    """Test packets that go there and back before the connections (STAMP, RFC 8762), at moments of a Poisson process."""
+
+    probes: int = 100
+    mean_gap_ns: int = 20_000_000
+
+    @property
+    def longest_ns(self) -> int:
+        """What they may take: twice as long as they do on average; later ones are not sent."""
+        return 2 * self.probes * self.mean_gap_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rounds:
     """What a round is, and how often it comes.
 
@@ -74,6 +89,8 @@ class Rounds:
         ping_interval_ns: From one ping to the next.
         ping: ICMP, a TCP handshake, or what of the two gets an answer.
         limit_ns: A connection that takes longer has failed.
+        delay: One-way delays, measured behind the pings; none unless asked for.
+        bandwidth: Estimators of available bandwidth, one after the other behind those, each with the time that it may take.
     """
 
     count: int
@@ -88,6 +105,8 @@ class Rounds:
     ping_interval_ns: int = SECOND
     ping: Ping = "auto"
     limit_ns: int = 300 * SECOND
+    delay: Delay | None = None
+    bandwidth: tuple[tuple[Estimator, int], ...] = ()
 
     @property
     def pinging_ns(self) -> int:
@@ -95,9 +114,14 @@ class Rounds:
         return self.pings * self.ping_interval_ns
 
     @property
+    def before_ns(self) -> int:
+        """What everything takes at most that comes before the connections."""
+        return self.pinging_ns + (0 if self.delay is None else self.delay.longest_ns) + sum(limit for _, limit in self.bandwidth)
+
+    @property
     def longest_ns(self) -> int:
         """From the first ping until the last connection has met its time limit; establishing connections comes on top of it."""
-        return self.pinging_ns + self.limit_ns * (2 if self.arrangement == "sequential" else 1)
+        return self.before_ns + self.limit_ns * (2 if self.arrangement == "sequential" else 1)
 
     def window_of(self, role: Role) -> int:
         """What the window of a connection of that role is clamped to, in bytes."""

@@ -12,3 +12,13 @@ class TestbedError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+
+MOST_BYTES = 64 << 20
+"""What a command may write on one stream that is kept in memory here."""
+
+
+def wrote_too_much(who: str) -> TestbedError:
+    """Why nobody listens to a command any longer."""
+    hint = "something there writes without end: run it by hand; what is large belongs into a file"
+    return TestbedError(f"{who} wrote more than {MOST_BYTES >> 20} MB", hint)

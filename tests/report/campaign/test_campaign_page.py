@@ -79,6 +79,29 @@ def test_the_table_of_both_ends_has_a_line_per_pair_and_role(page: str) -> None:
     assert len(re.findall(r'<th scope="row">', section[0])) == 10
 
 
+def test_what_was_asked_of_the_path_is_told_in_words(model: Model) -> None:
+    way = {"lost_share": 0.01, "above_least_p50_mean_seconds": 0.0012, "jitter_mean_seconds": 0.004}
+    delay = {"rounds": 12, "sent": 1200, "lost_share": 0.02, "round_trip_least_seconds": 0.02, "forward": way, "backward": way}
+    estimate = {"rounds": 12, "low_mean_bits_per_second": 4.1e6, "high_mean_bits_per_second": 4.4e6}
+    bandwidth = [
+        {**estimate, "estimator": "pathload", "estimates": 10},
+        {**estimate, "estimator": "pathchirp", "estimates": 0, "low_mean_bits_per_second": None},
+    ]
+    asked = copy.deepcopy(model)
+    asked["pairs"][0]["path"] = {"delay": delay, "bandwidth": bandwidth}
+    told = [
+        "round trip 20.0 ms at least; there 1.20 ms above the least, jitter 4.00 ms, 1 % lost, back 1.20 ms above the least, "
+        "jitter 4.00 ms, 1 % lost; 2 % of 1,200 probes lost, 12 rounds",
+        "4.10 Mbit/s to 4.40 Mbit/s by pathload, mean of 12 rounds but 2 that found nothing",
+        "pathchirp found nothing in 12 rounds",
+    ]
+    page = text_of(campaign_page.render(asked, ABOUT, text=""))
+    text = re.sub(r"\s+", " ", campaign_text.render(asked, now_ns=BEGAN))
+    for words in told:
+        assert words in page
+        assert words in text
+
+
 def test_nothing_in_a_campaign_can_break_out(model: Model) -> None:
     changed = copy.deepcopy(model)
     changed["campaign"] |= {"name": HOSTILE, "about": HOSTILE, "file": HOSTILE}

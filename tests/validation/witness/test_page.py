@@ -50,7 +50,7 @@ def accuracy(step: Accuracy, share: float) -> Row:
         "version": 1 if step.quota else None,
         "share": share,
         "watched_ns": 2 * S,
-        "charged_share": share,
+        "charged_share": 0.4,
     }
 
 
@@ -95,9 +95,9 @@ def test_the_page_tells_what_each_witness_told() -> None:
 
 def test_the_page_tells_how_exact_the_monitor_is() -> None:
     found = section(page.render(rows(), missing=0, seed=2), "Accuracy of the spin monitor")
-    assert "| quota 40% | 40% | 40.00% | 0.50 | 3 |" in found
-    assert "| competitor | 50% | 50.00% | 0.00 | 3 |" in found
-    assert "| free |  | 99.90% |  | 3 |" in found
+    assert "| quota 40% | 40% | 40.00% | 0.50 | 40.00% | 3 |" in found
+    assert "| competitor | 50% | 50.00% | 0.00 | 40.00% | 3 |" in found
+    assert "| free |  | 99.90% |  | 40.00% | 3 |" in found
     assert "quotas: worst error 0.50 points, allowed 2: kept" in found
     worse = section(page.render(rows(off=0.021), missing=0, seed=2), "Accuracy of the spin monitor")
     assert "quotas: worst error 2.10 points, allowed 2: NOT kept" in worse

@@ -98,9 +98,15 @@ def _section(number: int, pair: Row, model: Model, payload: Payload) -> Section:
         table=papers(pair),
         series=campaign_figures.series(model, pair, payload) if drawn else None,
         causes=campaign_figures.causes(pair, payload),
-        notes=[*loads, *flags],
+        notes=[*_path(pair["path"]), *loads, *flags],
         predictions=[_sentence(campaign_words.prediction(one)) for one in pair["predictions"] if one["error_median"] is not None],
     )
+
+
+def _path(path: Row) -> list[str]:
+    """What test packets and estimators said of the path."""
+    delay = [] if path["delay"] is None else [f"One-way delays: {campaign_words.delay(path['delay'])}."]
+    return [*delay, *(f"Available bandwidth: {campaign_words.available(one)}." for one in path["bandwidth"])]
 
 
 FLAGS = {

@@ -84,6 +84,11 @@ class Channel:
         return self.code is not None and not self.sinks
 
     @property
+    def title(self) -> str:
+        """How its host is called."""
+        return self._control.peer.title
+
+    @property
     def is_lost(self) -> bool:
         """Whether it has gone with the host."""
         return self.code is None and self._control.is_gone

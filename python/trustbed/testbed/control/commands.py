@@ -17,7 +17,7 @@ from typing import IO, Any, Self, TypeAlias
 
 from trustbed.agent import Agent, AgentError, Event
 from trustbed.testbed.control.channel import Channel, Control
-from trustbed.testbed.error import TestbedError
+from trustbed.testbed.error import MOST_BYTES, TestbedError, wrote_too_much
 
 Stream: TypeAlias = int | IO[Any] | None
 
@@ -140,6 +140,7 @@ class ControlledProcess:
 
         Raises:
             subprocess.TimeoutExpired: It has not ended within the time.
+            TestbedError: It writes more than anybody could want.
         """
         deadline = time.monotonic() + seconds
         if self.stdin is not None:
@@ -160,6 +161,8 @@ class ControlledProcess:
             for number, _ in ready:
                 piece = os.read(number, 1 << 16)
                 found[number] += piece
+                if len(found[number]) > MOST_BYTES:
+                    raise wrote_too_much(f"{self.command[0]} on {self.channel.title}")
                 if not piece:
                     poller.unregister(number)
                     left -= 1

@@ -107,8 +107,8 @@ class RemoteHost(ControlledHost):
         before[1].close()
         if stands:
             return True
-        ended = stream.wait(0)
-        if ended is not None and ended.code == programs.NO_SESSION:
+        ended = stream.wait(_GONE_SECONDS)
+        if ended is not None and ended.code in programs.NO_SESSION:
             self.control.give_up("its session has ended there meanwhile")
         if self.is_gone:
             return False

@@ -15,7 +15,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from trustbed.agent import nameless_file
 from trustbed.testbed.error import TestbedError
 from trustbed.testbed.remote.loop import Loop
-from trustbed.testbed.remote.way import TAIL_BYTES, Ended, how
+from trustbed.testbed.remote.way import TAIL_BYTES, Ended, both_of, how
 
 _WHY_SECONDS = 5.0
 _END_SECONDS = 10.0
@@ -35,13 +35,19 @@ class PrefixWay:
 
     async def _run(self, words: Sequence[str], content: bytes, seconds: float) -> Ended:
         process = await self._start(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        feeding = asyncio.ensure_future(_feed(process, content))
         try:
             async with asyncio.timeout(seconds):
-                out, err = await process.communicate(content)
+                out, err = await both_of(process.stdout, process.stderr, f"{words[0]} for {self._title}")
+                await feeding
+                await process.wait()
         except TimeoutError:
             hint = "the machine may be overloaded, or not let anybody in; try the command by hand"
             raise TestbedError(f"{self._title}: {words[0]} did not end within {seconds:g} s", hint) from None
         finally:
+            feeding.cancel()
             if process.returncode is None:
                 await _end(process)
         return Ended(_code(process.returncode), out, err)
@@ -116,6 +122,15 @@ class PrefixStream:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             self._process.kill()
         await self._process.wait()
+
+
+async def _feed(process: asyncio.subprocess.Process, content: bytes) -> None:
+    """Writes what a command is to read, and closes the stream; one that reads nothing does not mind."""
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        process.stdin.write(content)
+        await process.stdin.drain()
+    process.stdin.close()
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -23,7 +23,8 @@ from trustbed.testbed.remote.way import Ended, Stream, Way, last_line
 
 SILENCE_SECONDS = 90
 """How long either side may hear nothing of the other before it takes it for gone."""
-NO_SESSION = 3
+NO_SESSION = frozenset({3, 126, 127})
+"""There is none any more, as the agent says; or a shell, where the program is gone with the file system that it was on."""
 _LOOK_SECONDS = 60.0
 _COPY_SECONDS = 600.0
 _HASH_DIGITS = 16
@@ -231,7 +232,7 @@ def start(way: Way, name: str, place: str, path: str, keep: Keep | None) -> Stre
 
 
 def resume(way: Way, folder: str, path: str) -> Stream:
-    """Goes back to a session that has lost its way; it ends with the code :data:`NO_SESSION` where there is none any more."""
+    """Goes back to a session that has lost its way; it ends with one of :data:`NO_SESSION` where nobody can."""
     return way.open(["sh", "-c", _RETURN, "sh", folder, path])
 
 

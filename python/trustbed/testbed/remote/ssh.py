@@ -25,7 +25,7 @@ from trustbed.testbed.error import TestbedError
 from trustbed.testbed.remote import doorkeeper, refusals
 from trustbed.testbed.remote.doorkeeper import Doorkeeper
 from trustbed.testbed.remote.loop import Loop
-from trustbed.testbed.remote.way import TAIL_BYTES, Ended, how
+from trustbed.testbed.remote.way import TAIL_BYTES, Ended, both_of, how
 
 CONNECT_SECONDS = 60.0
 """How long one connection may take, with all that is agreed on it; ``ConnectTimeout`` of OpenSSH's configuration can make it shorter."""
@@ -64,7 +64,8 @@ class SshWay:
                 if content:
                     process.stdin.write(content)
                 process.stdin.write_eof()
-                out, err = await process.communicate()
+                out, err = await both_of(process.stdout, process.stderr, f"{words[0]} on {self._title}")
+                await process.wait_closed()
         except TimeoutError:
             raise TestbedError(
                 f"{self._title}: {words[0]} did not end within {seconds:g} s", "the host may be overloaded; try again"
@@ -75,7 +76,7 @@ class SshWay:
             process.close()
         if process.exit_status is None and process.exit_signal is None:
             raise self._lost(None)
-        return Ended(process.exit_status, out or b"", err or b"")
+        return Ended(process.exit_status, out, err)
 
     async def _session(self, words: Sequence[str]) -> asyncssh.SSHClientProcess[bytes]:
         try:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+from trustbed.testbed.error import MOST_BYTES, wrote_too_much
 
 TAIL_BYTES = 4000
 """Of what a program says on standard error: as much as is kept for an error message."""
@@ -23,6 +26,13 @@ class Ended:
     def said(self) -> str:
         """The last line of its complaints."""
         return last_line(self.err)
+
+
+class Readable(Protocol):
+    """What somebody else writes."""
+
+    async def read(self, n: int = -1, /) -> bytes:
+        """Some of it; nothing at its end."""
 
 
 class Stream(Protocol):
@@ -59,6 +69,32 @@ class Way(Protocol):
 
     def close(self) -> None:
         """Gives the way up. Commands that still run there lose their standard input."""
+
+
+async def both_of(out: Readable, err: Readable, who: str) -> tuple[bytes, bytes]:
+    """What a command writes on both of its streams, to their ends.
+
+    Raises:
+        TestbedError: It is more than anything of ours writes: as from a shell that says something for ever before it runs what it is told.
+    """
+    reading = [asyncio.ensure_future(_everything(stream, who)) for stream in (out, err)]
+    try:
+        said, complained = await asyncio.gather(*reading)
+    finally:
+        for one in reading:
+            one.cancel()
+        # Nobody reads any longer when whoever called ends the command.
+        await asyncio.gather(*reading, return_exceptions=True)
+    return said, complained
+
+
+async def _everything(stream: Readable, who: str) -> bytes:
+    found = bytearray()
+    while piece := await stream.read(1 << 16):
+        found += piece
+        if len(found) > MOST_BYTES:
+            raise wrote_too_much(who)
+    return bytes(found)
 
 
 def last_line(octets: bytes) -> str:

@@ -1,0 +1,86 @@
+"""What two captures of a repetition saw of the same packets: beside both ends of a workload.
+
+One table of it, and evidence for the verdicts of transfers that were captured beside their sender. One clock stamps everything on this
+machine, and a guest's cable beside it; what is captured inside of a guest is not joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from trustbed import _core
+from trustbed.diagnose.both_ends import EndsEvidence
+from trustbed.diagnose.evidence import Row
+from trustbed.diagnose.host import HostEvidence
+from trustbed.diagnose.judge import HostOf
+from trustbed.ends import Ends, Place, join
+from trustbed.scenario import Scenario
+from trustbed.scenario.owners import owner
+
+_PLACES: tuple[Place, ...] = ("first", "second")
+
+
+class JoinedCaptures:
+    """The captures of a repetition, by the host beside which each was taken; joined where both ends of a workload have one.
+
+    Attributes:
+        unjoined: Why two captures could not be joined, by their hosts.
+    """
+
+    def __init__(self, files: Mapping[str, Path], scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._joined: dict[tuple[str, str], Ends] = {}
+        self.unjoined: dict[str, str] = {}
+        workloads = scenario.workloads
+        for pair in sorted({(one.host, one.to) for one in workloads if one.to is not None and {one.host, one.to} <= files.keys()}):
+            try:
+                self._joined[pair] = join(files[pair[0]], files[pair[1]], same_clock=True)
+            except _core.CaptureError as error:
+                self.unjoined["-".join(pair)] = error.message
+
+    def write(self, path: Path) -> None:
+        """Writes the crossings of all workloads to a Parquet file, if there are any."""
+        if tables := list(self._tables()):
+            pa.parquet.write_table(pa.concat_tables(tables), path, compression="zstd", version="2.6")
+
+    def host_of(self, point: str, hosts: HostOf) -> HostOf:
+        """What ``hosts`` knows of a transfer's sender, and with it what the other end saw of a transfer that was sent beside ``point``."""
+        seen = list(self._seen_from(point))
+
+        def of(row: Row) -> HostEvidence | None:
+            host = hosts(row)
+            ends = next((found for ask in seen if (found := ask(row)) is not None), None)
+            return host if ends is None else replace(host or HostEvidence(), ends=ends)
+
+        return of
+
+    def _seen_from(self, point: str) -> Iterator[Callable[[Mapping[str, Any]], EndsEvidence | None]]:
+        for pair, ends in self._joined.items():
+            for place, end in zip(_PLACES, pair, strict=True):
+                if end == point:
+                    yield ends.sent_from(place)
+
+    def _tables(self) -> Iterator[pa.Table]:
+        for pair, ends in self._joined.items():
+            table = ends.crossings
+            owners = [self._owner(row) for row in table.select(["sender", "sender_port", "receiver", "receiver_port"]).to_pylist()]
+            table = table.add_column(
+                0, _field("workload", "name of the workload that it belongs to; null for others"), [pa.array(owners, pa.string())]
+            )
+            for number, (place, end) in enumerate(zip(_PLACES, pair, strict=True)):
+                meaning = f"the {place} of the two captures: the host beside which it was taken"
+                table = table.add_column(number, _field(f"{place}_capture", meaning), [pa.array([end] * len(table), pa.string())])
+            yield table
+
+    def _owner(self, row: Mapping[str, Any]) -> str | None:
+        return owner(self._scenario, row["sender"], row["sender_port"], row["receiver"], row["receiver_port"])
+
+
+def _field(name: str, meaning: str) -> pa.Field:
+    return pa.field(name, pa.string(), metadata={"unit": "", "meaning": meaning})
