@@ -9,7 +9,6 @@ Bias: both hosts, all their agents, and the program that carries the campaign ou
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from bench.namespaces import Host, NoNamespaces, cable
 from bench.process import ProgramFailed, program, run
 from bench.speed import Target
 from trustbed.rounds.directory import CampaignDirectory
+from trustbed.run.samples import lines_of
 
 WANTED_RATE = 10e9
 """What the data connections together should carry at least for the rest to mean something, in bit/s of payload."""
@@ -46,8 +46,8 @@ ping_interval = "100ms"
 capture = {capture}
 """
 _CONNECTIONS = 2
-_MEGABYTES = 8192
-_PERIOD_SECONDS = 60
+_MEGABYTES = 16_384
+_PERIOD_SECONDS = 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ def _campaign(near: Host, far: Host, folder: Path, rounds: int, *, captured: boo
 
 
 def _moments(file: Path) -> list[int]:
-    return [json.loads(line)["at_ns"] for line in file.read_text(encoding="utf-8").splitlines()] if file.is_file() else []
+    return [line["at_ns"] for line in lines_of(file)] if file.is_file() else []
 
 
 def loaded(record: Mapping[str, Any], samples: Sequence[Sequence[int]]) -> Loaded:
