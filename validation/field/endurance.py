@@ -119,6 +119,7 @@ def study(inventory: Path, seconds: float) -> str:
         f'period = "{PERIOD_SECONDS}s"',
         "pings = 5",
         'ping_interval = "200ms"',
+        "delay = { probes = 50 }",
     ]
     lines += ['table = [{ probe = "64KB", data = "4MB" }, { probe = "256KB", data = "6MB" }]', 'time_limit = "60s"']
     return "\n".join(lines) + "\n"
