@@ -178,6 +178,9 @@ class Bench:
     def estimators(self) -> None:
         """Two estimators, pathload and pathChirp, on paths whose available bandwidth is known."""
         heading(f"estimators: {self._scale.paths} paths of 5 to 100 Mbit/s with cross traffic at a constant rate")
+        virtuals = [estimators.virtual(cross) for cross in estimators.CROSS_BYTES]
+        for one in virtuals:
+            print(f"  {estimators.virtual_line(one)}", flush=True)
         readings: dict[str, list[estimators.Reading]] = {"pathload": [], "pathchirp": []}
         for both in estimators.measure(self._scale.paths):
             for reading in both:
@@ -187,7 +190,8 @@ class Bench:
         for name, found in judged.items():
             print(f"  {estimators.summary(name, found)}")
         self._facts["estimators"] = {name: [asdict(reading) for reading in found] for name, found in readings.items()}
-        self._keep(estimators.targets(judged))
+        self._facts["estimators_virtual"] = [asdict(one) for one in virtuals]
+        self._keep(estimators.targets(judged, virtuals))
 
     def _keep(self, targets: list[Target]) -> None:
         for target in targets:

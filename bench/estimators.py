@@ -10,6 +10,7 @@ machine was too busy are told apart (``Reading.spoilt``); nothing else is left o
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -18,7 +19,7 @@ from typing import Any
 from bench.emulate import emulator
 from bench.generators import Agent
 from bench.namespaces import Host, NoNamespaces, address, star
-from bench.process import ProgramFailed
+from bench.process import ProgramFailed, run
 from bench.speed import Target
 
 NEAR, FAR = address(1, 0), address(2, 0)
@@ -238,6 +239,50 @@ def _mean(values: Sequence[float]) -> float | None:
     return fmean(values) if values else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Virtual:
+    """What became of both over links in virtual time, whose hosts have no faults.
+
+    Attributes:
+        cross_bytes: Length of the cross traffic's packets.
+        runs: So many paths of 1 to 1000 Mbit/s, 1 to 200 ms there and back, up to 90 % of cross traffic.
+        held: Intervals of pathload that hold what is available, as they are.
+        mean_error: Of pathChirp.
+        mean_absolute_error: The same without signs.
+    """
+
+    cross_bytes: int
+    runs: int
+    held: int
+    mean_error: float
+    mean_absolute_error: float
+
+
+_VIRTUAL = re.compile(r"pathload: (\d+) of (\d+) intervals .* mean error (\S+), mean absolute error (\S+)$")
+CROSS_BYTES = (100, 500, 1500)
+"""Packets of cross traffic from those of a voice to the longest: the longer they are, the more delays rise and fall by them alone."""
+
+
+def virtual(cross_bytes: int, runs: int = 100) -> Virtual:
+    """Both estimators over so many links in virtual time: whatever machine it is, the same comes out.
+
+    Raises:
+        ProgramFailed: The program cannot be built or did not end well.
+    """
+    command = ["cargo", "run", "--release", "--quiet", "--locked", "--package", "trustbed-probe", "--example", "accuracy", "--"]
+    output = run([*command, str(runs), str(cross_bytes)], keep_output=True).output
+    if (found := _VIRTUAL.search(output.rstrip())) is None:
+        raise ProgramFailed(f"the example accuracy ended with {output.splitlines()[-1:]}")
+    held, of, error, absolute = found.groups()
+    return Virtual(cross_bytes=cross_bytes, runs=int(of), held=int(held), mean_error=float(error), mean_absolute_error=float(absolute))
+
+
+def virtual_line(one: Virtual) -> str:
+    """The same for a person."""
+    errors = f"pathChirp off by {one.mean_error:+.1%} ({one.mean_absolute_error:.1%} without signs)"
+    return f"in virtual time, cross traffic in packets of {one.cross_bytes:4} bytes: pathload holds {one.held} of {one.runs}, {errors}"
+
+
 def paths(count: int) -> Iterator[Path]:
     """So many paths that fill the space evenly, each a multiple of irrational numbers: any number of them is spread alike."""
     for number in range(1, count + 1):
@@ -280,9 +325,13 @@ def summary(name: str, judged: Judged) -> str:
     return f"{name}: {judged.held} of {judged.judged} hold what was available, {error}, {spent}; {judged.spoilt} more on a busy machine"
 
 
-def targets(judged: Mapping[str, Judged]) -> list[Target]:
-    """What should be."""
-    found = []
+def targets(judged: Mapping[str, Judged], virtuals: Sequence[Virtual]) -> list[Target]:
+    """What should be. In virtual time cross traffic of small packets is what comes next to the fluid that both estimators suppose."""
+    fluid = min(virtuals, key=lambda one: one.cross_bytes)
+    found = [
+        Target(what="estimators in virtual time: share of pathload's intervals that hold", value=fluid.held / fluid.runs, lower=0.9),
+        Target(what="estimators in virtual time: mean error of pathChirp without signs", value=fluid.mean_absolute_error, limit=0.15),
+    ]
     if (share := judged["pathload"].held_share) is not None:
         found.append(Target(what="estimators: share of pathload's intervals that hold what was available", value=share, lower=0.9))
     if all(one.judged for one in judged.values()):
