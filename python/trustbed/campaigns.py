@@ -53,6 +53,8 @@ _CROSSING_COLUMNS = (
     "path_p50_ns",
     "turnaround_p50_ns",
 )
+MOST_SKEW = 500e-6
+"""No clock that runs is steered faster than by this (RFC 5905: 500 ppm); ours may be, too."""
 KEEP_SECONDS = 300
 """How long the data of a round that has met its time limits wait on a host to which there is no way."""
 _HOSTS: tuple[Literal["sender", "receiver"], ...] = ("sender", "receiver")
@@ -119,7 +121,7 @@ def default_folder(study: campaigns.CampaignFile) -> Path:
 
 def judge_round(folder: RoundFolder, record: Mapping[str, Any], campaign: Campaign) -> dict[str, Any]:
     """What a round came to: a row for each of its connections, and what may be done with it."""
-    ends = _join(folder)
+    ends, unjoined = _join(folder)
     crossings = {} if ends is None else _crossings(ends)
     transfers, findings, error = _transfers(folder, record, ends)
     base = _base(record)
@@ -136,13 +138,14 @@ def judge_round(folder: RoundFolder, record: Mapping[str, Any], campaign: Campai
         "outcome": record["outcome"],
         "use": next((verdict for verdict in _GRAVEST_FIRST if verdicts[verdict]), None),
         "verdicts": {verdict: verdicts[verdict] for verdict in VERDICTS},
-        "flags": _flags(record, rows),
+        "flags": _flags(record, rows, unjoined),
         "hosts": {role: _host(_samples(folder, record, role)) for role in _HOSTS},
         "connections": rows,
         "path": path_of(record),
         "clocks": None if ends is None else asdict(ends.clocks),
         "findings": findings,
         "capture_error": error,
+        "join_error": unjoined,
     }
 
 
@@ -161,14 +164,14 @@ def _transfers(
     return rows, [asdict(finding) for finding in capture.examination.findings], None
 
 
-def _join(folder: RoundFolder) -> Ends | None:
-    """Both captures, where there are two and they share enough."""
+def _join(folder: RoundFolder) -> tuple[Ends | None, str | None]:
+    """Both captures, where there are two; why they cannot be joined, if so."""
     if not all((folder.path / name).is_file() for name in CAPTURES):
-        return None
+        return None, None
     try:
-        return join(folder.path / CAPTURE, folder.path / FAR_CAPTURE)
-    except _core.CaptureError:
-        return None
+        return join(folder.path / CAPTURE, folder.path / FAR_CAPTURE), None
+    except _core.CaptureError as error:
+        return None, error.message
 
 
 def _crossings(ends: Ends) -> dict[str, dict[str, Any]]:
@@ -294,7 +297,7 @@ def _seconds(nanoseconds: float | None) -> float | None:
     return None if nanoseconds is None else nanoseconds / 1e9
 
 
-def _flags(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _flags(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], unjoined: str | None) -> list[str]:
     """What is to be known of the round as a whole."""
     watched = record.get("watched") or {}
     captures = [watched.get(f"{role}.capture") or {} for role in ("sender", "receiver")]
@@ -302,10 +305,21 @@ def _flags(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list
         "no_capture": not captures[0],
         "one_end_only": bool(captures[0]) and not captures[1],
         "capture_loss": any(one.get("dropped_frames") for one in captures),
+        "not_joined": unjoined is not None,
+        "clock_set": any(_is_set(record, role) for role in _HOSTS),
         "no_ping": _base(record) is None,
         "not_all_judged": any(row["failure"] is None and row["cause"] is None for row in rows) and bool(captures[0]),
     }
     return [name for name, holds in found.items() if holds]
+
+
+def _is_set(record: Mapping[str, Any], role: str) -> bool:
+    """Whether a host's clock went another way during the round than any that is only steered, against the one of this machine."""
+    before, after = ((record.get(key) or {}).get(role) for key in ("clocks", "clocks_after"))
+    if before is None or after is None:
+        return False
+    possible = before["error_ns"] + after["error_ns"] + 2 * MOST_SKEW * abs(after["at_ns"] - before["at_ns"])
+    return bool(abs(after["ahead_ns"] - before["ahead_ns"]) > possible)
 
 
 def _host(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

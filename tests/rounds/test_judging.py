@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.rounds.conftest import PlayedHosts, PlayedRound, row_of, study_of
+from trustbed import campaigns
 from trustbed.campaign import SeenRound
 from trustbed.campaign_report import statement
 from trustbed.campaigns import judge_round, open_campaign
@@ -67,6 +68,16 @@ def test_a_round_without_a_capture_has_rows_and_no_causes(tmp_path: Path) -> Non
     assert [(row["rtt_base_seconds"], row["cause"], row["app_bytes_per_second"]) for row in judged["connections"]] == [
         (0.02, None, 5e5)
     ] * 2
+
+
+@pytest.mark.parametrize(("ahead_after", "flagged"), [(2_000_000, False), (170_000_000, True), (-170_000_000, True)])
+def test_a_clock_that_was_set_is_noticed(ahead_after: int, flagged: bool) -> None:
+    """Half a minute in which a clock may be steered by 15 ms."""
+    clocks = {"sender": {"ahead_ns": 0, "error_ns": 100_000, "at_ns": 0}, "receiver": {"ahead_ns": 5, "error_ns": 100_000, "at_ns": 0}}
+    after = {**clocks, "receiver": {"ahead_ns": ahead_after, "error_ns": 100_000, "at_ns": 30_000_000_000}}
+    found = campaigns._flags({"clocks": clocks, "clocks_after": after}, [], None)
+    assert ("clock_set" in found) is flagged
+    assert "clock_set" not in campaigns._flags({"clocks": clocks}, [], None), "it was asked once"
 
 
 def seen(rate: float, use: str | None, cause: str | None = None) -> SeenRound:

@@ -153,8 +153,9 @@ def delay(found: Row) -> str:
         for word, way in (("there", "forward"), ("back", "backward"))
     )
     least = f"round trip {words.duration(found['round_trip_least_seconds'])} at least"
-    lost = "" if found["lost_share"] is None else f"; {words.percent(found['lost_share'])} of {words.counted(found['sent'], 'probe')} lost"
-    return f"{least}; {ways}{lost}, {words.counted(found['rounds'], 'round')}"
+    known = found["lost_share"] is None or all(found[way]["lost_share"] is not None for way in ("forward", "backward"))
+    lost = "" if known else f", {words.percent(found['lost_share'])} of them lost"
+    return f"{least}; {ways}; {words.counted(found['sent'], 'test packet')} in {words.counted(found['rounds'], 'round')}{lost}"
 
 
 def available(found: Row) -> str:

@@ -91,7 +91,7 @@ def test_what_was_asked_of_the_path_is_told_in_words(model: Model) -> None:
     asked["pairs"][0]["path"] = {"delay": delay, "bandwidth": bandwidth}
     told = [
         "round trip 20.0 ms at least; there 1.20 ms above the least, jitter 4.00 ms, 1 % lost, back 1.20 ms above the least, "
-        "jitter 4.00 ms, 1 % lost; 2 % of 1,200 probes lost, 12 rounds",
+        "jitter 4.00 ms, 1 % lost; 1,200 test packets in 12 rounds",
         "4.10 Mbit/s to 4.40 Mbit/s by pathload, mean of 12 rounds but 2 that found nothing",
         "pathchirp found nothing in 12 rounds",
     ]
@@ -100,6 +100,10 @@ def test_what_was_asked_of_the_path_is_told_in_words(model: Model) -> None:
     for words in told:
         assert words in page
         assert words in text
+    silent = {**way, "lost_share": None}
+    assert campaign_words.delay({**delay, "forward": silent, "backward": silent}).endswith(
+        "1,200 test packets in 12 rounds, 2 % of them lost"
+    )
 
 
 def test_nothing_in_a_campaign_can_break_out(model: Model) -> None:

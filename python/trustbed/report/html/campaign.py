@@ -113,6 +113,8 @@ FLAGS = {
     "no_capture": "Without a capture, so not judged",
     "one_end_only": "Captured at one end only",
     "capture_loss": "The capture lost frames",
+    "not_joined": "Captured at both ends, and the two captures do not fit together",
+    "clock_set": "The clock of a host was set",
     "no_ping": "No ping was answered",
     "not_all_judged": "Not every connection was found in the capture",
 }
