@@ -24,8 +24,8 @@ from tests.patience import PATIENCE, wait_until
 from trustbed.agent import AgentError, binary
 from trustbed.testbed import TestbedError
 from trustbed.testbed.control import Control, ControlledProcess, Peer, commands, files, frames
-from trustbed.testbed.control.channel import SIGNS
 from trustbed.testbed.control.commands import AgentProcess, ControlledAgent
+from trustbed.testbed.control.control import SIGNS
 from trustbed.testbed.control.frames import Kind
 
 PEER = Peer(title="the host test", when_gone="look there", when_missing="install it there", when_unread="free some space there")

@@ -6,8 +6,8 @@ prefix. The other end is ``trustbed-agent control``.
 
 from __future__ import annotations
 
-from trustbed.testbed.control.channel import Control
 from trustbed.testbed.control.commands import ControlledProcess
+from trustbed.testbed.control.control import Control
 from trustbed.testbed.control.host import ControlledHost
 from trustbed.testbed.control.link import Loss
 from trustbed.testbed.control.peer import Peer, Reading

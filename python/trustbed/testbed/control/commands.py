@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any, Self, TypeAlias
 
 from trustbed.agent import Agent, AgentError, Event
-from trustbed.testbed.control.channel import Channel, Control
+from trustbed.testbed.control.channel import Channel
+from trustbed.testbed.control.control import Control
 from trustbed.testbed.error import MOST_BYTES, TestbedError, wrote_too_much
 
 Stream: TypeAlias = int | IO[Any] | None

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from trustbed.testbed.control.channel import Control
 from trustbed.testbed.control.commands import ControlledProcess
+from trustbed.testbed.control.control import Control
 from trustbed.testbed.error import TestbedError
 
 OUTPUTS: Mapping[str, tuple[str, ...]] = {

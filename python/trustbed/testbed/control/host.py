@@ -12,8 +12,8 @@ from typing import Any
 from trustbed.agent import START_SECONDS, Agent, nameless_file
 from trustbed.testbed import listening
 from trustbed.testbed.control import files
-from trustbed.testbed.control.channel import Control
 from trustbed.testbed.control.commands import AgentProcess, ControlledAgent, ControlledProcess
+from trustbed.testbed.control.control import Control
 from trustbed.testbed.control.peer import Reading
 from trustbed.testbed.processes import finished
 
