@@ -44,6 +44,19 @@ def shifted(path: Path, out: Path, seconds: int) -> Path:
     return out
 
 
+def steered(path: Path, out: Path, nanoseconds: int) -> Path:
+    """The same capture by a clock that goes ahead so far in its course, evenly until the middle and back from there on."""
+    head, found = records(path)
+    moments = [second * 10**9 + part for second, part in (struct.unpack_from("<II", one) for one in found)]
+    middle, half = (moments[0] + moments[-1]) // 2, (moments[-1] - moments[0]) / 2
+    moved = []
+    for at, one in zip(moments, found, strict=True):
+        second, part = divmod(at + int(nanoseconds * (1 - abs(at - middle) / half)), 10**9)
+        moved.append(struct.pack("<II", second, part) + one[8:])
+    out.write_bytes(head + b"".join(moved))
+    return out
+
+
 def trustbed_says(*words: str) -> subprocess.CompletedProcess[str]:
     program = str(Path(sys.executable).with_name("trustbed"))
     return subprocess.run([program, "analyze", *words], capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -55,6 +68,17 @@ def test_a_clock_that_is_ahead_is_told(tmp_path: Path) -> None:
     assert joined.clocks.ahead_seconds == pytest.approx(3600, abs=1e-4)
     assert joined.clocks.ahead_error_seconds == pytest.approx(0.010, abs=1e-3)
     assert bulk(joined)["data_lost"] == bulk(trustbed.join(sender, receiver))["data_lost"] == 40
+
+
+def test_a_clock_that_is_steered_by_more_than_the_way_takes_is_followed(tmp_path: Path) -> None:
+    sender, receiver = ends("random-loss")
+    even = trustbed.join(sender, receiver)
+    joined = trustbed.join(sender, steered(receiver, tmp_path / "receiver.pcap", 60_000_000))
+    assert even.clocks.steered_seconds is None
+    assert joined.clocks.steered_seconds == pytest.approx(0.06, abs=0.01)
+    assert [finding.code for finding in joined.findings if finding.code != "ends_clocks_uncertain"] == ["ends_clocks_steered"]
+    assert bulk(joined)["data_lost"] == bulk(even)["data_lost"] == 40
+    assert bulk(joined)["path_p50_ns"] == pytest.approx(bulk(even)["path_p50_ns"], rel=0.01)
 
 
 def test_one_clock_needs_no_comparison() -> None:

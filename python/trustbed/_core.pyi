@@ -134,7 +134,11 @@ class Ends:
     def crossings(self) -> Table: ...
     @property
     def clocks(self) -> dict[str, Any]:
-        """``at_ns``, ``ahead_ns`` (the second clock), ``ahead_error_ns``, ``skew``, ``skew_error``, ``floor_ns``, ``frames`` compared."""
+        """How they differ.
+
+        ``at_ns``, ``ahead_ns`` (the second clock), ``ahead_error_ns``, ``skew``, ``skew_error``, ``steered_ns``, ``floor_ns``, and how many
+        ``frames`` were compared.
+        """
     @property
     def frames(self) -> dict[str, Any]:
         """Of both captures: ``frames``, ``placeless``, ``others``, ``dropped``; and ``evicted_connections``."""

@@ -33,13 +33,15 @@ class Clocks:
     """How the receiver's clock differs from the sender's.
 
     ``ahead_seconds`` at the first frame that both saw, give or take ``ahead_error_seconds``; ``skew`` in seconds per second, with what the
-    two directions disagree about in ``skew_error``, both ``None`` where the captures are too short to tell. ``frames`` were compared.
+    two directions disagree about in ``skew_error``, both ``None`` where the captures are too short to tell. ``steered_seconds`` is how far
+    the clocks went against each other where they did not run evenly, ``None`` elsewhere. ``frames`` were compared.
     """
 
     ahead_seconds: float
     ahead_error_seconds: float
     skew: float | None
     skew_error: float | None
+    steered_seconds: float | None
     frames: int
 
 
@@ -81,6 +83,7 @@ class Ends:
             ahead_error_seconds=told["ahead_error_ns"] / 1e9,
             skew=told["skew"],
             skew_error=told["skew_error"],
+            steered_seconds=None if told["steered_ns"] is None else told["steered_ns"] / 1e9,
             frames=told["frames"],
         )
 

@@ -9,7 +9,14 @@ import pytest
 from trustbed.diagnose import CATALOGUE
 from trustbed.diagnose.ends_findings import ends_findings
 
-CLOCKS: dict[str, Any] = {"ahead_seconds": 0.1, "ahead_error_seconds": 0.0, "skew": None, "skew_error": None, "frames": 900}
+CLOCKS: dict[str, Any] = {
+    "ahead_seconds": 0.1,
+    "ahead_error_seconds": 0.0,
+    "skew": None,
+    "skew_error": None,
+    "steered_seconds": None,
+    "frames": 900,
+}
 MODEL: dict[str, Any] = {
     "clocks": CLOCKS,
     "frames": [1000, 1000],
@@ -25,6 +32,7 @@ FOUND = [
     ("ends_frames_unseen", {}, {"data_unseen": 10}, "warning", "10 data frames (1 %) arrived and were not seen"),
     ("ends_connections_apart", {"placeless": [5, 20]}, {}, "warning", "2 % of the frames belong to connections that were not joined"),
     ("ends_delays_negative", {}, {"delays_negative": 3, "delay_floor_ns": -2_000_000}, "warning", "they were sent, by up to 2.00 ms"),
+    ("ends_clocks_steered", {"clocks": {**CLOCKS, "steered_seconds": 0.004}}, {}, "info", "went 4.00 ms against each other"),
     ("ends_clocks_uncertain", {"clocks": {**CLOCKS, "ahead_error_seconds": 0.01}}, {}, "info", "may be wrong by 10.0 ms, either way"),
 ]  # fmt: skip
 

@@ -16,6 +16,7 @@ mod pending;
 mod relation;
 mod round_trips;
 mod sketch;
+mod steered;
 
 pub use crossing::{Crossing, Tally};
 pub use crossing_row::{CrossingRow, Quantiles};

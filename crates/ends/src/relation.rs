@@ -5,6 +5,8 @@
 //! the smallest round trip between the places, all of which could have been in one direction. What both ways have in common is sure: the sum
 //! of the delays, and the skew where both tell the same.
 //!
+//! Where no line fits, since clocks were steered by more than the way takes, stretches of the capture are compared one by one (`steered.rs`).
+//!
 //! Which endpoint is near which place is not asked: for any offset, `second − first` is larger on the way from the first place to the second.
 
 use std::collections::BTreeMap;
@@ -14,12 +16,13 @@ use trustbed_flow::FlowKey;
 use trustbed_probe::{Envelope, SkewLine};
 use trustbed_units::{Ns, Span};
 
+use crate::steered::Steered;
 use crate::{End, Meeting};
 
 /// The second clock against the first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Relation {
-    /// By how much the second clock is ahead, by moments of the first.
+    /// By how much the second clock is ahead, by moments of the first; where it was steered, in the beginning.
     pub ahead: SkewLine,
     /// By how much that may be wrong, either way.
     pub error: Span,
@@ -27,8 +30,11 @@ pub struct Relation {
     pub floor: [Span; 2],
     /// By how much the two ways disagree about the skew, in seconds per second; none where a skew was not looked for.
     pub skew_error: Option<f64>,
+    /// How far the clocks were steered against each other, where no line tells how they differ.
+    pub steered: Option<Span>,
     /// The frames that it was made of.
     pub meetings: usize,
+    course: Steered,
     near: BTreeMap<Source, End>,
     /// The place that the lower address is near, by pair of addresses; for endpoints of which no frame was compared.
     near_addresses: BTreeMap<[Address; 2], End>,
@@ -96,18 +102,23 @@ impl Relation {
         };
         let at = meetings[0].first;
         let (there, back) = (lines[0].at(at), lines[1].at(at));
-        let round_trip = there + back;
+        let mut round_trip = there + back;
+        let mut ahead = SkewLine { at, height: Span((there - back).0 / 2), slope: (lines[0].slope - lines[1].slope) / 2.0 };
+        let (mut skew_error, mut course) = (skew_error, Steered::default());
         if round_trip < Span::ZERO {
-            return Err(RelationError::Contradiction { round_trip });
+            let Some((height, found, least)) = Steered::of(&ways) else { return Err(RelationError::Contradiction { round_trip }) };
+            (ahead, skew_error) = (SkewLine { at, height, slope: 0.0 }, None);
+            (course, round_trip) = (found, least);
         }
-        let slope = (lines[0].slope - lines[1].slope) / 2.0;
         let half = Span(round_trip.0 / 2);
         Ok(Self {
-            ahead: SkewLine { at, height: Span((there - back).0 / 2), slope },
+            ahead,
             error: half,
             floor: [half, round_trip - half],
             skew_error,
+            steered: (course != Steered::default()).then(|| course.reach()),
             meetings: ways.iter().map(Vec::len).sum(),
+            course,
             near,
             near_addresses,
         })
@@ -119,14 +130,20 @@ impl Relation {
         let moved = ahead - self.ahead.at(self.ahead.at);
         self.floor = [self.floor[0] - moved, self.floor[1] + moved];
         (self.ahead.height, self.error) = (ahead, Span::ZERO);
+        (self.course, self.steered) = (Steered::default(), None);
         self
+    }
+
+    /// By how much the second clock is ahead at a moment of the first.
+    pub fn ahead_at(&self, moment: Ns) -> Span {
+        self.ahead.at(moment) + self.course.at(moment)
     }
 
     /// A moment of a place's clock, by the clock of the first.
     pub fn by_first(&self, end: End, at: Ns) -> Ns {
         match end {
             End::First => at,
-            End::Second => at - self.ahead.at(at - self.ahead.height),
+            End::Second => at - self.ahead_at(at - self.ahead.height),
         }
     }
 
@@ -147,7 +164,7 @@ impl Relation {
 
     /// How long a frame took from a place to the other, by their own clocks.
     pub fn delay(&self, from: End, first: Ns, second: Ns) -> Span {
-        let across = second - first - self.ahead.at(first);
+        let across = second - first - self.ahead_at(first);
         if from == End::First { across } else { -across }
     }
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use scene::{Client, Clock, Fate, MS, PAYLOAD, S, Scene, key, span};
 use trustbed_ends::{End, JoinLimits, Relation, RelationError, Tally};
 use trustbed_flow::FlowKey;
-use trustbed_units::Span;
+use trustbed_units::{Ns, Span};
 
 const AHEAD: Clock = Clock { ahead: 3 * S, skew: 0.0 };
 
@@ -160,6 +160,47 @@ fn captures_that_share_nothing_are_not_joined() {
     assert_eq!(one_way.relation(), Err(RelationError::OneWay));
 }
 
+/// A scene whose second clock goes another way than evenly: by so much at a moment of true time.
+fn steered(mut scene: Scene, by: impl Fn(i64) -> i64) -> Scene {
+    for frame in &mut scene.seen[1] {
+        frame.at = frame.at + span(by(frame.at.0 - 3 * S));
+    }
+    scene.sorted()
+}
+
+#[test]
+fn clocks_that_were_steered_by_more_than_the_way_takes_are_compared_bit_by_bit() {
+    let quick = Client { every: 5 * MS, back: MS / 10, turnaround: 10_000, ..Client::default() };
+    let mut scene = Scene::default();
+    scene.transfer(quick, &vec![Fate::Takes(MS / 10); 8000], Clock { ahead: 3 * S, skew: 0.0 });
+    // Four milliseconds to and fro in forty seconds, where the way takes a tenth of one.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "nanoseconds of a minute")]
+    let by = |at: i64| (2e6 * (at as f64 / 40e9 * std::f64::consts::TAU).sin()) as i64;
+    let scene = steered(scene, by);
+    let relation = scene.relation().unwrap();
+    let reach = relation.steered.unwrap();
+    assert!(reach >= span(3 * MS) && reach <= span(5 * MS), "{reach:?}");
+    assert!(relation.error <= span(MS / 10), "{:?}", relation.error);
+    for at in (2..40).map(|second| second * S) {
+        let off = relation.ahead_at(Ns(at)) - span(3 * S + by(at));
+        assert!(off.0.abs() <= relation.error.0 + MS / 20, "{at}: {off:?}");
+    }
+    let (_, crossings) = scene.join(relation, &JoinLimits::default());
+    let passed: u64 = crossings.iter().map(|one| one.data.passed).sum();
+    assert_eq!(passed, 8000);
+}
+
+#[test]
+fn a_clock_that_was_set_by_a_little_is_followed() {
+    let quick = Client { every: 5 * MS, back: MS, turnaround: 10_000, ..Client::default() };
+    let mut scene = Scene::default();
+    scene.transfer(quick, &vec![Fate::Takes(MS); 4000], Clock { ahead: 3 * S, skew: 0.0 });
+    let scene = steered(scene, |at| if at > 10 * S { 50 * MS } else { 0 });
+    let relation = scene.relation().unwrap();
+    assert_eq!(relation.steered, Some(span(50 * MS)));
+    assert_eq!((relation.ahead_at(Ns(5 * S)), relation.ahead_at(Ns(15 * S))), (span(3 * S), span(3 * S + 50 * MS)));
+}
+
 #[test]
 fn a_clock_that_was_set_is_noticed() {
     let mut scene = plain(&[Fate::Takes(10 * MS); 400]);
@@ -211,8 +252,8 @@ proptest! {
 fn check_clocks(relation: &Relation, clock: Clock, frames: usize) -> Result<(), TestCaseError> {
     let until = S + 100 * MS * i64::try_from(frames).map_err(|error| TestCaseError::fail(error.to_string()))?;
     for at in [S, until] {
-        let truth = clock.read(at) - trustbed_units::Ns(at);
-        let wrong = relation.ahead.at(trustbed_units::Ns(at)) - truth;
+        let truth = clock.read(at) - Ns(at);
+        let wrong = relation.ahead.at(Ns(at)) - truth;
         // What is not told as a skew of 100 ppm makes 6 ms in a minute.
         let slack = if relation.skew_error.is_some() { span(MS) } else { span(6 * MS) };
         let bound = relation.error + slack;

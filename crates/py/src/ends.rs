@@ -77,7 +77,9 @@ impl Fault {
             Self::Open(error) => capture_error(py, error.to_string(), error.hint()),
             Self::Relation(error) => {
                 let hint = match error {
-                    RelationError::Contradiction { .. } => "cut the captures where a clock was set, and join the parts",
+                    RelationError::Contradiction { .. } => {
+                        "a clock was set by more than 128 ms: cut the captures there, and join the parts"
+                    }
                     _ => {
                         "name two captures of the same packets, at the same time, with the same addresses: nothing on the way may rewrite them"
                     }
@@ -196,6 +198,7 @@ fn clocks<'py>(py: Python<'py>, relation: &Relation) -> PyResult<Bound<'py, PyDi
     told.set_item("ahead_error_ns", relation.error.0)?;
     told.set_item("skew", relation.skew_error.map(|_| relation.ahead.slope))?;
     told.set_item("skew_error", relation.skew_error)?;
+    told.set_item("steered_ns", relation.steered.map(|reach| reach.0))?;
     told.set_item("floor_ns", relation.floor.map(|floor| floor.0).to_vec())?;
     told.set_item("frames", relation.meetings)?;
     Ok(told)

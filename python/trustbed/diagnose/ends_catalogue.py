@@ -46,6 +46,17 @@ ENDS_ENTRIES = (
         "leave --same-clock away if the two captures were not stamped by one clock; keep clocks from being set while capturing",
     ),
     Entry(
+        "ends_clocks_steered",
+        "info",
+        "capture",
+        "a clock was steered while packets were captured",
+        "seconds",
+        "No two clocks that run evenly explain the delays of both directions: one was steered, or set by a little, by more than the way "
+        "takes. They were compared stretch by stretch. One-way delays are wrong by as much more as a clock went within a stretch; losses, "
+        "and round trips taken apart, are not touched by it.",
+        "let clocks settle before measuring (chronyc waitsync), or stamp both captures with one clock",
+    ),
+    Entry(
         "ends_clocks_uncertain",
         "info",
         "capture",

@@ -76,7 +76,13 @@ def _uncertain(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
         yield finding("ends_clocks_uncertain", f"one-way delays may be wrong by {seconds_words(error)}, either way", value=error)
 
 
-CHECKS: tuple[Callable[[Model, Sequence[Row]], Iterator[Finding]], ...] = (_dropped, _unseen, _apart, _negative, _uncertain)
+def _steered(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
+    reach = model["clocks"]["steered_seconds"]
+    if reach is not None:
+        yield finding("ends_clocks_steered", f"the two clocks went {seconds_words(reach)} against each other meanwhile", value=reach)
+
+
+CHECKS: tuple[Callable[[Model, Sequence[Row]], Iterator[Finding]], ...] = (_dropped, _unseen, _apart, _negative, _uncertain, _steered)
 
 
 def ends_findings(model: Model, rows: Sequence[Row]) -> list[Finding]:

@@ -110,6 +110,7 @@ def _both_ends(crossings: pa.Schema) -> Schema:
         "ahead_error_seconds": {"type": "number"},
         "skew": {"type": ["number", "null"]},
         "skew_error": {"type": ["number", "null"]},
+        "steered_seconds": {"type": ["number", "null"]},
         "frames": _COUNT,
     }
     counts: Schema = {"type": "array", "items": _COUNT, "minItems": 2, "maxItems": 2}

@@ -49,6 +49,8 @@ def _ahead(clocks: Row) -> str:
         return "one clock stamped both, as stated"
     which = "ahead" if ahead >= 0 else "behind"
     drift = "" if skew is None else f", and runs {abs(skew) * 1e6:.3g} ppm {'fast' if skew >= 0 else 'slow'}"
+    if clocks["steered_seconds"] is not None:
+        drift = f" in the beginning, and was steered by {words.duration(clocks['steered_seconds'])}"
     doubt = f"± {words.duration(error)}: half of the shortest round trip"
     return f"the receiver's clock is {words.duration(abs(ahead))} {which} ({doubt}){drift}"
 
