@@ -78,6 +78,7 @@ def test_rounds_come_to_means_and_shares() -> None:
     assert (told["delay"]["forward"]["lost_share"], told["delay"]["backward"]["lost_share"]) == (0.1, 0)
     assert told["delay"]["forward"]["jitter_max_seconds"] == pytest.approx(0.004)
     pathload, pathchirp = told["bandwidth"]
+    assert (pathload["runs"], pathload["runs_used"], pathchirp["runs"]) == (180, 150, 60)
     assert (pathload["rounds"], pathload["estimates"], pathload["low_mean_bits_per_second"]) == (3, 2, 4e6)
     assert (pathchirp["rounds"], pathchirp["estimates"], pathchirp["high_max_bits_per_second"]) == (3, 3, 4.4e6)
 
@@ -92,6 +93,8 @@ def test_a_reflector_that_does_not_count_tells_no_directions() -> None:
 def test_who_did_not_ask_is_told_nothing() -> None:
     assert path_of({}) == {"delay": None, "bandwidth": []}
     assert Paths().told() == {"delay": None, "bandwidth": []}
+    somewhere = record()["delay"] | {"directions": {"lost_forward_probes": 0, "lost_backward_probes": 0, "lost_somewhere_probes": 1}}
+    assert path_of({"delay": somewhere})["delay"]["forward"]["lost"] is None, "nobody knows where"
     lost = record()["delay"] | {"answered_probes": 0, "delays": None, "directions": None, "clocks": {"offset": None}}
     paths = Paths()
     paths.add(path_of({"delay": lost}))

@@ -37,8 +37,14 @@ def _delay(report: Row | None) -> dict[str, Any] | None:
         "round_trip_least_seconds": _seconds((delays.get("round_trip") or {}).get("least_ns")),
         "receiver_ahead_seconds": _seconds(offset.get("ahead_ns")),
         "receiver_ahead_error_seconds": _seconds(offset.get("error_ns")),
-        **{way: {"lost": directions.get(f"lost_{way}_probes"), **_above_least(delays.get(way))} for way in WAYS},
+        **{way: {"lost": _lost(directions, way), **_above_least(delays.get(way))} for way in WAYS},
     }
+
+
+def _lost(directions: Row, way: str) -> int | None:
+    """Losses of a direction, if every loss is known to be of one of the two."""
+    found: int | None = directions.get(f"lost_{way}_probes")
+    return None if directions.get("lost_somewhere_probes") else found
 
 
 def _above_least(delay: Row | None) -> dict[str, float | None]:
@@ -81,6 +87,7 @@ class Paths:
         self._delays: dict[tuple[str, str], list[float]] = defaultdict(list)
         self._estimates: dict[str, list[tuple[float, float]]] = {}
         self._asked: dict[str, int] = defaultdict(int)
+        self._runs: dict[str, list[int]] = {}
 
     def add(self, found: Row | None) -> None:
         """Takes what :func:`path_of` found in a round; rounds that did not ask are passed over."""
@@ -90,6 +97,9 @@ class Paths:
             self._add_delay(delay)
         for one in found["bandwidth"]:
             self._asked[one["estimator"]] += 1
+            runs = self._runs.setdefault(one["estimator"], [0, 0])
+            for place, name in enumerate(("runs", "runs_used")):
+                runs[place] += one[name] or 0
             kept = self._estimates.setdefault(one["estimator"], [])
             if one["low_bits_per_second"] is not None and one["high_bits_per_second"] is not None:
                 kept.append((one["low_bits_per_second"], one["high_bits_per_second"]))
@@ -118,6 +128,8 @@ class Paths:
                     "estimator": name,
                     "rounds": self._asked[name],
                     "estimates": len(kept),
+                    "runs": self._runs[name][0],
+                    "runs_used": self._runs[name][1],
                     "low_mean_bits_per_second": mean([low for low, _ in kept]),
                     "high_mean_bits_per_second": mean([high for _, high in kept]),
                     "low_min_bits_per_second": min((low for low, _ in kept), default=None),

@@ -96,12 +96,16 @@ class _Lines(RoundListener):
             _say(f"{one.pair.name}  round {one.number}: {trouble['what']}: {trouble['message']}")
 
     def on_judged(self, pair: str, number: int, judged: Mapping[str, Any]) -> None:
+        if not judged["connections"]:
+            return  # why there are none was said when it ended
         data = [row for row in judged["connections"] if row["role"] == "data"]
         rates = [row["app_bytes_per_second"] for row in data if row["app_bytes_per_second"] is not None]
         causes = sorted({row["cause"] for row in data if row["cause"] is not None})
-        index = judged["connections"][0]["index"] if judged["connections"] else words.UNKNOWN
+        index = judged["connections"][0]["index"]
         mean = words.rate(sum(rates) / len(rates)) if rates else "nothing"
-        _say(f"{pair}  round {number}  index {index}  {mean} of data  {', '.join(causes) or 'not judged'}  {judged['use'] or 'not judged'}")
+        _say(
+            f"{pair}  round {number}  index {index}  {mean} of data  {'  '.join([', '.join(causes), judged['use'] or 'not judged']).strip()}"
+        )
 
 
 def _say(text: str) -> None:

@@ -18,6 +18,8 @@ Row = Mapping[str, Any]
 
 OUTCOMES = ("complete", "partial", "failed", "overrun", "unreachable", "missed", "interrupted")
 TOOK_PLACE = ("complete", "partial")
+_MOST_RUNS = 0.9
+"""Of an estimator's runs, which its hosts or the network spoil: where so many could be used, nothing is said of the rest."""
 USE_WORDS = {"trust": "may be used", "review": "look first", "discard": "measured a host", "not_judged": "not judged"}
 
 
@@ -146,6 +148,8 @@ def prediction(one: Row) -> str:
 
 def delay(found: Row) -> str:
     """What test packets say of either direction; one-way delays above the least of their round, which no clock touches."""
+    if found["round_trip_least_seconds"] is None:
+        return f"none of {words.counted(found['sent'], 'test packet')} came back, {words.counted(found['rounds'], 'round')}"
     ways = ", ".join(
         f"{word} {words.duration(found[way]['above_least_p50_mean_seconds'])} above the least, "
         f"jitter {words.duration(found[way]['jitter_mean_seconds'])}"
@@ -161,12 +165,14 @@ def delay(found: Row) -> str:
 def available(found: Row) -> str:
     """What an estimator says of the available bandwidth, in bits of IP packets: means over rounds."""
     of = f"{words.counted(found['rounds'], 'round')}"
+    used = f"{words.count(found['runs_used'])} of {words.counted(found['runs'], 'run')} could be used"
     if not found["estimates"]:
-        return f"{found['estimator']} found nothing in {of}"
+        return f"{found['estimator']} found nothing in {of}: {used}"
     low, high = (words.rate(found[f"{end}_mean_bits_per_second"] / 8) for end in ("low", "high"))
     text = low if low == high else f"{low} to {high}"
     missing = found["rounds"] - found["estimates"]
-    return f"{text} by {found['estimator']}, mean of {of}" + (f" but {missing} that found nothing" if missing else "")
+    text += f" by {found['estimator']}, mean of {of}" + (f" but {missing} that found nothing" if missing else "")
+    return text if found["runs_used"] >= _MOST_RUNS * found["runs"] else f"{text}; {used}"
 
 
 def both_ends(row: Row) -> str:

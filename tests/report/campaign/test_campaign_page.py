@@ -82,7 +82,7 @@ def test_the_table_of_both_ends_has_a_line_per_pair_and_role(page: str) -> None:
 def test_what_was_asked_of_the_path_is_told_in_words(model: Model) -> None:
     way = {"lost_share": 0.01, "above_least_p50_mean_seconds": 0.0012, "jitter_mean_seconds": 0.004}
     delay = {"rounds": 12, "sent": 1200, "lost_share": 0.02, "round_trip_least_seconds": 0.02, "forward": way, "backward": way}
-    estimate = {"rounds": 12, "low_mean_bits_per_second": 4.1e6, "high_mean_bits_per_second": 4.4e6}
+    estimate = {"rounds": 12, "low_mean_bits_per_second": 4.1e6, "high_mean_bits_per_second": 4.4e6, "runs": 100, "runs_used": 30}
     bandwidth = [
         {**estimate, "estimator": "pathload", "estimates": 10},
         {**estimate, "estimator": "pathchirp", "estimates": 0, "low_mean_bits_per_second": None},
@@ -92,14 +92,15 @@ def test_what_was_asked_of_the_path_is_told_in_words(model: Model) -> None:
     told = [
         "round trip 20.0 ms at least; there 1.20 ms above the least, jitter 4.00 ms, 1 % lost, back 1.20 ms above the least, "
         "jitter 4.00 ms, 1 % lost; 1,200 test packets in 12 rounds",
-        "4.10 Mbit/s to 4.40 Mbit/s by pathload, mean of 12 rounds but 2 that found nothing",
-        "pathchirp found nothing in 12 rounds",
+        "4.10 Mbit/s to 4.40 Mbit/s by pathload, mean of 12 rounds but 2 that found nothing; 30 of 100 runs could be used",
+        "pathchirp found nothing in 12 rounds: 30 of 100 runs could be used",
     ]
     page = text_of(campaign_page.render(asked, ABOUT, text=""))
     text = re.sub(r"\s+", " ", campaign_text.render(asked, now_ns=BEGAN))
     for words in told:
         assert words in page
         assert words in text
+    assert campaign_words.delay({**delay, "round_trip_least_seconds": None}) == "none of 1,200 test packets came back, 12 rounds"
     silent = {**way, "lost_share": None}
     assert campaign_words.delay({**delay, "forward": silent, "backward": silent}).endswith(
         "1,200 test packets in 12 rounds, 2 % of them lost"
