@@ -103,9 +103,8 @@ class _Lines(RoundListener):
         causes = sorted({row["cause"] for row in data if row["cause"] is not None})
         index = judged["connections"][0]["index"]
         mean = words.rate(sum(rates) / len(rates)) if rates else "nothing"
-        _say(
-            f"{pair}  round {number}  index {index}  {mean} of data  {'  '.join([', '.join(causes), judged['use'] or 'not judged']).strip()}"
-        )
+        told = [", ".join(causes), judged["use"] or "not judged"]
+        _say(f"{pair}  round {number}  index {index}  {mean} of data  {'  '.join(one for one in told if one)}")
 
 
 def _say(text: str) -> None:
