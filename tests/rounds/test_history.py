@@ -33,6 +33,19 @@ def test_rounds_begin_fail_and_are_skipped() -> None:
     assert found.last_ns == 901
 
 
+def test_what_waited_with_a_round_for_a_host_is_lost_to_that_host() -> None:
+    lines = [
+        line(1, "began", pair="a-b", number=0),
+        line(301, "skipped", pair="a-b", first=1, count=1, due_ns=301, reason="overrun", by="a-b"),
+        line(601, "skipped", pair="c-a", first=2, count=2, due_ns=601, reason="overrun", by="a-b"),
+        line(700, "ended", pair="a-b", number=0, outcome="failed", ways_lost=["b"]),
+        line(901, "began", pair="a-b", number=3),
+        line(1201, "skipped", pair="a-b", first=4, count=1, due_ns=1201, reason="overrun", by="a-b"),
+        line(1300, "ended", pair="a-b", number=3, outcome="complete"),
+    ]
+    assert history_of(lines, period_ns=PERIOD).lost_to == {"b": 3}
+
+
 def test_a_round_that_a_kill_ended_was_interrupted() -> None:
     lines = [line(1, "began", pair="a-b", number=0), line(9, "began", pair="a-b", number=1), line(30, "began", pair="c-d", number=0)]
     (one,) = history_of(lines, period_ns=PERIOD).stretches["a-b"]

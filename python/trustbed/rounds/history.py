@@ -22,7 +22,7 @@ class History:
         began: When each round began, by its pair and number, in ns since the epoch.
         stretches: Per pair, rounds that did not take place, and those that failed, were interrupted, or in which a connection failed.
         down: Per host, from when to when it was not there; ``None``: it still is not.
-        lost_to: Rounds that were skipped because a host was down, by that host.
+        lost_to: Rounds that were skipped because a host was down, or because a round waited for one, by that host.
         last_ns: When the last line was written.
     """
 
@@ -53,6 +53,7 @@ def history_of(lines: Iterable[Line], *, period_ns: int) -> History:
     """From a journal's lines; ``period_ns`` is that of the campaign, the length of a round that did not take place."""
     history = History()
     running: dict[str, int] = {}
+    held: Counter[str] = Counter()
     for line in lines:
         at = int(line["at_ns"])
         history.last_ns = at
@@ -64,8 +65,11 @@ def history_of(lines: Iterable[Line], *, period_ns: int) -> History:
                 history._interrupted(pair, running, at)  # a kill was before this
                 history.began[pair, line["number"]] = at
                 running[pair] = line["number"]
+                held[pair] = 0
             case "ended":
                 running.pop(line["pair"], None)
+                for host in line.get("ways_lost") or ():
+                    history.lost_to[host] += held[line["pair"]]
                 if line["outcome"] != "complete":
                     begin = history.began.get((line["pair"], line["number"]), at)
                     history._add(line["pair"], line["outcome"], begin, max(at, begin) if line["outcome"] != "interrupted" else begin)
@@ -74,4 +78,6 @@ def history_of(lines: Iterable[Line], *, period_ns: int) -> History:
                 history._add(line["pair"], line["reason"], due, due + count * period_ns, count)
                 if line["reason"] == "unreachable" and line["by"] is not None:
                     history.lost_to[line["by"]] += count
+                elif line["reason"] == "overrun" and line["by"] is not None:
+                    held[line["by"]] += count
     return history

@@ -196,7 +196,8 @@ def summary(lines: Sequence[Row]) -> dict[str, Any]:
         "samples": len(lines),
         "steal_share": mean("steal_share"),
         "busy_share": None if idle is None else 1 - idle - (mean("waiting_for_disk_share") or 0.0),
-        "throttled_share": sum(throttled) / whole if throttled and whole else None,
+        # Kernels count it for each processor that a group may run on.
+        "throttled_share": min(1.0, sum(throttled) / whole) if throttled and whole else None,
     }
 
 
