@@ -121,7 +121,7 @@ def default_folder(study: campaigns.CampaignFile) -> Path:
 
 def judge_round(folder: RoundFolder, record: Mapping[str, Any], campaign: Campaign) -> dict[str, Any]:
     """What a round came to: a row for each of its connections, and what may be done with it."""
-    ends, unjoined = _join(folder)
+    ends, unjoined = _join(folder, record)
     crossings = {} if ends is None else _crossings(ends)
     transfers, findings, error = _transfers(folder, record, ends)
     base = _base(record)
@@ -164,9 +164,12 @@ def _transfers(
     return rows, [asdict(finding) for finding in capture.examination.findings], None
 
 
-def _join(folder: RoundFolder) -> tuple[Ends | None, str | None]:
-    """Both captures, where there are two; why they cannot be joined, if so."""
+def _join(folder: RoundFolder, record: Mapping[str, Any]) -> tuple[Ends | None, str | None]:
+    """Both captures, where there are two of two places; why they cannot be joined, if so."""
     if not all((folder.path / name).is_file() for name in CAPTURES):
+        return None, None
+    if (record.get("ping") or {}).get("interface") == "lo":
+        # Both hosts are one machine: between them is nothing that takes time or loses.
         return None, None
     try:
         return join(folder.path / CAPTURE, folder.path / FAR_CAPTURE), None

@@ -8,7 +8,22 @@ from typing import Any
 
 import pytest
 
-from bench.estimators import PATHLOAD, Path, Reading, estimate, hosts, judge, line, pathchirp, paths, spoilt, summary, targets
+from bench.estimators import (
+    PATHLOAD,
+    Path,
+    Reading,
+    Virtual,
+    estimate,
+    hosts,
+    judge,
+    line,
+    pathchirp,
+    paths,
+    spoilt,
+    summary,
+    targets,
+    virtual_line,
+)
 from bench.namespaces import Host, NoNamespaces
 
 PATH = Path(capacity=20_000_000, cross=8_000_000)
@@ -89,7 +104,15 @@ def test_what_was_found_is_said_in_a_line() -> None:
     )
     assert summary("pathload", found) == said
     assert summary("pathload", judge([reading(1e6, 2e6, why="it stood still")])) == "pathload: the machine was too busy in all of 1 runs"
-    assert [(target.value, target.holds) for target in targets({"pathload": found, "pathchirp": judge([])})] == [(0.5, False)]
+    virtuals = [
+        Virtual(cross_bytes=size, runs=100, held=held, mean_error=error, mean_absolute_error=error)
+        for size, held, error in ((1500, 58, 0.35), (100, 96, 0.07))
+    ]
+    wanted = targets({"pathload": found, "pathchirp": judge([])}, virtuals)
+    assert [(target.value, target.holds) for target in wanted] == [(0.96, True), (0.07, True), (0.5, False)]
+    assert virtual_line(virtuals[0]) == (
+        "in virtual time, cross traffic in packets of 1500 bytes: pathload holds 58 of 100, pathChirp off by +35.0% (35.0% without signs)"
+    )
 
 
 def lateness(p99_ns: float, max_ns: int) -> dict[str, Any]:

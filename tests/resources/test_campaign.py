@@ -52,7 +52,7 @@ def study(folder: Path, prometheus: str, amazon: str) -> CampaignFile:
         count=1,
         period='"60s"',
         pairs_at_once=1,
-        table='[{ probe = "16KB", data = "256MB" }]',  # some seconds, so that there are samples
+        table='[{ probe = "16KB", data = "1GB" }]',  # some seconds on any machine, so that there are samples
         windows='{ probe = "16KB", data = "4KB" }',
     )
 

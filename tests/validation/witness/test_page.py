@@ -136,7 +136,7 @@ def test_what_could_not_be_made_is_listed_and_counts_for_nothing() -> None:
     ]
     text = page.render(some, missing=3, seed=2)
     assert "| accuracy/0/quota 40% | not made | no control / groups |" in text
-    assert "| quota 40% | 40% | 40.25% | 0.50 | 2 |" in text
+    assert "| quota 40% | 40% | 40.25% | 0.50 | 40.00% | 2 |" in text
     assert "3 of its steps are missing here" in text
 
 

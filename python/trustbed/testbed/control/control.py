@@ -338,11 +338,14 @@ class Control:
         if way is not None:
             poller.register(way, self._link.awaited)
         readers, writers = self._register(poller)
-        for number, events in poller.poll(self._until_sign()):
-            if number == self._bell:
-                with contextlib.suppress(BlockingIOError):
-                    os.eventfd_read(self._bell)
-            elif way is not None and number == way.fileno():
+        found = dict(poller.poll(self._until_sign()))
+        if self._bell in found:
+            with contextlib.suppress(BlockingIOError):
+                os.eventfd_read(self._bell)
+            # What was ordered goes out before what is read here: it was said before that.
+            return True
+        for number, events in found.items():
+            if way is not None and number == way.fileno():
                 if events & ~select.POLLOUT and not self._hear():
                     return False
             elif number in readers:
