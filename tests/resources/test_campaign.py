@@ -54,6 +54,7 @@ def study(folder: Path, prometheus: str, amazon: str) -> CampaignFile:
         pairs_at_once=1,
         table='[{ probe = "16KB", data = "1GB" }]',  # some seconds on any machine, so that there are samples
         windows='{ probe = "16KB", data = "4KB" }',
+        time_limit='"50s"',
     )
 
 
