@@ -178,7 +178,7 @@ class Bench:
     def estimators(self) -> None:
         """Two estimators, pathload and pathChirp, on paths whose available bandwidth is known."""
         heading(f"estimators: {self._scale.paths} paths of 5 to 100 Mbit/s with cross traffic at a constant rate")
-        virtuals = [estimators.virtual(cross) for cross in estimators.CROSS_BYTES]
+        virtuals = [estimators.virtual(cross, long_packets=long) for long in (False, True) for cross in estimators.CROSS_BYTES]
         for one in virtuals:
             print(f"  {estimators.virtual_line(one)}", flush=True)
         readings: dict[str, list[estimators.Reading]] = {"pathload": [], "pathchirp": []}

@@ -105,13 +105,14 @@ def test_what_was_found_is_said_in_a_line() -> None:
     assert summary("pathload", found) == said
     assert summary("pathload", judge([reading(1e6, 2e6, why="it stood still")])) == "pathload: the machine was too busy in all of 1 runs"
     virtuals = [
-        Virtual(cross_bytes=size, runs=100, held=held, mean_error=error, mean_absolute_error=error)
-        for size, held, error in ((1500, 58, 0.35), (100, 96, 0.07))
+        Virtual(cross_bytes=size, long_packets=long, runs=100, held=held, mean_error=error, mean_absolute_error=error)
+        for size, long, held, error in ((1500, False, 58, 0.35), (100, False, 96, 0.07), (1500, True, 89, 0.05))
     ]
     wanted = targets({"pathload": found, "pathchirp": judge([])}, virtuals)
-    assert [(target.value, target.holds) for target in wanted] == [(0.96, True), (0.07, True), (0.5, False)]
+    assert [(target.value, target.holds) for target in wanted] == [(0.96, True), (0.07, True), (0.89, False), (0.05, True), (0.5, False)]
     assert virtual_line(virtuals[0]) == (
-        "in virtual time, cross traffic in packets of 1500 bytes: pathload holds 58 of 100, pathChirp off by +35.0% (35.0% without signs)"
+        "in virtual time, 1500 bytes of cross traffic a packet, settings of the tools: pathload holds 58 of 100, "
+        "pathChirp off by +35.0% (35.0% without signs)"
     )
 
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use trustbed_units::Span;
 
-use crate::pathload::check_payload;
+use crate::pathload::{LARGEST_PAYLOAD, check_payload};
 use crate::{Chirp, Excursions, ProbeError, Scan, Sighting};
 
 /// A chirp has so many packets at most.
@@ -62,6 +62,15 @@ impl Default for PathChirpSettings {
             adapts: true,
             limit_rate: 1.2e9,
         }
+    }
+}
+
+impl PathChirpSettings {
+    /// For cross traffic in packets as long as they come. They make delays jump up and fall back again and again, which is no queue that
+    /// builds up: the packets of chirps are as long as that, their rates closer together, and an excursion ends with a deeper fall.
+    pub fn for_long_packets() -> Self {
+        let scan = Scan { decrease_factor: 3.0, ..Scan::default() };
+        Self { payload: LARGEST_PAYLOAD, spread_factor: 1.1, mean_rate: 1e6, scan, ..Self::default() }
     }
 }
 

@@ -8,7 +8,6 @@
 use trustbed_units::Span;
 
 use crate::fleet::Fleet;
-use crate::stream::HEADER_BYTES;
 use crate::{FleetRules, FleetTrend, ProbeError, Quality, Search, Sighting, Stream, StreamLimits, dispersion_rate};
 
 /// Packets of the trains that are tried, until one arrives whole.
@@ -31,8 +30,10 @@ pub struct PathloadSettings {
     pub limits: StreamLimits,
     /// When streams agree.
     pub rules: FleetRules,
-    /// The width of the interval that is asked for, in bit/s; 2 % of the first rate if none is given.
+    /// The width of the interval that is asked for, in bit/s; a part of the first rate if none is given.
     pub resolution: Option<f64>,
+    /// That part: 2 % as the tool has it.
+    pub resolution_share: f64,
     /// The lowest rate that is tried, in bit/s. Streams below 9120 bit/s would need longer gaps than there are.
     pub lowest_rate: f64,
     /// The highest rate that is tried, in bit/s: what the hosts can send.
@@ -51,10 +52,26 @@ impl Default for PathloadSettings {
             limits: StreamLimits::default(),
             rules: FleetRules::default(),
             resolution: None,
+            resolution_share: 0.02,
             lowest_rate: 10e3,
             highest_rate: 1.2e9,
             round_trip: Span::ZERO,
             time_limit: Span::from_secs(300),
+        }
+    }
+}
+
+impl PathloadSettings {
+    /// For cross traffic in packets as long as they come: one of them delays a short packet by more than a stream that is a little too fast
+    /// would. All packets of the streams are as long as that, streams agree where 0.7 of them do, as in the paper, and the interval is wider;
+    /// it takes three times as long.
+    pub fn for_long_packets() -> Self {
+        let limits = StreamLimits::default();
+        Self {
+            limits: StreamLimits { least_payload: limits.largest_payload, ..limits },
+            rules: FleetRules { majority: 0.7, ..FleetRules::default() },
+            resolution_share: 0.05,
+            ..Self::default()
         }
     }
 }
@@ -154,6 +171,7 @@ impl Pathload {
             ("streams", settings.streams as f64),
             ("packets", settings.packets as f64),
             ("resolution", settings.resolution.unwrap_or(1.0)),
+            ("resolution_share", settings.resolution_share),
         ];
         for (name, value) in positive {
             if value.is_nan() || value <= 0.0 {
@@ -184,7 +202,7 @@ impl Pathload {
         }
         let Some(search) = &self.search else {
             let (packets, payload) = (TRAINS[self.trains], self.settings.limits.largest_payload);
-            self.bytes += u64::from(payload + HEADER_BYTES) * packets as u64;
+            self.bytes += u64::from(payload + self.settings.limits.header_bytes) * packets as u64;
             return Step::Train { packets, payload };
         };
         let stream = Stream::at(search.rate(), self.settings.packets, &self.settings.limits);
@@ -197,13 +215,14 @@ impl Pathload {
     /// What became of the train.
     pub fn on_train(&mut self, packets: &[Sighting]) {
         self.trains += 1;
-        self.dispersion_rate = dispersion_rate(self.settings.limits.largest_payload, packets);
+        let limits = &self.settings.limits;
+        self.dispersion_rate = dispersion_rate(limits.largest_payload + limits.header_bytes, packets);
         if self.dispersion_rate.is_none() && self.trains < TRAINS.len() {
             return;
         }
         let (lowest, highest) = (self.settings.lowest_rate, self.settings.highest_rate);
         let within = self.dispersion_rate.filter(|rate| (lowest..=highest).contains(rate));
-        let resolution = self.settings.resolution;
+        let resolution = self.settings.resolution.or_else(|| within.map(|first| self.settings.resolution_share * first));
         self.search = Some(
             within.map_or_else(|| Search::guessed(resolution, lowest, highest), |first| Search::new(first, resolution, lowest, highest)),
         );
@@ -262,7 +281,7 @@ impl Pathload {
 
 /// What a packet must hold: its number, its stream and its stamp; and what fits into a frame of 1500 bytes.
 const LEAST_PAYLOAD: u32 = 32;
-const LARGEST_PAYLOAD: u32 = 1472;
+pub(crate) const LARGEST_PAYLOAD: u32 = 1472;
 
 pub(crate) fn check_payload(name: &'static str, bytes: u32, largest: u32) -> Result<(), ProbeError> {
     if (LEAST_PAYLOAD..=largest.min(LARGEST_PAYLOAD)).contains(&bytes) {

@@ -9,9 +9,6 @@ use crate::Sighting;
 use crate::sighting::lost_share;
 use crate::spacing::distorted_share;
 
-/// IP and UDP headers, in bytes: they count as sent.
-pub(crate) const HEADER_BYTES: u32 = 28;
-
 /// Up to this rate the gap is the preferred one and the length follows from the rate; from there on the length is the largest.
 const FIXED_LENGTH_FROM: f64 = 150e6;
 
@@ -25,6 +22,8 @@ pub struct StreamLimits {
     pub least_payload: u32,
     /// Payload of the largest packet, in bytes.
     pub largest_payload: u32,
+    /// Headers of IP and UDP, in bytes, which count as sent: 28, or 48 with IPv6.
+    pub header_bytes: u32,
     /// The gap that is asked for where the rate allows it: the smallest that the hosts sustain, at least 80 µs.
     pub preferred_gap: Span,
     /// The longest gap.
@@ -38,6 +37,7 @@ impl Default for StreamLimits {
         Self {
             least_payload: 200,
             largest_payload: 1472,
+            header_bytes: 28,
             preferred_gap: Span::from_micros(80),
             longest_gap: Span::from_millis(200),
             receive_cost: Span::ZERO,
@@ -52,6 +52,8 @@ pub struct Stream {
     pub packets: usize,
     /// UDP payload of each, in bytes.
     pub payload: u32,
+    /// Headers of IP and UDP of each, in bytes.
+    pub header_bytes: u32,
     /// From packet to packet, in nanoseconds; not whole, so that rates are exact.
     pub gap_ns: f64,
 }
@@ -61,15 +63,16 @@ impl Stream {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the payloads of a packet")]
     pub fn at(rate: f64, packets: usize, limits: &StreamLimits) -> Self {
         let (least, largest) = (f64::from(limits.least_payload), f64::from(limits.largest_payload));
-        let asked = rate * limits.preferred_gap.as_f64() / 8e9 - f64::from(HEADER_BYTES);
+        let asked = rate * limits.preferred_gap.as_f64() / 8e9 - f64::from(limits.header_bytes);
         let payload = if rate < FIXED_LENGTH_FROM { asked.clamp(least, largest) as u32 } else { limits.largest_payload };
-        let bits = 8.0 * f64::from(payload + HEADER_BYTES);
-        Self { packets, payload, gap_ns: (bits * 1e9 / rate).min(limits.longest_gap.as_f64()) }
+        let bits = 8.0 * f64::from(payload + limits.header_bytes);
+        let gap_ns = (bits * 1e9 / rate).min(limits.longest_gap.as_f64());
+        Self { packets, payload, header_bytes: limits.header_bytes, gap_ns }
     }
 
     /// Its rate in bit/s, headers of IP and UDP included.
     pub fn rate(&self) -> f64 {
-        8e9 * f64::from(self.payload + HEADER_BYTES) / self.gap_ns
+        8e9 * f64::from(self.ip_bytes()) / self.gap_ns
     }
 
     /// When a packet is due after the first.
@@ -85,7 +88,11 @@ impl Stream {
 
     /// All its bytes, headers of IP and UDP included.
     pub fn bytes(&self) -> u64 {
-        u64::from(self.payload + HEADER_BYTES) * self.packets as u64
+        u64::from(self.ip_bytes()) * self.packets as u64
+    }
+
+    const fn ip_bytes(&self) -> u32 {
+        self.payload + self.header_bytes
     }
 
     /// The rate at which it was really sent, by the sender's stamps, without the largest 15 % of the gaps; nothing of fewer than two packets.
@@ -100,7 +107,7 @@ impl Stream {
         gaps.sort_unstable();
         let kept = (gaps.len() as f64 * (1.0 - LARGEST_GAPS)).ceil() as usize;
         let total: i64 = gaps.iter().take(kept).sum();
-        (kept > 0 && total > 0).then(|| 8e9 * f64::from(self.payload + HEADER_BYTES) * kept as f64 / total as f64)
+        (kept > 0 && total > 0).then(|| 8e9 * f64::from(self.ip_bytes()) * kept as f64 / total as f64)
     }
 
     /// Whether the sender kept to it: no more than 15 % of the gaps were off by a quarter and 10 µs, and pauses left a part that is long enough.

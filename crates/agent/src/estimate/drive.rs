@@ -14,10 +14,12 @@ use super::wire::Request;
 use crate::clock;
 use crate::talk::{Failure, Stop};
 
-/// Headers of IPv4 and UDP, in bytes: pathload counts them as sent.
-const HEADER_BYTES: u64 = 28;
 /// Requests of nothing, the fastest answer to which is taken for the round-trip time.
 const ECHOES: u32 = 5;
+/// Datagrams of one size that are sent, one after the other, until one arrives.
+const SOUNDINGS: u32 = 3;
+/// Sizes of IP packets that paths take which do not take those of 1500 bytes: of lines by telephone, in tunnels, and wherever there is IPv6 (RFC 8200).
+const SMALLER_IP_BYTES: [u32; 4] = [1492, 1420, 1380, 1280];
 /// A run that was spoilt so often in a row cannot be sent here.
 const MOST_SPOILT: u32 = 10;
 /// A longer gap within a train is a pause of the sender.
@@ -153,6 +155,7 @@ pub(super) struct Prober {
     pub(super) chirps: Runs,
     pub(super) sent_packets: u64,
     pub(super) sent_ip_bytes: u64,
+    pub(super) largest_ip_bytes: Option<u32>,
     pub(super) round_trip: Option<Span>,
     pub(super) lost: Option<String>,
     progress: Arc<Mutex<Progress>>,
@@ -175,6 +178,7 @@ impl Prober {
             chirps: Runs::default(),
             sent_packets: 0,
             sent_ip_bytes: 0,
+            largest_ip_bytes: None,
             round_trip: None,
             lost: None,
             progress,
@@ -191,6 +195,45 @@ impl Prober {
             self.round_trip = Some(self.round_trip.map_or(took, |least| least.min(took)));
         }
         Ok(self.round_trip.unwrap_or(Span::ZERO))
+    }
+
+    /// The largest payload up to `most` of which a datagram arrives whole: none is fragmented, so that a path would lose larger ones, with or
+    /// without a word (RFC 1191, RFC 8899). `most` if none arrives, since then the path loses more than its size explains.
+    pub(super) fn sound(&mut self, most: u32) -> Result<u32, Halt> {
+        let payload = self.largest_that_arrives(most)?;
+        self.largest_ip_bytes = Some(payload + self.flight.header_bytes);
+        Ok(payload)
+    }
+
+    fn largest_that_arrives(&mut self, most: u32) -> Result<u32, Halt> {
+        let mut smaller = SMALLER_IP_BYTES.iter();
+        let mut payload = most;
+        loop {
+            for _ in 0..SOUNDINGS {
+                // What did not arrive may have taught the kernel what would.
+                payload = self.flight.largest_payload().map_or(payload, |largest| payload.min(largest));
+                if self.arrives(payload)? {
+                    return Ok(payload);
+                }
+            }
+            let below = |bytes: &&u32| **bytes < payload + self.flight.header_bytes;
+            let Some(next) = smaller.find(below) else { break };
+            payload = next - self.flight.header_bytes;
+        }
+        Ok(self.flight.largest_payload().map_or(most, |largest| most.min(largest)))
+    }
+
+    /// Whether a single datagram arrives.
+    fn arrives(&mut self, payload: u32) -> Result<bool, Halt> {
+        let due = [Span::ZERO];
+        let sent = self.flight.send(&Planned { due: &due, payload, begin: clock::monotonic(), until: self.until }).map_err(Halt::Failed)?;
+        self.count(&sent, payload);
+        Ok(self.outcome(&sent, due.len(), |_| true)?.is_ok_and(|seen| seen.iter().any(|packet| packet.received.is_some())))
+    }
+
+    fn count(&mut self, sent: &Sent, payload: u32) {
+        self.sent_packets += sent.packets();
+        self.sent_ip_bytes += u64::from(payload + self.flight.header_bytes) * sent.packets();
     }
 
     /// pathload until it has concluded, or nothing more may be sent: what is known then.
@@ -285,14 +328,13 @@ impl Prober {
         begin: Ns,
         is_as_asked: impl Fn(&[Sighting]) -> bool,
     ) -> Result<Option<Vec<Sighting>>, Halt> {
-        let of_each = u64::from(payload) + HEADER_BYTES;
+        let of_each = u64::from(payload + self.flight.header_bytes);
         if self.sent_ip_bytes + of_each * due.len() as u64 > self.allowed.bytes {
             return Err(Halt::Ended(Ended::ByteLimit));
         }
         let sent = self.flight.send(&Planned { due, payload, begin, until: self.until }).map_err(Halt::Failed)?;
         self.free = clock::monotonic();
-        self.sent_packets += sent.packets();
-        self.sent_ip_bytes += of_each * sent.packets();
+        self.count(&sent, payload);
         if sent.packets() > 0 {
             self.runs(kind).sent += 1;
         }

@@ -7,6 +7,7 @@
 use std::io;
 use std::net::UdpSocket;
 
+use rustix::net::sockopt;
 use trustbed_traffic::Lateness;
 use trustbed_units::{Ns, Span};
 
@@ -75,12 +76,16 @@ pub(super) struct Flight {
     pub(super) stamped_early_runs: u64,
     /// Answers that nobody listens; the packets behind them were sent all the same.
     pub(super) unreachable_answers: u64,
+    /// Headers of IP and UDP, in bytes.
+    pub(super) header_bytes: u32,
 }
 
 impl Flight {
-    /// A flight over a socket whose packets the kernel stamps.
+    /// A flight over a connected socket whose packets the kernel stamps.
     pub(super) fn new(socket: UdpSocket, nonce: u64, stop: Stop) -> Self {
+        let header_bytes = if is_version_6(&socket) { 48 } else { 28 };
         Self {
+            header_bytes,
             socket,
             nonce,
             runs: 0,
@@ -92,6 +97,12 @@ impl Flight {
             stamped_early_runs: 0,
             unreachable_answers: 0,
         }
+    }
+
+    /// The largest payload that the kernel would send, by what it knows of the path.
+    pub(super) fn largest_payload(&self) -> Option<u32> {
+        let mtu = if is_version_6(&self.socket) { sockopt::ipv6_mtu(&self.socket) } else { sockopt::ip_mtu(&self.socket) };
+        mtu.ok().map(|bytes| bytes.saturating_sub(self.header_bytes))
     }
 
     /// Sends a run.
@@ -153,11 +164,12 @@ impl Flight {
         let bytes = self.payload.get_mut(..payload).unwrap_or_default();
         label.write(bytes);
         // The kernel reports an answer to an earlier datagram instead of sending this one: once more then.
-        for _ in 0..2 {
+        for again in [true, false] {
             match self.socket.send(bytes) {
                 Ok(_) => return Ok(true),
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => self.unreachable_answers += 1,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS) => return Ok(false),
+                Err(error) if again && error.raw_os_error() == Some(libc::EMSGSIZE) => {}
                 Err(error) => {
                     let hint = if error.raw_os_error() == Some(libc::EMSGSIZE) {
                         "the path takes smaller packets only: give a smaller largest_payload_bytes, or payload_bytes"
@@ -188,4 +200,8 @@ impl Flight {
             sent.given.clone()
         })
     }
+}
+
+fn is_version_6(socket: &UdpSocket) -> bool {
+    socket.local_addr().is_ok_and(|address| address.is_ipv6())
 }

@@ -10,9 +10,6 @@ use trustbed_units::Span;
 use super::drive::{Chirped, Ended, Prober};
 use crate::net::attend::Start;
 
-/// Headers of IPv4 and UDP, in bytes.
-const HEADER_BYTES: f64 = 28.0;
-
 /// Runs of one kind.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Runs {
@@ -52,8 +49,10 @@ pub(super) struct Report {
     duration_ns: i64,
     round_trip_ns: Option<i64>,
     sent_packets: u64,
-    /// With 28 bytes of headers each.
+    /// With the headers of IP and UDP.
     sent_ip_bytes: u64,
+    /// The longest packets that were sent, by what the path takes and what was asked for.
+    largest_ip_bytes: Option<u32>,
     trains: Runs,
     streams: Runs,
     chirps: Runs,
@@ -136,6 +135,8 @@ impl Report {
     pub(super) fn of(whose: Whose, ending: Ended, prober: Option<&Prober>, found: &Found) -> Self {
         let Whose { estimator, from, to, start } = whose;
         let lateness = prober.map(|prober| prober.flight.lateness.clone()).unwrap_or_default();
+        let header_bytes = prober.map_or(0, |prober| prober.flight.header_bytes);
+        let with_headers = |payload: u32| f64::from(payload + header_bytes) / f64::from(payload);
         let runs = |of: fn(&Prober) -> &Runs| prober.map(|prober| of(prober).clone()).unwrap_or_default();
         Self {
             start_ns: start.map(|start| start.realtime.0),
@@ -149,6 +150,7 @@ impl Report {
             round_trip_ns: prober.and_then(|prober| prober.round_trip).map(|span| span.0),
             sent_packets: prober.map_or(0, |prober| prober.sent_packets),
             sent_ip_bytes: prober.map_or(0, |prober| prober.sent_ip_bytes),
+            largest_ip_bytes: prober.and_then(|prober| prober.largest_ip_bytes),
             trains: runs(|prober| &prober.trains),
             streams: runs(|prober| &prober.streams),
             chirps: runs(|prober| &prober.chirps),
@@ -160,7 +162,7 @@ impl Report {
                 _ => None,
             },
             pathchirp: match found {
-                Found::Series(chirped, payload) => Some(PathChirpFound::of(chirped, *payload)),
+                Found::Series(chirped, payload) => Some(PathChirpFound::of(chirped, with_headers(*payload))),
                 _ => None,
             },
         }
@@ -179,9 +181,9 @@ impl PathloadFound {
 }
 
 impl PathChirpFound {
-    fn of(chirped: &Chirped, payload: u32) -> Self {
+    /// `with_headers` is what a packet is with them, by what it is without.
+    fn of(chirped: &Chirped, with_headers: f64) -> Self {
         let mean = (chirped.latest.count > 0).then_some(chirped.latest.mean);
-        let with_headers = |rate: f64| rate * (1.0 + HEADER_BYTES / f64::from(payload));
         let range = |&(at, lowest, highest): &(Span, f64, f64)| RangeRow {
             at_ns: at.0,
             lowest_bits_per_second: lowest,
@@ -190,7 +192,7 @@ impl PathChirpFound {
         let row = |&(at, rate, at_limit): &(Span, f64, bool)| EstimateRow { at_ns: at.0, bits_per_second: rate, at_limit };
         Self {
             mean_bits_per_second: mean,
-            mean_ip_bits_per_second: mean.map(with_headers),
+            mean_ip_bits_per_second: mean.map(|rate| rate * with_headers),
             deviation_bits_per_second: chirped.latest.deviation(),
             estimates_in_mean: chirped.latest.count,
             unusable_chirps: chirped.unusable,

@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
-use rustix::net::sockopt;
+use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use serde::{Deserialize, Serialize};
 use trustbed_units::Span;
 
@@ -119,6 +119,13 @@ fn open(asked: &SendConfiguration) -> Result<UdpSocket, Failure> {
     let to = asked.to;
     let socket = socket::datagrams_to(to, asked.from.map(|from| from.0), Some(SEND_BUFFER_BYTES))?;
     stamped::stamp_datagrams(&socket, true).map_err(|error| unusable("no stamps of what is sent to", to, &error))?;
+    // The fragments of a packet are several, at another rate.
+    let whole = if to.is_ipv4() {
+        sockopt::set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::DO)
+    } else {
+        sockopt::set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::DO)
+    };
+    whole.map_err(|error| unusable("packets may be fragmented on the way to", to, &error.into()))?;
     if sockopt::set_socket_recv_buffer_size_force(&socket, STAMPS_BYTES).is_err() {
         // Only root may go beyond the limit of the host; where that is too little, a run's moments are this program's.
         let set = sockopt::set_socket_recv_buffer_size(&socket, STAMPS_BYTES);
@@ -149,11 +156,16 @@ fn measure(estimator: &Estimator, prober: &mut Prober) -> Result<(Ended, Found),
     let round_trip: Span = prober.measure_round_trip()?;
     match estimator {
         Estimator::Pathload(options) => {
-            let (ended, report) = prober.pathload(options.settings(round_trip)).map_err(Halt::Failed)?;
+            let mut settings = options.settings(round_trip);
+            let limits = &mut settings.limits;
+            (limits.header_bytes, limits.largest_payload) = (prober.flight.header_bytes, prober.sound(limits.largest_payload)?);
+            limits.least_payload = limits.least_payload.min(limits.largest_payload);
+            let (ended, report) = prober.pathload(settings).map_err(Halt::Failed)?;
             Ok((ended, Found::Interval(report)))
         }
         Estimator::PathChirp(options) => {
-            let settings = options.settings();
+            let mut settings = options.settings();
+            settings.payload = prober.sound(settings.payload)?;
             let payload = settings.payload;
             let (ended, chirped) = prober.pathchirp(settings, options.duration()).map_err(Halt::Failed)?;
             Ok((ended, Found::Series(chirped, payload)))

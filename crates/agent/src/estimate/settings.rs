@@ -23,6 +23,8 @@ pub(super) enum Estimator {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct PathloadOptions {
+    /// What is not given is as it should be among packets as long as they come, instead of as the tool has it.
+    long_packets: bool,
     /// Streams per fleet.
     streams: Option<usize>,
     /// Packets per stream.
@@ -47,6 +49,8 @@ pub(super) struct PathloadOptions {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct PathChirpOptions {
+    /// What is not given is as it should be among packets as long as they come, instead of as the tool has it.
+    long_packets: bool,
     payload_bytes: Option<u32>,
     lowest_bits_per_second: Option<f64>,
     highest_bits_per_second: Option<f64>,
@@ -101,21 +105,24 @@ impl Estimator {
 }
 
 impl PathloadOptions {
-    /// With what is not given as pathload 1.3.2 has it.
+    /// With what is not given as pathload 1.3.2 has it, or as long packets ask for.
     pub(super) fn settings(&self, round_trip: Span) -> PathloadSettings {
-        let (usual, limits) = (PathloadSettings::default(), StreamLimits::default());
+        let usual = if self.long_packets { PathloadSettings::for_long_packets() } else { PathloadSettings::default() };
+        let limits = &usual.limits;
         PathloadSettings {
             streams: self.streams.unwrap_or(usual.streams),
             packets: self.packets.unwrap_or(usual.packets),
             limits: StreamLimits {
                 least_payload: self.least_payload_bytes.unwrap_or(limits.least_payload),
                 largest_payload: self.largest_payload_bytes.unwrap_or(limits.largest_payload),
+                header_bytes: limits.header_bytes,
                 preferred_gap: self.preferred_gap_ns.map_or(limits.preferred_gap, span),
                 longest_gap: limits.longest_gap,
                 receive_cost: self.receive_cost_ns.map_or(limits.receive_cost, span),
             },
             rules: FleetRules { majority: self.majority.unwrap_or(usual.rules.majority), ..usual.rules },
             resolution: self.resolution_bits_per_second.or(usual.resolution),
+            resolution_share: usual.resolution_share,
             lowest_rate: self.lowest_bits_per_second.unwrap_or(usual.lowest_rate),
             highest_rate: self.highest_bits_per_second.unwrap_or(usual.highest_rate),
             round_trip,
@@ -125,9 +132,10 @@ impl PathloadOptions {
 }
 
 impl PathChirpOptions {
-    /// With what is not given as pathChirp 2.3.7 has it.
+    /// With what is not given as pathChirp 2.3.7 has it, or as long packets ask for.
     pub(super) fn settings(&self) -> PathChirpSettings {
-        let (usual, scan) = (PathChirpSettings::default(), Scan::default());
+        let usual = if self.long_packets { PathChirpSettings::for_long_packets() } else { PathChirpSettings::default() };
+        let scan = &usual.scan;
         PathChirpSettings {
             payload: self.payload_bytes.unwrap_or(usual.payload),
             lowest_rate: self.lowest_bits_per_second.unwrap_or(usual.lowest_rate),
