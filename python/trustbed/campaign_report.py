@@ -192,7 +192,7 @@ def statement(rounds: Sequence[SeenRound], wanted: Wanted) -> dict[str, Any]:
 
     A round counts with the mean of its data connections. Those of rounds that are to be discarded measured a host, and not the network;
     ``why`` counts them by the causes of their connections. ``rounds_wanting`` is how many more usable rounds the wanted interval needs,
-    ``rounds_wanting_all`` how many more in all, if as many of them may be used as so far.
+    ``rounds_wanting_all`` how many more of any kind, if as many of them may be used as so far.
     """
     usable = [one for one in rounds if one.use != "discard"]
     why = Counter(cause for one in rounds if one.use == "discard" for cause in one.causes)

@@ -134,14 +134,15 @@ def judge_round(folder: RoundFolder, record: Mapping[str, Any], campaign: Campai
         crossing = crossings.get(str(here.get("local")), _crossed({}))
         rows.append({**_row(record, one, base), **_ends(here, there), **_measured(transfer), **crossing})
     verdicts = Counter(row["verdict"] for row in rows if row["verdict"] in VERDICTS)
+    flags = _flags(record, rows, unjoined)
     return {
         "outcome": record["outcome"],
         "use": next((verdict for verdict in _GRAVEST_FIRST if verdicts[verdict]), None),
         "verdicts": {verdict: verdicts[verdict] for verdict in VERDICTS},
-        "flags": _flags(record, rows, unjoined),
+        "flags": flags,
         "hosts": {role: _host(_samples(folder, record, role)) for role in _HOSTS},
         "connections": rows,
-        "path": path_of(record),
+        "path": path_of(record, clock_set="clock_set" in flags),
         "clocks": None if ends is None else asdict(ends.clocks),
         "findings": findings,
         "capture_error": error,

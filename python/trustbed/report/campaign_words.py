@@ -20,6 +20,14 @@ OUTCOMES = ("complete", "partial", "failed", "overrun", "unreachable", "missed",
 TOOK_PLACE = ("complete", "partial")
 _MOST_RUNS = 0.9
 """Of an estimator's runs, which its hosts or the network spoil: where so many could be used, nothing is said of the rest."""
+_ENDED_EARLY = {
+    "time_limit": "its time was over",
+    "byte_limit": "it had sent all that it may",
+    "sender_late": "the sender was late again and again",
+    "receiver_lost": "the receiver was lost",
+    "unusable": "fewer than half of its streams could be used",
+    "stopped": "it was stopped",
+}
 USE_WORDS = {"trust": "may be used", "review": "look first", "discard": "measured a host", "not_judged": "not judged"}
 
 
@@ -112,8 +120,10 @@ def wanting(pair: Row, campaign: Row) -> str:
     if not more:
         return f"the interval asked for ({reach}) is reached"
     text = f"{words.counted(more, 'more round')} that may be used would give the interval asked for ({reach})"
-    lasts = words.duration(in_all * campaign["period_ns"] / 1e9)
-    return f"{text}: {words.count(in_all)} in all if as many may be used as so far, {lasts}"
+    lasts = _lasting(in_all * campaign["period_ns"] / 1e9)
+    if in_all == more:
+        return f"{text}: that takes {lasts}"
+    return f"{text}: that takes {words.counted(in_all, 'more round')}, {lasts}, if as many may be used as so far"
 
 
 def rounds(pair: Row, campaign: Row) -> str:
@@ -147,32 +157,72 @@ def prediction(one: Row) -> str:
 
 
 def delay(found: Row) -> str:
-    """What test packets say of either direction; one-way delays above the least of their round, which no clock touches."""
-    if found["round_trip_least_seconds"] is None:
-        return f"none of {words.counted(found['sent'], 'test packet')} came back, {words.counted(found['rounds'], 'round')}"
-    ways = ", ".join(
-        f"{word} {words.duration(found[way]['above_least_p50_mean_seconds'])} above the least, "
-        f"jitter {words.duration(found[way]['jitter_mean_seconds'])}"
-        + ("" if found[way]["lost_share"] is None else f", {words.percent(found[way]['lost_share'])} lost")
-        for word, way in (("there", "forward"), ("back", "backward"))
-    )
-    least = f"round trip {words.duration(found['round_trip_least_seconds'])} at least"
+    """What test packets say of either direction; one-way delays above the least of their round, which no clock that runs on touches."""
+    rounds, failed = words.counted(found["rounds"], "round"), found["failed_rounds"]
+    if failed == found["rounds"]:
+        return f"the question failed in {rounds}"
+    sent = words.counted(found["sent_probes"], "test packet")
+    if not found["answered_probes"]:
+        return f"of {sent} none came back in {rounds}{_failed(failed)}"
+    parts = []
+    if found["round_trip_least_seconds"] is not None:
+        parts.append(f"round trip {words.duration(found['round_trip_least_seconds'])} at least")
+    if ways := [told for word, way in (("there", "forward"), ("back", "backward")) if (told := _way(word, found[way]))]:
+        parts.append(", ".join(ways))
     known = found["lost_share"] is None or all(found[way]["lost_share"] is not None for way in ("forward", "backward"))
     lost = "" if known else f", {words.percent(found['lost_share'])} of them lost"
-    return f"{least}; {ways}; {words.counted(found['sent'], 'test packet')} in {words.counted(found['rounds'], 'round')}{lost}"
+    parts.append(f"{sent} in {rounds}{lost}{_failed(failed)}")
+    if found["clock_set_rounds"]:
+        parts.append(f"a clock was set in {found['clock_set_rounds']}, of which no delay is told")
+    return "; ".join(parts)
+
+
+def _way(word: str, found: Row) -> str:
+    told = []
+    if found["above_least_p50_mean_seconds"] is not None:
+        told.append(f"{words.duration(found['above_least_p50_mean_seconds'])} above the least")
+        told.append(f"jitter {words.duration(found['jitter_mean_seconds'])}")
+    if found["lost_share"] is not None:
+        told.append(f"{words.percent(found['lost_share'])} lost")
+    return f"{word} {', '.join(told)}" if told else ""
+
+
+def _failed(rounds: int) -> str:
+    return f"; the question failed in {rounds}" if rounds else ""
 
 
 def available(found: Row) -> str:
-    """What an estimator says of the available bandwidth, in bits of IP packets: means over rounds."""
-    of = f"{words.counted(found['rounds'], 'round')}"
-    used = f"{words.count(found['runs_used'])} of {words.counted(found['runs'], 'run')} could be used"
-    if not found["estimates"]:
-        return f"{found['estimator']} found nothing in {of}: {used}"
-    low, high = (words.rate(found[f"{end}_mean_bits_per_second"] / 8) for end in ("low", "high"))
-    text = low if low == high else f"{low} to {high}"
-    missing = found["rounds"] - found["estimates"]
-    text += f" by {found['estimator']}, mean of {of}" + (f" but {missing} that found nothing" if missing else "")
-    return text if found["runs_used"] >= _MOST_RUNS * found["runs"] else f"{text}; {used}"
+    """What an estimator says of the available bandwidth, in bits of IP packets: means over rounds, of intervals and of bounds apart."""
+    name, rounds = found["estimator"], found["rounds"]
+    if found["failed_rounds"] == rounds:
+        return f"the question of {name} failed in {words.counted(rounds, 'round')}"
+    kept = _means(found)
+    parts = [f"{text} by {name}, mean of {_of(count, rounds)}" for text, count in kept[:1]]
+    parts += [f"{text}, mean of {count}" for text, count in kept[1:]]
+    if missing := rounds - found["failed_rounds"] - sum(count for _, count in kept):
+        parts.append(f"nothing found in {missing}" if kept else f"{name} found nothing in {_of(missing, rounds)}")
+    early = [f"{_ENDED_EARLY[one['ending']]} ({one['rounds']})" for one in found["endings"] if one["early"]]
+    parts += [f"ended early because {', '.join(early)}"] if early else []
+    if found["runs_used"] < _MOST_RUNS * found["runs"] and all(one["ending"] != "unusable" for one in found["endings"]):
+        parts.append(f"{words.count(found['runs_used'])} of {words.counted(found['runs'], 'run')} could be used")
+    return "; ".join(parts) + _failed(found["failed_rounds"])
+
+
+def _means(found: Row) -> list[tuple[str, int]]:
+    """Intervals, then bounds that are all that is known, each with the count of its rounds."""
+    kept = []
+    if found["estimates"]:
+        low, high = (words.rate(found[f"{end}_mean_bits_per_second"] / 8) for end in ("low", "high"))
+        kept.append((low if low == high else f"{low} to {high}", found["estimates"]))
+    for bound, text in (("at_least", "at least"), ("at_most", "at most")):
+        if found[f"{bound}_rounds"]:
+            kept.append((f"{text} {words.rate(found[f'{bound}_mean_bits_per_second'] / 8)}", found[f"{bound}_rounds"]))
+    return kept
+
+
+def _of(count: int, rounds: int) -> str:
+    whole = words.counted(rounds, "round")
+    return whole if count == rounds else f"{words.count(count)} of {whole}"
 
 
 def both_ends(row: Row) -> str:
@@ -274,7 +324,11 @@ def absences(hosts: Sequence[Row]) -> list[str]:
 
 def away(host: Row) -> str:
     """How long a host was down in all."""
-    return words.duration(host["down_seconds"]).removesuffix(" 0 s").removesuffix(" 0 min")
+    return _lasting(host["down_seconds"])
+
+
+def _lasting(seconds: float) -> str:
+    return words.duration(seconds).removesuffix(" 0 s").removesuffix(" 0 min")
 
 
 def _times(count: int) -> str:

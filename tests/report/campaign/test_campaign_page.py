@@ -81,30 +81,64 @@ def test_the_table_of_both_ends_has_a_line_per_pair_and_role(page: str) -> None:
 
 def test_what_was_asked_of_the_path_is_told_in_words(model: Model) -> None:
     way = {"lost_share": 0.01, "above_least_p50_mean_seconds": 0.0012, "jitter_mean_seconds": 0.004}
-    delay = {"rounds": 12, "sent": 1200, "lost_share": 0.02, "round_trip_least_seconds": 0.02, "forward": way, "backward": way}
-    estimate = {"rounds": 12, "low_mean_bits_per_second": 4.1e6, "high_mean_bits_per_second": 4.4e6, "runs": 100, "runs_used": 30}
-    bandwidth = [
-        {**estimate, "estimator": "pathload", "estimates": 10},
-        {**estimate, "estimator": "pathchirp", "estimates": 0, "low_mean_bits_per_second": None},
-    ]
+    asked_for = {"rounds": 12, "failed_rounds": 1, "clock_set_rounds": 2, "sent_probes": 1200, "answered_probes": 1176}
+    delay = {**asked_for, "lost_share": 0.02, "round_trip_least_seconds": 0.02, "forward": way, "backward": way}
+    interval = {"estimates": 7, "low_mean_bits_per_second": 4.1e6, "high_mean_bits_per_second": 4.4e6, "runs": 100, "runs_used": 30}
+    bounds = {"at_least_rounds": 2, "at_least_mean_bits_per_second": 1.2e9, "at_most_rounds": 1, "at_most_mean_bits_per_second": 1e4}
+    endings = [{"ending": "resolution", "rounds": 9, "early": False}, {"ending": "time_limit", "rounds": 2, "early": True}]
+    known = {"rounds": 12, "failed_rounds": 1, **interval, **bounds, "endings": endings}
+    nothing = {**known, "estimates": 0, "at_least_rounds": 0, "at_most_rounds": 0}
+    bandwidth = [{**known, "estimator": "pathload"}, {**nothing, "estimator": "pathchirp", "endings": []}]
     asked = copy.deepcopy(model)
     asked["pairs"][0]["path"] = {"delay": delay, "bandwidth": bandwidth}
     told = [
         "round trip 20.0 ms at least; there 1.20 ms above the least, jitter 4.00 ms, 1 % lost, back 1.20 ms above the least, "
-        "jitter 4.00 ms, 1 % lost; 1,200 test packets in 12 rounds",
-        "4.10 Mbit/s to 4.40 Mbit/s by pathload, mean of 12 rounds but 2 that found nothing; 30 of 100 runs could be used",
-        "pathchirp found nothing in 12 rounds: 30 of 100 runs could be used",
+        "jitter 4.00 ms, 1 % lost; 1,200 test packets in 12 rounds; the question failed in 1; a clock was set in 2, of which no delay is "
+        "told",
+        "4.10 Mbit/s to 4.40 Mbit/s by pathload, mean of 7 of 12 rounds; at least 1.20 Gbit/s, mean of 2; at most 10.0 kbit/s, mean of 1; "
+        "nothing found in 1; ended early because its time was over (2); 30 of 100 runs could be used; the question failed in 1",
+        "pathchirp found nothing in 11 of 12 rounds; 30 of 100 runs could be used; the question failed in 1",
     ]
     page = text_of(campaign_page.render(asked, ABOUT, text=""))
     text = re.sub(r"\s+", " ", campaign_text.render(asked, now_ns=BEGAN))
     for words in told:
         assert words in page
         assert words in text
-    assert campaign_words.delay({**delay, "round_trip_least_seconds": None}) == "none of 1,200 test packets came back, 12 rounds"
+    whole = {**delay, "failed_rounds": 0, "clock_set_rounds": 0}
+    assert campaign_words.delay({**whole, "answered_probes": 0}) == "of 1,200 test packets none came back in 12 rounds"
     silent = {**way, "lost_share": None}
-    assert campaign_words.delay({**delay, "forward": silent, "backward": silent}).endswith(
+    assert campaign_words.delay({**whole, "forward": silent, "backward": silent}).endswith(
         "1,200 test packets in 12 rounds, 2 % of them lost"
     )
+    unknown = dict.fromkeys(way) | {"lost_share": 0.01}
+    assert campaign_words.delay(
+        {**whole, "clock_set_rounds": 12, "round_trip_least_seconds": None, "forward": unknown, "backward": unknown}
+    ) == ("there 1 % lost, back 1 % lost; 1,200 test packets in 12 rounds; a clock was set in 12, of which no delay is told")
+    assert campaign_words.delay({**whole, "failed_rounds": 12}) == "the question failed in 12 rounds"
+    assert (
+        campaign_words.available({**nothing, "estimator": "pathload", "failed_rounds": 12})
+        == "the question of pathload failed in 12 rounds"
+    )
+    unusable = [{"ending": "unusable", "rounds": 12, "early": True}]
+    assert campaign_words.available({**nothing, "estimator": "pathload", "failed_rounds": 0, "endings": unusable}) == (
+        "pathload found nothing in 12 rounds; ended early because fewer than half of its streams could be used (12)"
+    )
+    assert campaign_words.available({**nothing, **bounds, "at_most_rounds": 0, "estimator": "pathchirp", "endings": []}).startswith(
+        "at least 1.20 Gbit/s by pathchirp, mean of 2 of 12 rounds; nothing found in 9; "
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "in_all", "told"),
+    [
+        (5, 5, "5 more rounds that may be used would give the interval asked for (± 5 % at 95 %): that takes 25 min"),
+        (1, 2, "(± 5 % at 95 %): that takes 2 more rounds, 10 min, if as many may be used as so far"),
+    ],
+)
+def test_more_rounds_are_told_with_what_they_take(more: int, in_all: int, told: str) -> None:
+    campaign = {"half_width": 0.05, "confidence": 0.95, "period_ns": 300 * 10**9}
+    pair = {"statement": {"rounds_wanting": more, "rounds_wanting_all": in_all}}
+    assert campaign_words.wanting(pair, campaign).endswith(told)
 
 
 def test_nothing_in_a_campaign_can_break_out(model: Model) -> None:
