@@ -1,23 +1,32 @@
 """Before its connections a round may ask what else the path is like: one-way delays by test packets, available bandwidth by estimators.
 
-Nothing of ours is on the path meanwhile but what asks. Ports exist as long as one question does, are bound to the measured address, and
-take packets of one peer: test packets with the number of their session, those of an estimator with a secret.
+Nothing else of the round is on the path meanwhile. Ports exist as long as one question does, are bound to the measured address, and take
+packets of one peer: test packets with the number of their session, those of an estimator with a secret.
+
+What the near end has found is kept where the far end does not tell its part of it any more: that is a trouble of the round.
 """
 
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from trustbed.agent import Agent, Event
 from trustbed.scenario.campaign_model import Delay, Estimator
+from trustbed.testbed.error import TestbedError
 
 _ANSWER_NS = 5_000_000_000
 """A probe without an answer for so long is lost."""
 _SETTLING_NS = 30_000_000_000
 """What an estimator may take beyond its time: the run that it is in, and the last question."""
+_BEGINNING_NS = 30_000_000_000
+"""What may pass between the beginnings of the two ends. The far one, which is first, lasts so much longer than the near one needs."""
+_BURST_PACKETS = 1000
+"""Test packets that are answered at once: so many wait for a host that stood still, and are of its own making."""
 HostT = TypeVar("HostT")
 
 
@@ -34,6 +43,8 @@ class Probing(Generic[HostT]):
         peer: As whom the receiver sees the sender.
         start: Starts an agent.
         report: Waits for an agent's report, so many seconds.
+        excused: Makes a trouble, under a name, of what fails inside.
+        now: A clock that is never set, in nanoseconds.
     """
 
     sender: HostT
@@ -44,6 +55,8 @@ class Probing(Generic[HostT]):
     peer: str
     start: Callable[[HostT, str, Mapping[str, Any]], Agent]
     report: Callable[[Agent, float], Event]
+    excused: Callable[[str], AbstractContextManager[None]]
+    now: Callable[[], int] = time.monotonic_ns
 
     def _to(self, answering: Agent) -> str:
         return f"{self.known_as}:{str(answering.ready['listening']).rpartition(':')[2]}"
@@ -52,12 +65,21 @@ class Probing(Generic[HostT]):
         """What became of the test packets, as the sender's agent tells: delays, losses by direction, how the clocks differ.
 
         Raises:
-            AgentError: One of the two refused, or did not answer.
-            TestbedError: A host is gone.
+            AgentError: One of the two refused, or the sender's did not answer.
+            TestbedError: A host is gone, or the way to one was while they began.
         """
         session, longest = secrets.randbelow(0xFFFF) + 1, asked.longest_ns + _ANSWER_NS
-        answers = {"listen": f"{self.listens_at}:0", "peer": self.peer, "session": session, "duration_ns": longest + _SETTLING_NS}
+        answers = {
+            "listen": f"{self.listens_at}:0",
+            "peer": self.peer,
+            "session": session,
+            # Four times as often as they come on average: what it leaves unanswered would look lost.
+            "packets_per_second": max(1000, 4 * 10**9 // asked.mean_gap_ns),
+            "burst_packets": _BURST_PACKETS,
+            "duration_ns": longest + _BEGINNING_NS,
+        }
         with self.start(self.receiver, "reflect", answers) as reflector:
+            began = self.now()
             reflector.begin()
             asks = {
                 "to": self._to(reflector),
@@ -71,29 +93,42 @@ class Probing(Generic[HostT]):
                 "seed": secrets.randbits(32),
             }
             with self.start(self.sender, "probe", asks) as prober:
-                prober.begin()
-                found = dict(self.report(prober, longest / 1e9))
-            found["reflector"] = _plain(reflector.stop())
-        return _plain(found)
+                self._begin(prober, began)
+                found = _plain(self.report(prober, longest / 1e9))
+            with self.excused("reflector of test packets"):
+                found["reflector"] = _plain(reflector.stop())
+                if count := found["reflector"]["too_fast_packets"]:
+                    message = f"{count} test packets came too fast to be answered; they count as lost"
+                    raise TestbedError(message, "the path did not lose them: give mean_gap a longer time")
+        return found
 
     def bandwidth(self, estimator: Estimator, limit_ns: int) -> dict[str, Any]:
         """What an estimator found, as the sender's agent tells, with what both hosts' lateness spoilt.
 
         Raises:
-            AgentError: One of the two refused, or did not answer.
-            TestbedError: A host is gone.
+            AgentError: One of the two refused, or the sender's did not answer.
+            TestbedError: A host is gone, or the way to one was while they began.
         """
         nonce, longest = secrets.randbits(63), limit_ns + _SETTLING_NS
-        takes = {"role": "receive", "listen": f"{self.listens_at}:0", "peer": self.peer, "nonce": nonce, "duration_ns": longest}
+        takes = {"role": "receive", "listen": f"{self.listens_at}:0", "peer": self.peer, "nonce": nonce}
         limit = "time_limit_ns" if estimator == "pathload" else "duration_ns"
-        with self.start(self.receiver, "estimate", takes) as receiver:
+        with self.start(self.receiver, "estimate", {**takes, "duration_ns": longest + _BEGINNING_NS}) as receiver:
+            began = self.now()
             receiver.begin()
             asks = {"role": "send", "to": self._to(receiver), "from": self.own, "nonce": nonce}
             with self.start(self.sender, "estimate", {**asks, "estimator": {"kind": estimator, limit: limit_ns}}) as sender:
-                sender.begin()
-                found = dict(self.report(sender, longest / 1e9))
-            found["receiver"] = _plain(receiver.stop())
-        return _plain(found)
+                self._begin(sender, began)
+                found = _plain(self.report(sender, longest / 1e9))
+            with self.excused(f"receiver of {estimator}"):
+                found["receiver"] = _plain(receiver.stop())
+        return found
+
+    def _begin(self, near: Agent, began_ns: int) -> None:
+        """Begins the near end, where the far one, which began no earlier than then, outlasts it; else what that misses would look lost."""
+        near.begin()
+        if self.now() - began_ns > _BEGINNING_NS:
+            hint = "the way to a host was lost, or a host is overloaded; the next round asks again"
+            raise TestbedError(f"{near.name}: it began more than {_BEGINNING_NS / 1e9:g} s behind the other end", hint)
 
 
 def _plain(event: Mapping[str, Any]) -> dict[str, Any]:

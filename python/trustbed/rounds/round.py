@@ -164,7 +164,7 @@ class RoundCarrier:
             return _plain(self._report(agent, rounds.pinging_ns / 1e9 + _MARGIN_SECONDS))
 
     def _probe(self, record: dict[str, Any], pinged: Mapping[str, Any]) -> None:
-        """What else the path is asked for."""
+        """What else the path is asked for; null where it was asked and the question failed."""
         path = Probing(
             sender=self._sender,
             receiver=self._receiver,
@@ -174,13 +174,17 @@ class RoundCarrier:
             peer=self._peer(pinged),
             start=self._start,
             report=lambda agent, seconds: self._report(agent, seconds + _MARGIN_SECONDS),
+            excused=self._excused,
         )
         if self._rounds.delay is not None:
+            record["delay"] = None
             with self._excused("one-way delays"):
                 record["delay"] = path.delays(self._rounds.delay)
         for estimator, limit in self._rounds.bandwidth:
+            found = record.setdefault("bandwidth", {})
+            found[estimator] = None
             with self._excused(f"available bandwidth by {estimator}"):
-                record.setdefault("bandwidth", {})[estimator] = path.bandwidth(estimator, limit)
+                found[estimator] = path.bandwidth(estimator, limit)
 
     def _clocks(self) -> dict[str, Any]:
         """How far the hosts' clocks are from ours, where they say."""

@@ -1,0 +1,168 @@
+"""What a round asks the path before its connections, between hosts whose agents are played."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from tests.rounds.conftest import study_of
+from trustbed.agent import AgentError
+from trustbed.campaign import Round, path_of
+from trustbed.rounds import probing
+from trustbed.rounds.round import RoundCarrier
+from trustbed.scenario.campaign_model import Index
+from trustbed.testbed.error import TestbedError
+
+SECOND = 10**9
+REPORTS: Mapping[str, dict[str, Any]] = {
+    "ping": {"from": "127.0.0.1", "interface": "lo", "round_trips_ns": [1]},
+    "probe": {"sent_probes": 20, "answered_probes": 20, "delays": None, "directions": None, "clocks": {}},
+    "reflect": {"answered_packets": 20, "too_fast_packets": 0},
+    "send": {"ending": "time_limit", "chirps": {"sent": 9, "used": 9}, "pathchirp": {"mean_ip_bits_per_second": None}},
+    "receive": {"received_packets": 9},
+}
+ASKED = {"delay": '{ probes = 20, mean_gap = "1ms" }', "bandwidth": '{ pathchirp = "10s" }', "period": '"60s"'}
+
+
+@dataclass
+class Played:
+    """Agents that say what they are to say at once, and a clock that only moves when an agent takes its time to begin.
+
+    Attributes:
+        reports: What each says in the end; an error instead is raised.
+        begins: How long the beginning of each takes, in nanoseconds.
+        asked: What each was started with.
+        now_ns: The clock.
+    """
+
+    reports: dict[str, dict[str, Any] | Exception] = field(default_factory=lambda: dict(REPORTS))
+    begins: dict[str, int] = field(default_factory=dict)
+    asked: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    now_ns: int = 0
+
+
+class PlayedAgent:
+    """One of them."""
+
+    ready: Mapping[str, Any] = {"listening": "127.0.0.2:7"}
+    is_away = False
+
+    def __init__(self, played: Played, kind: str, name: str) -> None:
+        self.name = name
+        self._played = played
+        self._kind = kind
+
+    def begin(self) -> dict[str, Any]:
+        """It begins, after a while."""
+        self._played.now_ns += self._played.begins.get(self._kind, 0)
+        return {"start_ns": 0}
+
+    def poll(self, seconds: float) -> dict[str, Any]:
+        """Its report, at once."""
+        return self.stop()
+
+    def stop(self) -> dict[str, Any]:
+        """Its report, or why there is none."""
+        report = self._played.reports[self._kind]
+        if isinstance(report, Exception):
+            raise report
+        return {"event": "report", **report}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class PlayedHost:
+    """Where they run. Connections are not played: there a round fails, behind what is asked here."""
+
+    losses = ()
+
+    def __init__(self, name: str, played: Played) -> None:
+        self.name = name
+        self._played = played
+
+    def start_agent(self, verb: str, config: Mapping[str, Any], *, name: str) -> PlayedAgent:
+        """An agent of that kind; those of an estimator are told apart by their role."""
+        if verb == "pairs":
+            raise TestbedError("connections are not played", "none")
+        kind = config.get("role", verb)
+        self._played.asked[kind] = config
+        return PlayedAgent(self._played, kind, name)
+
+    def read_clock(self) -> Any:  # noqa: ANN401 - a reading
+        """It does not tell."""
+        raise TestbedError("the clock is not played", "none")
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> Played:
+    """Agents that all answer, and their clock for whoever probes."""
+    found = Played()
+    made = probing.Probing.__init__
+    monkeypatch.setattr(probing.Probing, "__init__", lambda *one, **facts: made(*one, now=lambda: found.now_ns, **facts))
+    return found
+
+
+def record_of(tmp_path: Path, played: Played) -> tuple[dict[str, Any], dict[str, str]]:
+    """What a round wrote down before its connections, and its troubles but for clocks."""
+    campaign = study_of(tmp_path, "a-b", **ASKED).campaign
+    hosts = [PlayedHost(host.name, played) for host in campaign.hosts]
+    one = Round(pair=campaign.pairs[0], number=0, index=Index(name="1", probe_bytes=1, data_bytes=1), due_ns=0)
+    carrier = RoundCarrier(campaign, one, *hosts, campaign.hosts[1].measured, threading.Event())  # type: ignore[arg-type]
+    record = carrier.carry_out(tmp_path)
+    troubles = {one["what"]: one["message"] for one in record["troubles"] if not one["what"].startswith("clock of")}
+    return record, troubles
+
+
+def test_both_ends_of_a_question_are_kept(tmp_path: Path, played: Played) -> None:
+    record, troubles = record_of(tmp_path, played)
+    assert troubles == {}
+    assert record["delay"] == {**REPORTS["probe"], "reflector": REPORTS["reflect"]}
+    assert record["bandwidth"] == {"pathchirp": {**REPORTS["send"], "receiver": REPORTS["receive"]}}
+
+
+def test_a_question_that_fails_was_asked_all_the_same(tmp_path: Path, played: Played) -> None:
+    played.reports |= {"probe": AgentError("probe: it is gone", "none"), "send": AgentError("estimate: it is gone", "none")}
+    record, troubles = record_of(tmp_path, played)
+    assert troubles == {"one-way delays": "probe: it is gone", "available bandwidth by pathchirp": "estimate: it is gone"}
+    found = path_of(record)
+    assert [found["delay"]["answered"], *(one["answered"] for one in found["bandwidth"])] == [False, False]
+
+
+def test_what_was_found_is_kept_where_the_far_end_does_not_report(tmp_path: Path, played: Played) -> None:
+    played.reports |= {"reflect": AgentError("reflect: it is gone", "none"), "receive": AgentError("estimate: it is gone", "none")}
+    record, troubles = record_of(tmp_path, played)
+    assert troubles == {"reflector of test packets": "reflect: it is gone", "receiver of pathchirp": "estimate: it is gone"}
+    assert record["delay"] == REPORTS["probe"]
+    assert record["bandwidth"]["pathchirp"] == REPORTS["send"]
+
+
+@pytest.mark.parametrize(("late_ns", "counts"), [(29 * SECOND, True), (31 * SECOND, False)])
+def test_a_near_end_that_begins_when_the_far_one_may_be_over_says_nothing_of_the_path(
+    tmp_path: Path, played: Played, late_ns: int, counts: bool
+) -> None:
+    """As when the way to a host is lost between the two: what nobody answers any more would look lost."""
+    played.begins |= {"probe": late_ns, "send": late_ns}
+    record, troubles = record_of(tmp_path, played)
+    assert (record["delay"] is not None, record["bandwidth"]["pathchirp"] is not None) == (counts, counts)
+    assert troubles.keys() == (set() if counts else {"one-way delays", "available bandwidth by pathchirp"})
+    assert (
+        played.asked["reflect"]["duration_ns"] >= played.asked["probe"]["duration_ns"] + played.asked["probe"]["give_up_ns"] + 30 * SECOND
+    )
+    assert played.asked["receive"]["duration_ns"] >= played.asked["send"]["estimator"]["duration_ns"] + 60 * SECOND
+
+
+def test_a_reflector_answers_all_that_is_asked_of_it(tmp_path: Path, played: Played) -> None:
+    played.reports["reflect"] = {"answered_packets": 17, "too_fast_packets": 3}
+    record, troubles = record_of(tmp_path, played)
+    assert (played.asked["reflect"]["packets_per_second"], played.asked["reflect"]["burst_packets"]) == (4000, 1000)
+    assert troubles == {"reflector of test packets": "3 test packets came too fast to be answered; they count as lost"}
+    assert record["delay"]["reflector"]["too_fast_packets"] == 3
