@@ -19,9 +19,11 @@ from trustbed.cli.analyze import describe
 from trustbed.cli.interrupt import kills_are_interrupts
 from trustbed.cli.status import show
 from trustbed.report import words
+from trustbed.report.campaign_words import length
 from trustbed.rounds.listener import RoundListener
 from trustbed.scenario import campaign as campaigns
 from trustbed.scenario.campaign import CampaignFile
+from trustbed.scenario.campaign_model import Rounds
 from trustbed.scenario.outside import name_of
 
 
@@ -116,6 +118,16 @@ def _say(text: str) -> None:
 # What would be done.
 
 
+def _steps(rounds: Rounds) -> Sequence[str]:
+    """What happens in a round, in order."""
+    steps = [words.counted(rounds.pings, "ping")]
+    if rounds.delay is not None:
+        steps.append(f"{words.counted(rounds.delay.probes, 'test packet')} ({length(rounds.delay.longest_ns)} at most)")
+    steps += [f"{name} ({length(limit)} at most)" for name, limit in rounds.bandwidth]
+    windows = f"windows of {rounds.probe_window_bytes} and {rounds.data_window_bytes} bytes"
+    return [*steps, f"{words.counted(rounds.pairs_at_once, 'connection pair')} ({rounds.arrangement}), {windows}"]
+
+
 def _plan(study: CampaignFile) -> Sequence[str]:
     campaign = study.campaign
     rounds, schedule = campaign.rounds, Schedule(study.campaign, 0)
@@ -124,8 +136,7 @@ def _plan(study: CampaignFile) -> Sequence[str]:
         f"{campaign.name}, seed {campaign.seed}",
         f"{words.counted(rounds.count, 'round')} of every pair, one in {words.duration(rounds.period_ns / 1e9)}: "
         f"{words.duration(campaign.lasts_ns / 1e9)} in all",
-        f"a round: {words.counted(rounds.pings, 'ping')}, then {words.counted(rounds.pairs_at_once, 'connection pair')} "
-        f"({rounds.arrangement}), windows of {rounds.probe_window_bytes} and {rounds.data_window_bytes} bytes",
+        f"a round: {', then '.join(_steps(rounds))}",
         "",
     ]
     lines += [
