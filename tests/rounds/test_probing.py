@@ -16,6 +16,7 @@ from trustbed.campaign import Round, path_of
 from trustbed.rounds import probing
 from trustbed.rounds.round import RoundCarrier
 from trustbed.scenario.campaign_model import Index
+from trustbed.testbed.control import Reading
 from trustbed.testbed.error import TestbedError
 
 SECOND = 10**9
@@ -25,6 +26,8 @@ REPORTS: Mapping[str, dict[str, Any]] = {
     "reflect": {"answered_packets": 20, "too_fast_packets": 0},
     "send": {"ending": "time_limit", "chirps": {"sent": 9, "used": 9}, "pathchirp": {"mean_ip_bits_per_second": None}},
     "receive": {"received_packets": 9},
+    "pairs send": {"connections": []},
+    "pairs receive": {"connections": []},
 }
 ASKED = {"delay": '{ probes = 20, mean_gap = "1ms" }', "bandwidth": '{ pathchirp = "10s" }', "period": '"60s"'}
 
@@ -49,18 +52,20 @@ class Played:
 class PlayedAgent:
     """One of them."""
 
-    ready: Mapping[str, Any] = {"listening": "127.0.0.2:7"}
+    pid = 1
     is_away = False
 
     def __init__(self, played: Played, kind: str, name: str) -> None:
         self.name = name
+        opened = {"probe": "127.0.0.2:8", "data": "127.0.0.2:9"}
+        self.ready: Mapping[str, Any] = {"listening": opened if kind.startswith("pairs") else "127.0.0.2:7"}
         self._played = played
         self._kind = kind
 
     def begin(self) -> dict[str, Any]:
         """It begins, after a while."""
         self._played.now_ns += self._played.begins.get(self._kind, 0)
-        return {"start_ns": 0}
+        return {"start_ns": self._played.now_ns * (2 if self.name.endswith(" on b") else 1)}
 
     def poll(self, seconds: float) -> dict[str, Any]:
         """Its report, at once."""
@@ -81,25 +86,24 @@ class PlayedAgent:
 
 
 class PlayedHost:
-    """Where they run. Connections are not played: there a round fails, behind what is asked here."""
-
-    losses = ()
+    """Where they run. Samples are not played. The sender's clock is right, that of the receiver runs twice as fast."""
 
     def __init__(self, name: str, played: Played) -> None:
         self.name = name
+        self.losses = ()
         self._played = played
 
     def start_agent(self, verb: str, config: Mapping[str, Any], *, name: str) -> PlayedAgent:
-        """An agent of that kind; those of an estimator are told apart by their role."""
-        if verb == "pairs":
-            raise TestbedError("connections are not played", "none")
-        kind = config.get("role", verb)
+        """An agent of that kind; those of an estimator and of connections are told apart by their role."""
+        if verb == "sample":
+            raise TestbedError("nobody looks on", "none")
+        kind = f"pairs {config['role']}" if verb == "pairs" else config.get("role", verb)
         self._played.asked[kind] = config
         return PlayedAgent(self._played, kind, name)
 
-    def read_clock(self) -> Any:  # noqa: ANN401 - a reading
-        """It does not tell."""
-        raise TestbedError("the clock is not played", "none")
+    def read_clock(self) -> Reading:
+        """Its clock against the one that is played."""
+        return Reading(ahead_ns=0 if self.name == "a" else self._played.now_ns, error_ns=1, at_ns=self._played.now_ns)
 
 
 @pytest.fixture
@@ -112,13 +116,13 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Played:
 
 
 def record_of(tmp_path: Path, played: Played) -> tuple[dict[str, Any], dict[str, str]]:
-    """What a round wrote down before its connections, and its troubles but for clocks."""
-    campaign = study_of(tmp_path, "a-b", **ASKED).campaign
+    """What a round wrote down, and its troubles but for those who look on."""
+    campaign = study_of(tmp_path, "a-b", more="[recording]\ncapture = false\n", **ASKED).campaign
     hosts = [PlayedHost(host.name, played) for host in campaign.hosts]
     one = Round(pair=campaign.pairs[0], number=0, index=Index(name="1", probe_bytes=1, data_bytes=1), due_ns=0)
     carrier = RoundCarrier(campaign, one, *hosts, campaign.hosts[1].measured, threading.Event())  # type: ignore[arg-type]
     record = carrier.carry_out(tmp_path)
-    troubles = {one["what"]: one["message"] for one in record["troubles"] if not one["what"].startswith("clock of")}
+    troubles = {one["what"]: one["message"] for one in record["troubles"] if one["message"] != "nobody looks on"}
     return record, troubles
 
 
@@ -158,6 +162,14 @@ def test_a_near_end_that_begins_when_the_far_one_may_be_over_says_nothing_of_the
         played.asked["reflect"]["duration_ns"] >= played.asked["probe"]["duration_ns"] + played.asked["probe"]["give_up_ns"] + 30 * SECOND
     )
     assert played.asked["receive"]["duration_ns"] >= played.asked["send"]["estimator"]["duration_ns"] + 60 * SECOND
+
+
+def test_how_far_apart_hosts_began_is_told_by_clocks_as_they_are_then(tmp_path: Path, played: Played) -> None:
+    played.begins |= {"send": 10 * SECOND}
+    record, _ = record_of(tmp_path, played)
+    assert [record[key]["receiver"]["ahead_ns"] for key in ("clocks", "clocks_before")] == [0, 10 * SECOND]
+    assert record["started_ns"] == {"receiver": 20 * SECOND, "sender": 10 * SECOND}
+    assert record["start_spread_ns"] == 0
 
 
 def test_a_reflector_answers_all_that_is_asked_of_it(tmp_path: Path, played: Played) -> None:

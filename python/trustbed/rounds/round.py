@@ -131,6 +131,9 @@ class RoundCarrier:
         pinged = self._ping()
         record["ping"] = pinged
         self._probe(record, pinged)
+        if self._rounds.before_ns > self._rounds.pinging_ns:
+            # Probing takes minutes, in which clocks drift: when the connections began is told by this.
+            record["clocks_before"] = self._clocks()
         with contextlib.ExitStack() as stack:
             self._exchange(folder, record, pinged, stack)
         record["clocks_after"] = self._clocks()
@@ -237,7 +240,7 @@ class RoundCarrier:
         watching = self._watch(folder, pinged, to, stack, {"sender": sending.pid, "receiver": receiving.pid}, limit_ns)
         started = {"receiver": receiving.begin()["start_ns"], "sender": sending.begin()["start_ns"]}
         record["started_ns"] = started
-        record["start_spread_ns"] = _spread(started, record["clocks"])
+        record["start_spread_ns"] = _spread(started, record.get("clocks_before", record["clocks"]))
         if self._losses() != losses:
             # Whoever looks on may be at the end of its time before they are.
             raise TestbedError("the way to a host was lost when the connections were about to begin", "the next round has the same sizes")
