@@ -171,6 +171,11 @@ def test_about_all_rows(code: str, row: dict[str, Any]) -> None:
     assert words in found[0].message
 
 
+def test_a_transfer_by_itself_is_not_counted_out(row: dict[str, Any]) -> None:
+    (found,) = [one for one in examine([{**row, "too_short": True}], CLEAN).findings if one.code == "nothing_judged"]
+    assert found.message == "no transfer was long enough to be judged"
+
+
 def test_a_capture_without_transfers_judges_nothing_and_says_so_elsewhere() -> None:
     assert examine([], CLEAN).findings == []
 

@@ -143,7 +143,7 @@ def _note_stalls(row: Row, stalls: dict[str, tuple[float, ...]]) -> None:
 
 def _about_the_rows(diagnoses: Sequence[Diagnosis], placeless: int) -> Iterator[Finding]:
     if diagnoses and all(diagnosis.verdict == "not_judged" for diagnosis in diagnoses):
-        message = f"none of {count_words(len(diagnoses), 'transfer')} was long enough to be judged"
+        message = f"{'no transfer' if len(diagnoses) == 1 else f'none of {len(diagnoses)} transfers'} was long enough to be judged"
         yield finding("nothing_judged", message, value=float(len(diagnoses)))
     if placeless:
         message = f"the capture place of {count_words(placeless, 'transfer')} is unknown"
