@@ -364,3 +364,12 @@ def test_a_host_that_never_stops_talking_is_not_listened_to(tmp_path: Path, cach
         with pytest.raises(TestbedError, match=r"yes on .* wrote more than"):
             made["here"].run(["yes"], seconds=PATIENCE)
         assert made["here"].run(["echo", "on"], seconds=PATIENCE).stdout == "on\n"
+
+
+def test_who_cannot_be_killed_and_talks_on_ends_with_our_streams(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As what sudo runs; here it has left the group that is killed."""
+    monkeypatch.setattr("trustbed.testbed.remote.way.MOST_BYTES", 1 << 20)
+    talks = f"talks on and on beside {tmp_path.name}"
+    with Hosts(described(tmp_path, prefix("web", ("sh", "-c", f"setsid yes '{talks}' & wait", "sh")))) as made:
+        assert made.connect()["web"].message.startswith("sh for the host web wrote more than")
+        wait_until(lambda: not processes_with(f"yes\x00{talks}"), "the end of who writes to nobody")

@@ -48,8 +48,8 @@ class PrefixWay:
             raise TestbedError(f"{self._title}: {words[0]} did not end within {seconds:g} s", hint) from None
         finally:
             feeding.cancel()
-            if process.returncode is None:
-                await _end(process)
+            await asyncio.gather(feeding, return_exceptions=True)
+            await _end(process)
         return Ended(_code(process.returncode), out, err)
 
     async def _start(self, words: Sequence[str], **streams: int) -> asyncio.subprocess.Process:
@@ -127,18 +127,31 @@ class PrefixStream:
 async def _feed(process: asyncio.subprocess.Process, content: bytes) -> None:
     """Writes what a command is to read, and closes the stream; one that reads nothing does not mind."""
     assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        process.stdin.write(content)
-        await process.stdin.drain()
-    process.stdin.close()
+    try:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            process.stdin.write(content)
+            await process.stdin.drain()
+    finally:
+        process.stdin.close()
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kills a command with all that it has started, and reads what its streams still hold, so that they are closed."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # sudo's is another user's: it ends with its streams
-        os.killpg(process.pid, signal.SIGKILL)
-    with contextlib.suppress(TimeoutError):  # somebody who left its group may hold the streams
-        await asyncio.wait_for(process.communicate(), _END_SECONDS)
+    """Kills a command with all that it has started, if it has not ended, and closes our ends of its streams.
+
+    Nobody reads them any more: who left its group and writes on ends by that, and so does what is another user's, as sudo's command is.
+    """
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    if process.stdin is not None and process.stdin.transport.get_write_buffer_size():
+        process.stdin.transport.abort()  # closing waits until somebody has read what is left
+    for stream in (1, 2):
+        # What a process writes is read by its transport, which does not show it otherwise.
+        pipe = process._transport.get_pipe_transport(stream)  # type: ignore[attr-defined]
+        if pipe is not None:
+            pipe.close()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), _END_SECONDS)
 
 
 def _code(code: int | None) -> int | None:
