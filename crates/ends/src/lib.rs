@@ -13,6 +13,7 @@ mod crossing_row;
 mod frame;
 mod join;
 mod pending;
+mod places;
 mod relation;
 mod round_trips;
 mod sketch;

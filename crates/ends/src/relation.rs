@@ -7,15 +7,14 @@
 //!
 //! Where no line fits, since clocks were steered by more than the way takes, stretches of the capture are compared one by one (`steered.rs`).
 //!
-//! Which endpoint is near which place is not asked: for any offset, `second − first` is larger on the way from the first place to the second.
-
-use std::collections::BTreeMap;
+//! Which endpoint is near which place is not asked (`places.rs`).
 
 use thiserror::Error;
 use trustbed_flow::FlowKey;
 use trustbed_probe::{Envelope, SkewLine};
 use trustbed_units::{Ns, Span};
 
+use crate::places::Places;
 use crate::steered::Steered;
 use crate::{End, Meeting};
 
@@ -35,15 +34,8 @@ pub struct Relation {
     /// The frames that it was made of.
     pub meetings: usize,
     course: Steered,
-    near: BTreeMap<Source, End>,
-    /// The place that the lower address is near, by pair of addresses; for endpoints of which no frame was compared.
-    near_addresses: BTreeMap<[Address; 2], End>,
+    places: Places,
 }
-
-type Address = [u8; 16];
-
-/// Address and port of an endpoint.
-type Source = (Address, u16);
 
 /// Why clocks cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -74,7 +66,7 @@ const SHORTEST: Span = Span::from_secs(10);
 /// Ways that disagree by more about the skew tell of something else: a route or a load that changed.
 const SKEW_AGREEMENT: f64 = 0.5;
 /// No clock of a computer that runs drifts faster (RFC 5905: 500 ppm).
-const MOST_SKEW: f64 = 500e-6;
+pub(crate) const MOST_SKEW: f64 = 500e-6;
 
 impl Relation {
     /// Compares two clocks by the frames that both saw, in the order of time.
@@ -86,10 +78,10 @@ impl Relation {
         if meetings.len() < FEWEST {
             return Err(RelationError::TooFew { meetings: meetings.len(), needed: FEWEST });
         }
-        let (near, near_addresses) = nearness(meetings);
+        let places = Places::of(meetings);
         let mut ways = [Vec::new(), Vec::new()];
         for meeting in meetings {
-            match near.get(&meeting.key.source(meeting.way)) {
+            match places.told(&meeting.key, meeting.way) {
                 Some(End::First) => ways[0].push((meeting.first, meeting.second - meeting.first)),
                 Some(End::Second) => ways[1].push((meeting.first, meeting.first - meeting.second)),
                 None => {}
@@ -119,8 +111,7 @@ impl Relation {
             steered: (course != Steered::default()).then(|| course.reach()),
             meetings: ways.iter().map(Vec::len).sum(),
             course,
-            near,
-            near_addresses,
+            places,
         })
     }
 
@@ -147,19 +138,15 @@ impl Relation {
         }
     }
 
-    /// The place that an endpoint is near, where both directions of one of its connections were compared.
+    /// The place that an endpoint is near, where both directions of its connections were compared.
     pub fn near(&self, source: &([u8; 16], u16)) -> Option<End> {
-        self.near.get(source).copied()
+        self.places.near(source)
     }
 
     /// The place that the sender of a connection's direction is near. Of most connections of a large capture no frame was compared: then it
-    /// is the place that its receiver is not near, or else what another connection between the same two addresses told.
+    /// is what other connections of its endpoints, or between the same two addresses, told.
     pub fn origin(&self, key: &FlowKey, way: usize) -> Option<End> {
-        let (source, target) = (key.source(way), key.source(1 - way));
-        self.near(&source).or_else(|| self.near(&target).map(End::other)).or_else(|| {
-            let near = self.near_addresses.get(&[key.low, key.high]).copied()?;
-            Some(if way == 0 { near } else { near.other() })
-        })
+        self.places.origin(key, way)
     }
 
     /// How long a frame took from a place to the other, by their own clocks.
@@ -167,31 +154,6 @@ impl Relation {
         let across = second - first - self.ahead_at(first);
         if from == End::First { across } else { -across }
     }
-}
-
-/// For every endpoint the place that it is near; and for every pair of addresses the place of the lower one, unless connections contradict
-/// each other (both places may have servers behind one address).
-fn nearness(meetings: &[Meeting]) -> (BTreeMap<Source, End>, BTreeMap<[Address; 2], End>) {
-    let mut smallest: BTreeMap<(Source, Source), [Option<Span>; 2]> = BTreeMap::new();
-    for meeting in meetings {
-        let across = meeting.second - meeting.first;
-        let key = (meeting.key.source(0), meeting.key.source(1));
-        let held = &mut smallest.entry(key).or_default()[meeting.way];
-        *held = Some(held.map_or(across, |before| before.min(across)));
-    }
-    let (mut near, mut pairs) = (BTreeMap::new(), BTreeMap::<[Address; 2], Option<End>>::new());
-    for ((low, high), seen) in smallest {
-        let [Some(from_low), Some(from_high)] = seen else { continue };
-        let (first, second) = if from_low >= from_high { (low, high) } else { (high, low) };
-        near.insert(first, End::First);
-        near.insert(second, End::Second);
-        // Between two ports of one address nothing is told by the addresses.
-        if low.0 != high.0 {
-            let of_low = if first == low { End::First } else { End::Second };
-            pairs.entry([low.0, high.0]).and_modify(|held| *held = held.filter(|held| *held == of_low)).or_insert(Some(of_low));
-        }
-    }
-    (near, pairs.into_iter().filter_map(|(pair, end)| Some((pair, end?))).collect())
 }
 
 /// The smallest delay as a level line: what is known of clocks that were compared for too short a time to tell a skew.

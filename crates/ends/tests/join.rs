@@ -160,6 +160,45 @@ fn captures_that_share_nothing_are_not_joined() {
     assert_eq!(one_way.relation(), Err(RelationError::OneWay));
 }
 
+#[test]
+fn a_quiet_connection_is_not_placed_by_how_far_the_clocks_drift_between_its_frames() {
+    let clock = Clock { ahead: 3 * S, skew: 50e-6 };
+    let quick = Client { every: 20 * MS, back: MS / 10, turnaround: 10_000, ..Client::default() };
+    let mut scene = Scene::default();
+    scene.transfer(quick, &[Fate::Takes(MS / 10); 5000], clock);
+    let quiet = Client { key: key(40_001), every: 2 * S, turnaround: S, ..quick };
+    scene.transfer(quiet, &[Fate::Takes(MS / 10); 50], clock);
+    // Of its answers only late ones are compared: 3 ms of drift behind its first frames, where the way there and back takes 0.2 ms.
+    scene
+        .seen
+        .iter_mut()
+        .for_each(|seen| seen.retain(|frame| frame.key != quiet.key || frame.way == 0 || frame.at.0 % (1000 * S) > 60 * S));
+    let scene = scene.sorted();
+    let relation = scene.relation().unwrap();
+    assert_eq!((relation.steered, relation.near(&quiet.key.source(0))), (None, None));
+    assert!(relation.error < span(MS / 10 + 10) && relation.skew_error.is_some(), "{relation:?}");
+    let (_, crossings) = scene.join(relation, &JoinLimits::default());
+    assert_eq!(crossings.iter().map(|one| one.from.index()).collect::<Vec<_>>(), [0, 1, 0, 1]);
+    assert!(crossings.iter().all(|one| one.delays_negative == 0));
+}
+
+#[test]
+fn a_server_at_both_places_is_told_by_its_clients() {
+    let mut scene = Scene::default();
+    scene.transfer(Client::default(), &[Fate::Takes(10 * MS); 40], AHEAD);
+    // The same endpoint beside the first place: what it sends is in the first capture first.
+    let mirrored = FlowKey { low: [3; 16], ..key(40_000) };
+    let mut other = Scene { number: 1000, ..Scene::default() };
+    other.transfer(Client { key: mirrored, ..Client::default() }, &[Fate::Takes(10 * MS); 40], Clock { ahead: -3 * S, skew: 0.0 });
+    let [first, second] = other.seen;
+    scene.seen[0].extend(second.into_iter().map(|frame| trustbed_ends::Frame { at: frame.at + span(3 * S), ..frame }));
+    scene.seen[1].extend(first.into_iter().map(|frame| trustbed_ends::Frame { at: frame.at + span(3 * S), ..frame }));
+    let relation = scene.sorted().relation().unwrap();
+    assert_eq!(relation.near(&key(40_000).source(1)), None);
+    assert_eq!([0, 1].map(|way| relation.origin(&key(40_000), way)), [Some(End::First), Some(End::Second)]);
+    assert_eq!([0, 1].map(|way| relation.origin(&mirrored, way)), [Some(End::Second), Some(End::First)]);
+}
+
 /// A scene whose second clock goes another way than evenly: by so much at a moment of true time.
 fn steered(mut scene: Scene, by: impl Fn(i64) -> i64) -> Scene {
     for frame in &mut scene.seen[1] {

@@ -1,0 +1,109 @@
+//! The place that every endpoint is near: two captures do not say which of two endpoints each was taken beside.
+//!
+//! Whatever the offset of the clocks, `second − first` is larger for a frame from the first place to the second than for one the other way:
+//! by the round trip between the places. Clocks drift apart meanwhile. So a frame and the last one of the other direction before it tell
+//! only if they are closer in time than it takes a clock to drift by their difference, and of what several such pairs tell, the most counts.
+//!
+//! Connections of which nothing was told this way are placed by one of their endpoints, or by their addresses, where others tell of these and
+//! do not contradict each other: both places may have servers behind one address.
+
+use std::collections::BTreeMap;
+
+use trustbed_flow::FlowKey;
+use trustbed_units::Span;
+
+use crate::relation::MOST_SKEW;
+use crate::{End, Meeting};
+
+type Address = [u8; 16];
+
+/// Address and port of an endpoint.
+type Source = (Address, u16);
+
+/// What is known of places.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Places {
+    endpoints: BTreeMap<Source, End>,
+    /// The place that the lower address is near, by pair of addresses; for endpoints of which no frame was compared.
+    addresses: BTreeMap<[Address; 2], End>,
+    /// The place that the lower endpoint is near, where the connection's own frames tell.
+    connections: BTreeMap<[Source; 2], End>,
+}
+
+/// Of so many connections that tell of an endpoint or a pair of addresses, one may tell otherwise.
+const AGREEING: u32 = 10;
+
+impl Places {
+    /// From the frames that both captures hold, in the order of time.
+    pub(crate) fn of(meetings: &[Meeting]) -> Self {
+        let steady = Self::drifting(meetings, MOST_SKEW);
+        // Only frames that are far apart: more than nothing is known of clocks that are taken to run alike.
+        if steady.connections.is_empty() { Self::drifting(meetings, 0.0) } else { steady }
+    }
+
+    /// The same by clocks that do not drift faster than this, in seconds per second.
+    fn drifting(meetings: &[Meeting], rate: f64) -> Self {
+        let mut seen: BTreeMap<[Source; 2], ([Option<&Meeting>; 2], i64)> = BTreeMap::new();
+        for meeting in meetings {
+            let (latest, votes) = seen.entry(ends(&meeting.key)).or_default();
+            latest[meeting.way] = Some(meeting);
+            if let [Some(from_low), Some(from_high)] = *latest {
+                let apart = across(from_low) - across(from_high);
+                if apart.as_f64().abs() > rate * (from_low.first - from_high.first).as_f64().abs() {
+                    *votes += apart.0.signum();
+                }
+            }
+        }
+        let told = seen.into_iter().filter(|(_, (_, votes))| *votes != 0);
+        Self::by(told.map(|(ends, (_, votes))| (ends, if votes > 0 { End::First } else { End::Second })).collect())
+    }
+
+    fn by(connections: BTreeMap<[Source; 2], End>) -> Self {
+        let (mut endpoints, mut addresses) = (BTreeMap::<Source, [u32; 2]>::new(), BTreeMap::<[Address; 2], [u32; 2]>::new());
+        for ([low, high], of_low) in &connections {
+            endpoints.entry(*low).or_default()[of_low.index()] += 1;
+            endpoints.entry(*high).or_default()[of_low.other().index()] += 1;
+            // Between two ports of one address nothing is told by the addresses.
+            if low.0 != high.0 {
+                addresses.entry([low.0, high.0]).or_default()[of_low.index()] += 1;
+            }
+        }
+        Self { endpoints: agreed(endpoints), addresses: agreed(addresses), connections }
+    }
+
+    /// The place that an endpoint is near.
+    pub(crate) fn near(&self, source: &Source) -> Option<End> {
+        self.endpoints.get(source).copied()
+    }
+
+    /// The place that the sender of a connection's direction is near, if the connection's own frames tell.
+    pub(crate) fn told(&self, key: &FlowKey, way: usize) -> Option<End> {
+        self.connections.get(&ends(key)).map(|of_low| if way == 0 { *of_low } else { of_low.other() })
+    }
+
+    /// The same, or else what other connections of its endpoints or between its addresses tell.
+    pub(crate) fn origin(&self, key: &FlowKey, way: usize) -> Option<End> {
+        let by_endpoints = || self.near(&key.source(way)).or_else(|| self.near(&key.source(1 - way)).map(End::other));
+        self.told(key, way).or_else(by_endpoints).or_else(|| {
+            let of_low = self.addresses.get(&[key.low, key.high]).copied()?;
+            Some(if way == 0 { of_low } else { of_low.other() })
+        })
+    }
+}
+
+fn ends(key: &FlowKey) -> [Source; 2] {
+    [key.source(0), key.source(1)]
+}
+
+fn across(meeting: &Meeting) -> Span {
+    meeting.second - meeting.first
+}
+
+/// What nearly all that tell of something agree about.
+fn agreed<T: Ord>(votes: BTreeMap<T, [u32; 2]>) -> BTreeMap<T, End> {
+    let most = |[first, second]: [u32; 2]| {
+        let (end, more, fewer) = if first >= second { (End::First, first, second) } else { (End::Second, second, first) };
+        (AGREEING * fewer < more).then_some(end)
+    };
+    votes.into_iter().filter_map(|(what, votes)| Some((what, most(votes)?))).collect()
+}
