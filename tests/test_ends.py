@@ -16,7 +16,7 @@ import pytest
 
 import trustbed
 from tests.patience import PATIENCE
-from trustbed.report import columns, contract
+from trustbed.report import columns, contract, ends_text
 
 RECORDINGS = Path(__file__).resolve().parent.parent / "recordings"
 SCHEMA = json.loads(contract.HERE.read_text(encoding="utf-8"))
@@ -57,6 +57,15 @@ def steered(path: Path, out: Path, nanoseconds: int) -> Path:
     return out
 
 
+def set_back(path: Path, out: Path, seconds: int) -> Path:
+    """The same capture by a clock that is set back in the middle of it."""
+    head, found = records(path)
+    half = len(found) // 2
+    moved = [struct.pack("<I", struct.unpack_from("<I", one)[0] - seconds) + one[4:] for one in found[half:]]
+    out.write_bytes(head + b"".join(found[:half] + moved))
+    return out
+
+
 def trustbed_says(*words: str) -> subprocess.CompletedProcess[str]:
     program = str(Path(sys.executable).with_name("trustbed"))
     return subprocess.run([program, "analyze", *words], capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -83,11 +92,29 @@ def test_a_clock_that_is_steered_by_more_than_the_way_takes_is_followed(tmp_path
 
 def test_one_clock_needs_no_comparison() -> None:
     joined = trustbed.join(*ends("cross-traffic"), same_clock=True)
-    assert (joined.clocks.ahead_seconds, joined.clocks.ahead_error_seconds) == (0, 0)
+    assert (joined.clocks.ahead_seconds, joined.clocks.ahead_error_seconds, joined.clocks.stated) == (0, 0, True)
+    assert "one clock stamped both, as stated" in ends_text.section(joined.model)
     # The queue of others never empties: without the statement half of it would look like an offset.
     assert trustbed.join(*ends("cross-traffic")).clocks.ahead_seconds > 1e-3
     assert bulk(joined)["delay_floor_ns"] > 12_000_000
     assert [finding.code for finding in joined.findings] == []
+
+
+def test_clocks_that_were_found_to_agree_are_no_statement() -> None:
+    model = trustbed.join(*ends("random-loss")).model
+    exact = {**model, "clocks": {**model["clocks"], "ahead_seconds": 0.0, "ahead_error_seconds": 0.0}}
+    text = " ".join(ends_text.section(exact).split())
+    assert "as stated" not in text
+    assert "(± 0 s: half of the shortest round trip)" in text
+
+
+def test_a_clock_that_was_set_is_refused_where_it_was_not_stated(tmp_path: Path) -> None:
+    sender, receiver = ends("random-loss")
+    late = set_back(receiver, tmp_path / "receiver.pcap", 1)
+    with pytest.raises(trustbed.CaptureError, match=r"a clock was set by 999\.9\d+ms meanwhile") as refused:
+        trustbed.join(sender, late)
+    assert refused.value.hint == "cut the captures where the clock was set, and join the parts"
+    assert trustbed.join(sender, late, same_clock=True).clocks.stated
 
 
 def test_a_statement_that_cannot_be_is_noticed(tmp_path: Path) -> None:

@@ -34,7 +34,8 @@ class Clocks:
 
     ``ahead_seconds`` at the first frame that both saw, give or take ``ahead_error_seconds``; ``skew`` in seconds per second, with what the
     two directions disagree about in ``skew_error``, both ``None`` where the captures are too short to tell. ``steered_seconds`` is how far
-    the clocks went against each other where they did not run evenly, ``None`` elsewhere. ``frames`` were compared.
+    the clocks went against each other where they did not run evenly, ``None`` elsewhere; then ``ahead_error_seconds`` is that of the worst
+    moment. ``stated`` says that none of it was found, but one clock was said to have stamped both. ``frames`` were compared.
     """
 
     ahead_seconds: float
@@ -42,6 +43,7 @@ class Clocks:
     skew: float | None
     skew_error: float | None
     steered_seconds: float | None
+    stated: bool
     frames: int
 
 
@@ -84,6 +86,7 @@ class Ends:
             skew=told["skew"],
             skew_error=told["skew_error"],
             steered_seconds=None if told["steered_ns"] is None else told["steered_ns"] / 1e9,
+            stated=told["stated"],
             frames=told["frames"],
         )
 

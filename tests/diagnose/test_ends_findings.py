@@ -15,6 +15,7 @@ CLOCKS: dict[str, Any] = {
     "skew": None,
     "skew_error": None,
     "steered_seconds": None,
+    "stated": True,
     "frames": 900,
 }
 MODEL: dict[str, Any] = {

@@ -43,19 +43,18 @@ impl Places {
 
     /// The same by clocks that do not drift faster than this, in seconds per second.
     fn drifting(meetings: &[Meeting], rate: f64) -> Self {
-        let mut seen: BTreeMap<[Source; 2], ([Option<&Meeting>; 2], i64)> = BTreeMap::new();
+        Self::by(votes(meetings, rate).into_iter().filter_map(|(ends, votes)| Some((ends, elected(votes)?))).collect())
+    }
+
+    /// The same where it is known by how much the second clock is ahead: then the frames of one direction tell by themselves.
+    pub(crate) fn stated(meetings: &[Meeting], ahead: Span) -> Self {
+        let (mut alone, paired) = (BTreeMap::<[Source; 2], i64>::new(), votes(meetings, 0.0));
         for meeting in meetings {
-            let (latest, votes) = seen.entry(ends(&meeting.key)).or_default();
-            latest[meeting.way] = Some(meeting);
-            if let [Some(from_low), Some(from_high)] = *latest {
-                let apart = across(from_low) - across(from_high);
-                if apart.as_f64().abs() > rate * (from_low.first - from_high.first).as_f64().abs() {
-                    *votes += apart.0.signum();
-                }
-            }
+            let from_first = (across(meeting) - ahead).0.signum();
+            *alone.entry(ends(&meeting.key)).or_default() += if meeting.way == 0 { from_first } else { -from_first };
         }
-        let told = seen.into_iter().filter(|(_, (_, votes))| *votes != 0);
-        Self::by(told.map(|(ends, (_, votes))| (ends, if votes > 0 { End::First } else { End::Second })).collect())
+        let told = |ends: &[Source; 2], alone: i64| paired.get(ends).copied().and_then(elected).or(elected(alone));
+        Self::by(alone.into_iter().filter_map(|(ends, alone)| Some((ends, told(&ends, alone)?))).collect())
     }
 
     fn by(connections: BTreeMap<[Source; 2], End>) -> Self {
@@ -89,6 +88,26 @@ impl Places {
             Some(if way == 0 { of_low } else { of_low.other() })
         })
     }
+}
+
+/// For every connection of which both directions were compared: above zero where its lower endpoint looks to be near the first place.
+fn votes(meetings: &[Meeting], rate: f64) -> BTreeMap<[Source; 2], i64> {
+    let mut seen: BTreeMap<[Source; 2], ([Option<&Meeting>; 2], i64)> = BTreeMap::new();
+    for meeting in meetings {
+        let (latest, votes) = seen.entry(ends(&meeting.key)).or_default();
+        latest[meeting.way] = Some(meeting);
+        if let [Some(from_low), Some(from_high)] = *latest {
+            let apart = across(from_low) - across(from_high);
+            if apart.as_f64().abs() > rate * (from_low.first - from_high.first).as_f64().abs() {
+                *votes += apart.0.signum();
+            }
+        }
+    }
+    seen.into_iter().map(|(ends, (_, votes))| (ends, votes)).collect()
+}
+
+fn elected(votes: i64) -> Option<End> {
+    (votes != 0).then_some(if votes > 0 { End::First } else { End::Second })
 }
 
 fn ends(key: &FlowKey) -> [Source; 2] {

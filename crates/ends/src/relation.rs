@@ -5,7 +5,7 @@
 //! the smallest round trip between the places, all of which could have been in one direction. What both ways have in common is sure: the sum
 //! of the delays, and the skew where both tell the same.
 //!
-//! Where no line fits, since clocks were steered by more than the way takes, stretches of the capture are compared one by one (`steered.rs`).
+//! Where no line fits, since clocks were steered by more than the way takes, the offset is followed from frame to frame (`steered.rs`).
 //!
 //! Which endpoint is near which place is not asked (`places.rs`).
 
@@ -23,7 +23,7 @@ use crate::{End, Meeting};
 pub struct Relation {
     /// By how much the second clock is ahead, by moments of the first; where it was steered, in the beginning.
     pub ahead: SkewLine,
-    /// By how much that may be wrong, either way.
+    /// By how much that may be wrong, either way; where clocks were steered, at the worst of the moments that were compared.
     pub error: Span,
     /// The smallest delays that were seen, from the first place and from the second, if the offset is right.
     pub floor: [Span; 2],
@@ -31,11 +31,16 @@ pub struct Relation {
     pub skew_error: Option<f64>,
     /// How far the clocks were steered against each other, where no line tells how they differ.
     pub steered: Option<Span>,
+    /// Whether somebody knows it, and nothing was compared.
+    pub is_stated: bool,
     /// The frames that it was made of.
     pub meetings: usize,
-    course: Steered,
+    course: Option<Steered>,
     places: Places,
 }
+
+/// Moments and delays of both ways.
+pub(crate) type Ways = [Vec<(Ns, Span)>; 2];
 
 /// Why clocks cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -51,11 +56,17 @@ pub enum RelationError {
     /// Only one direction is in both, or the frames of the other look all alike.
     #[error("no connection has frames of both directions, each told apart from all others, in both captures")]
     OneWay,
-    /// The smallest round trip is negative: a clock was set in between, or the captures are not of the same time.
+    /// The smallest round trip is negative, and clocks that were steered do not explain it.
     #[error("the clocks contradict each other: the smallest way there and back took {round_trip}")]
     Contradiction {
         /// What the smallest ways add up to.
         round_trip: Span,
+    },
+    /// A clock was set in between.
+    #[error("a clock was set by {by} meanwhile")]
+    Set {
+        /// By how much, at once.
+        by: Span,
     },
 }
 
@@ -75,59 +86,81 @@ impl Relation {
     ///
     /// Too few frames, only one direction, or a clock that was set.
     pub fn of(meetings: &[Meeting]) -> Result<Self, RelationError> {
-        if meetings.len() < FEWEST {
-            return Err(RelationError::TooFew { meetings: meetings.len(), needed: FEWEST });
-        }
+        let (first, last) = extent(meetings)?;
         let places = Places::of(meetings);
-        let mut ways = [Vec::new(), Vec::new()];
-        for meeting in meetings {
-            match places.told(&meeting.key, meeting.way) {
-                Some(End::First) => ways[0].push((meeting.first, meeting.second - meeting.first)),
-                Some(End::Second) => ways[1].push((meeting.first, meeting.first - meeting.second)),
-                None => {}
-            }
-        }
+        let ways = ways(meetings, &places);
         let [Some(there), Some(back)] = ways.each_ref().map(|way| level_under(way)) else { return Err(RelationError::OneWay) };
         let (lines, skew_error) = match skewed(&ways) {
             Some((lines, error)) => (lines, Some(error)),
             None => ([there, back], None),
         };
-        let at = meetings[0].first;
-        let (there, back) = (lines[0].at(at), lines[1].at(at));
-        let mut round_trip = there + back;
-        let mut ahead = SkewLine { at, height: Span((there - back).0 / 2), slope: (lines[0].slope - lines[1].slope) / 2.0 };
-        let (mut skew_error, mut course) = (skew_error, Steered::default());
-        if round_trip < Span::ZERO {
-            let Some((height, found, least)) = Steered::of(&ways) else { return Err(RelationError::Contradiction { round_trip }) };
-            (ahead, skew_error) = (SkewLine { at, height, slope: 0.0 }, None);
-            (course, round_trip) = (found, least);
+        let [begun, ended] = [first, last].map(|at| lines[0].at(at) + lines[1].at(at));
+        let meetings = ways.iter().map(Vec::len).sum();
+        if begun.min(ended) < Span::ZERO {
+            let course = Steered::of(&ways, begun.min(ended))?;
+            let mut relation = Self {
+                ahead: SkewLine { at: first, height: course.at(first), slope: 0.0 },
+                error: course.error,
+                floor: [Span::ZERO; 2],
+                skew_error: None,
+                steered: Some(course.reach),
+                is_stated: false,
+                meetings,
+                course: Some(course),
+                places,
+            };
+            relation.floor = relation.least(&ways);
+            return Ok(relation);
         }
-        let half = Span(round_trip.0 / 2);
+        let height = Span((lines[0].at(first) - lines[1].at(first)).0 / 2);
+        let half = Span(begun.0 / 2);
         Ok(Self {
-            ahead,
+            ahead: SkewLine { at: first, height, slope: (lines[0].slope - lines[1].slope) / 2.0 },
             error: half,
-            floor: [half, round_trip - half],
+            floor: [half, begun - half],
             skew_error,
-            steered: (course != Steered::default()).then(|| course.reach()),
-            meetings: ways.iter().map(Vec::len).sum(),
-            course,
+            steered: None,
+            is_stated: false,
+            meetings,
+            course: None,
             places,
         })
     }
 
-    /// The same clocks, of which somebody knows by how much the second is ahead.
-    #[must_use]
-    pub fn known(mut self, ahead: Span) -> Self {
-        let moved = ahead - self.ahead.at(self.ahead.at);
-        self.floor = [self.floor[0] - moved, self.floor[1] + moved];
-        (self.ahead.height, self.error) = (ahead, Span::ZERO);
-        (self.course, self.steered) = (Steered::default(), None);
-        self
+    /// Two clocks of which somebody knows by how much the second is ahead, all the time. Frames tell where endpoints are and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// Too few frames.
+    pub fn stated(meetings: &[Meeting], ahead: Span) -> Result<Self, RelationError> {
+        let (first, _) = extent(meetings)?;
+        let places = Places::stated(meetings, ahead);
+        let ways = ways(meetings, &places);
+        let mut relation = Self {
+            ahead: SkewLine { at: first, height: ahead, slope: 0.0 },
+            error: Span::ZERO,
+            floor: [Span::ZERO; 2],
+            skew_error: None,
+            steered: None,
+            is_stated: true,
+            meetings: ways.iter().map(Vec::len).sum(),
+            course: None,
+            places,
+        };
+        relation.floor = relation.least(&ways);
+        Ok(relation)
+    }
+
+    /// The smallest delays of both ways, by the clocks as they are compared; zero where nothing came that way.
+    fn least(&self, ways: &Ways) -> [Span; 2] {
+        let there = ways[0].iter().map(|(at, delay)| *delay - self.ahead_at(*at)).min();
+        let back = ways[1].iter().map(|(at, delay)| *delay + self.ahead_at(*at)).min();
+        [there, back].map(Option::unwrap_or_default)
     }
 
     /// By how much the second clock is ahead at a moment of the first.
     pub fn ahead_at(&self, moment: Ns) -> Span {
-        self.ahead.at(moment) + self.course.at(moment)
+        self.course.as_ref().map_or_else(|| self.ahead.at(moment), |course| course.at(moment))
     }
 
     /// A moment of a place's clock, by the clock of the first.
@@ -156,13 +189,34 @@ impl Relation {
     }
 }
 
+/// The moments of the first and the last frame that both saw.
+fn extent(meetings: &[Meeting]) -> Result<(Ns, Ns), RelationError> {
+    match meetings {
+        [first, .., last] if meetings.len() >= FEWEST => Ok((first.first, last.first)),
+        _ => Err(RelationError::TooFew { meetings: meetings.len(), needed: FEWEST }),
+    }
+}
+
+/// Moments of the first clock, and how long the way took by both, from the first place and from the second.
+fn ways(meetings: &[Meeting], places: &Places) -> Ways {
+    let mut ways = [Vec::new(), Vec::new()];
+    for meeting in meetings {
+        match places.told(&meeting.key, meeting.way) {
+            Some(End::First) => ways[0].push((meeting.first, meeting.second - meeting.first)),
+            Some(End::Second) => ways[1].push((meeting.first, meeting.first - meeting.second)),
+            None => {}
+        }
+    }
+    ways
+}
+
 /// The smallest delay as a level line: what is known of clocks that were compared for too short a time to tell a skew.
 fn level_under(way: &[(Ns, Span)]) -> Option<SkewLine> {
     way.iter().min_by_key(|(_, delay)| *delay).map(|(at, delay)| SkewLine { at: *at, height: *delay, slope: 0.0 })
 }
 
 /// Lines with a slope, where both ways were watched for long enough and tell the same.
-fn skewed(ways: &[Vec<(Ns, Span)>; 2]) -> Option<([SkewLine; 2], f64)> {
+fn skewed(ways: &Ways) -> Option<([SkewLine; 2], f64)> {
     let [there, back] = ways.each_ref().map(|way| {
         let mut envelope = Envelope::default();
         for (at, delay) in way {

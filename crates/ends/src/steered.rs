@@ -1,88 +1,175 @@
-//! Clocks that were steered, or set by a little, while packets were captured: no line lies under all delays then, but one does under those of
-//! a short stretch.
+//! Clocks that were steered, or set by a little, while packets were captured: no line lies under all delays then.
 //!
-//! In each stretch the least delays of both directions bound the offset as they do for clocks that run evenly. What lies between the middles
-//! of two stretches is taken to be straight. Stretches in which the ways there and back add up to less than half of what is usual hold a
-//! jump, and are left out.
+//! A frame bounds the offset from one side at its moment: from above by what it took from the first place, from below by what it took from the
+//! second. A clock that goes another way by no more than a rate carries a bound to other moments, wider by that rate times the distance. The
+//! offset is taken in the middle of the closest bounds, as for clocks that run evenly, and may be wrong by half of what lies between them. A
+//! queue in one direction makes that wide only by what a clock could have gone while it lasted.
 //!
-//! Bias: within a stretch a clock is taken to stand as the least delays say, so an offset is wrong by what it was steered by in half a stretch
-//! beyond the error that is stated.
+//! Where two frames contradict each other the clock was set in between. Frames that only one side of such a jump explains are left out, and
+//! the offset is taken to be straight across. Clocks are set seldom: where many frames contradict each other, the rate was larger.
+//!
+//! Bias: a clock that was slewed faster than by the rate that is taken is found within the delays, but what it did looks like a queue, or half
+//! of a queue like what it did. Between the last frame in front of a jump and the first behind it an offset is wrong by up to the jump.
 
 use trustbed_units::{Ns, Span};
 
-/// How far a clock is from a fixed offset, over time.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Steered(Vec<(Ns, Span)>);
+use crate::RelationError;
+use crate::relation::{MOST_SKEW, Ways};
 
-/// Frames of a stretch: as many as there can be, since the more there are, the less of their delays are queues.
-const LENGTHS: [usize; 4] = [128, 32, 16, 8];
-/// Clocks that went further than this were not steered, but set (RFC 5905: a clock is stepped from 128 ms on).
+/// How far the second clock is ahead, over time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Steered {
+    course: Vec<Moment>,
+    /// By how much it may be wrong, at the worst of these moments.
+    pub(crate) error: Span,
+    /// From the least to the most, where no queue hides it, without the skew that the clocks have on average.
+    pub(crate) reach: Span,
+}
+
+/// The offset at a moment, give or take so much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Moment {
+    at: Ns,
+    ahead: Span,
+    half: Span,
+}
+
+/// Clocks are slewed by 500 ppm (adjtime, NTP), but chrony may go to 83 333 ppm (`maxslewrate`).
+const FASTEST: f64 = 83_333e-6;
+/// Clocks that went further than this at once were not steered, but set (RFC 5905: a clock is stepped from 128 ms on).
 const MOST: Span = Span::from_millis(128);
+/// A clock is set no more often than this, and once more.
+const SELDOM: Span = Span::from_secs(60);
+/// This part of the round trips are as short as they are without a queue.
+const QUICKEST: usize = 10;
+
+/// What a frame tells of the offset: no more than it took from the first place, no less than minus what it took from the second.
+#[derive(Debug, Clone, Copy)]
+struct Bound {
+    at: Ns,
+    way: usize,
+    ahead: Span,
+}
+
+/// Between which the offset lies at a moment: the least and the most; none where nothing tells.
+type Bounds = [Option<Span>; 2];
 
 impl Steered {
-    /// Looks for stretches. The offset at the first of them, how far the clocks go from there, and what the ways there and back take
-    /// together; none where that does not explain the delays either.
-    pub(crate) fn of(ways: &[Vec<(Ns, Span)>; 2]) -> Option<(Span, Self, Span)> {
-        LENGTHS.into_iter().find_map(|length| Self::in_stretches(ways, length))
-    }
-
-    fn in_stretches(ways: &[Vec<(Ns, Span)>; 2], length: usize) -> Option<(Span, Self, Span)> {
-        let stretches = bounds(ways, length);
-        let mut trips: Vec<Span> = stretches.iter().map(|one| one.round_trip).collect();
-        trips.sort_unstable();
-        let usual = *trips.get(trips.len() / 2)?;
-        let kept: Vec<(Ns, Span)> = stretches.iter().filter(|one| one.round_trip.0 >= usual.0 / 2).map(|one| (one.at, one.ahead)).collect();
-        if usual <= Span::ZERO || kept.len() < 2 || 2 * kept.len() < stretches.len() {
-            return None;
+    /// Follows the clocks. Of clocks that do not run evenly `round_trip` tells that they contradict each other.
+    pub(crate) fn of(ways: &Ways, round_trip: Span) -> Result<Self, RelationError> {
+        let mut all: Vec<Bound> = Vec::with_capacity(ways[0].len() + ways[1].len());
+        all.extend(ways[0].iter().map(|(at, delay)| Bound { at: *at, way: 0, ahead: *delay }));
+        all.extend(ways[1].iter().map(|(at, delay)| Bound { at: *at, way: 1, ahead: -*delay }));
+        all.sort_by_key(|one| (one.at, one.way));
+        let rate = slew(&all);
+        let course: Vec<Moment> = all.iter().zip(combined(&all, rate)).filter_map(|(one, bounds)| middle(one.at, bounds)).collect();
+        if 2 * course.len() < all.len() {
+            return Err(RelationError::Contradiction { round_trip });
         }
-        let first = kept[0].1;
-        let steered = Self(kept.into_iter().map(|(at, ahead)| (at, ahead - first)).collect());
-        (steered.reach() <= MOST).then_some((first, steered, usual))
+        let jump = |two: &[Moment]| Span((two[1].ahead - two[0].ahead).0.abs()) - moved(rate, two[0].at, two[1].at);
+        if let Some(by) = course.windows(2).map(jump).max().filter(|jump| *jump > MOST) {
+            return Err(RelationError::Set { by });
+        }
+        let (quick, widest) = (quickest(&all), course.iter().map(|one| one.half).max().unwrap_or_default());
+        let clear: Vec<Moment> = course.iter().copied().filter(|one| one.half <= quick).collect();
+        Ok(Self { course, error: widest.max(Span(quick.0 / 2)), reach: reach(&clear) })
     }
 
-    /// How far the clock is from the offset at a moment.
+    /// How far the clock is ahead at a moment.
     pub(crate) fn at(&self, moment: Ns) -> Span {
-        let next = self.0.partition_point(|(at, _)| *at <= moment);
-        match (next.checked_sub(1).and_then(|before| self.0.get(before)), self.0.get(next)) {
-            (Some((from, low)), Some((to, high))) => {
-                let part = i128::from((*high - *low).0) * i128::from((moment - *from).0) / i128::from((*to - *from).0.max(1));
-                *low + Span(i64::try_from(part).unwrap_or(0))
+        let next = self.course.partition_point(|one| one.at <= moment);
+        match (next.checked_sub(1).and_then(|before| self.course.get(before)), self.course.get(next)) {
+            (Some(from), Some(to)) => {
+                let part =
+                    i128::from((to.ahead - from.ahead).0) * i128::from((moment - from.at).0) / i128::from((to.at - from.at).0.max(1));
+                from.ahead + Span(i64::try_from(part).unwrap_or(0))
             }
-            (Some((_, only)), None) | (None, Some((_, only))) => *only,
+            (Some(only), None) | (None, Some(only)) => only.ahead,
             (None, None) => Span::ZERO,
         }
     }
-
-    /// From the least to the most.
-    pub(crate) fn reach(&self) -> Span {
-        let offsets = || self.0.iter().map(|(_, ahead)| *ahead);
-        offsets().max().zip(offsets().min()).map_or(Span::ZERO, |(most, least)| most - least)
-    }
 }
 
-/// What a stretch tells.
-struct Stretch {
-    at: Ns,
-    ahead: Span,
-    round_trip: Span,
+/// From the least to the most offset, without the skew by least squares.
+fn reach(course: &[Moment]) -> Span {
+    let Some(first) = course.first() else { return Span::ZERO };
+    let points = || course.iter().map(|one| ((one.at - first.at).as_f64(), (one.ahead - first.ahead).as_f64()));
+    #[expect(clippy::cast_precision_loss, reason = "some thousand")]
+    let count = course.len() as f64;
+    let mean = points().fold((0.0, 0.0), |sums, (at, ahead)| (sums.0 + at / count, sums.1 + ahead / count));
+    let square: f64 = points().map(|(at, _)| (at - mean.0).powi(2)).sum();
+    let product: f64 = points().map(|(at, ahead)| (at - mean.0) * (ahead - mean.1)).sum();
+    let skew = if square > 0.0 { (product / square).clamp(-MOST_SKEW, MOST_SKEW) } else { 0.0 };
+    let offsets = || course.iter().map(|one| one.ahead - moved(skew, first.at, one.at));
+    offsets().max().zip(offsets().min()).map_or(Span::ZERO, |(most, least)| most - least)
 }
 
-/// Stretches of so many frames, those with frames of one direction only left out.
-fn bounds(ways: &[Vec<(Ns, Span)>; 2], length: usize) -> Vec<Stretch> {
-    let mut all: Vec<(Ns, usize, Span)> = Vec::with_capacity(ways[0].len() + ways[1].len());
-    for (way, seen) in ways.iter().enumerate() {
-        all.extend(seen.iter().map(|(at, delay)| (*at, way, *delay)));
+/// The rate by which clocks were steered: the least that explains all frames but for a few jumps; above what is usual, twice that, since how
+/// long the ways take hides some of it.
+fn slew(all: &[Bound]) -> f64 {
+    let duration = all.first().zip(all.last()).map_or(Span::ZERO, |(first, last)| last.at - first.at);
+    let seldom = 1 + usize::try_from(duration.0 / SELDOM.0).unwrap_or(0);
+    let fewest = seldom.max(carried(all.iter(), FASTEST).1);
+    let mut rate = MOST_SKEW;
+    while rate < FASTEST && carried(all.iter(), rate).1 > fewest {
+        rate *= 2.0;
     }
-    all.sort_unstable_by_key(|(at, way, _)| (*at, *way));
-    all.chunks(length)
-        .filter_map(|chunk| {
-            let least = |way: usize| chunk.iter().filter(|(_, of, _)| *of == way).min_by_key(|(_, _, delay)| *delay);
-            let ((there_at, _, there), (back_at, _, back)) = (least(0)?, least(1)?);
-            Some(Stretch {
-                at: *there_at + Span((*back_at - *there_at).0 / 2),
-                ahead: Span((*there - *back).0 / 2),
-                round_trip: *there + *back,
-            })
+    if rate > MOST_SKEW { 2.0 * rate } else { rate }
+}
+
+/// By how much a clock can have moved between two moments.
+fn moved(rate: f64, from: Ns, to: Ns) -> Span {
+    #[expect(clippy::cast_possible_truncation, reason = "far less than the distance")]
+    let nanoseconds = (rate * (to - from).as_f64()).round() as i64;
+    Span(nanoseconds)
+}
+
+/// The bounds at each of the frames by it and those before it, forgotten at jumps; and how many jumps there were.
+fn carried<'a>(all: impl Iterator<Item = &'a Bound>, rate: f64) -> (Vec<Bounds>, usize) {
+    let (mut held, mut jumps, mut before): (Bounds, usize, Option<Ns>) = ([None; 2], 0, None);
+    let bounds = all
+        .map(|one| {
+            let wider = before.map_or(Span::ZERO, |before| Span(moved(rate, before, one.at).0.abs()));
+            before = Some(one.at);
+            held = [held[0].map(|least| least - wider), held[1].map(|most| most + wider)];
+            let contradicted =
+                if one.way == 0 { held[0].is_some_and(|least| one.ahead < least) } else { held[1].is_some_and(|most| one.ahead > most) };
+            if contradicted {
+                (held, jumps) = ([None; 2], jumps + 1);
+            }
+            if one.way == 0 {
+                held[1] = Some(held[1].map_or(one.ahead, |most| most.min(one.ahead)));
+            } else {
+                held[0] = held[0].max(Some(one.ahead));
+            }
+            held
         })
-        .collect()
+        .collect();
+    (bounds, jumps)
+}
+
+/// The bounds at each of the frames by those before and behind it.
+fn combined(all: &[Bound], rate: f64) -> Vec<Bounds> {
+    let (ahead, mut behind) = (carried(all.iter(), rate).0, carried(all.iter().rev(), rate).0);
+    behind.reverse();
+    let most = |one: Option<Span>, other: Option<Span>| one.into_iter().chain(other).min();
+    ahead.into_iter().zip(behind).map(|(one, other)| [one[0].max(other[0]), most(one[1], other[1])]).collect()
+}
+
+/// The middle between bounds, and half of what lies between them.
+fn middle(at: Ns, bounds: Bounds) -> Option<Moment> {
+    let [Some(least), Some(most)] = bounds else { return None };
+    let half = Span((most - least).0 / 2);
+    (least <= most).then_some(Moment { at, ahead: least + half, half })
+}
+
+/// What the ways there and back take together without queues: a frame and the next of the other direction at a time.
+fn quickest(all: &[Bound]) -> Span {
+    let opposite = all.windows(2).filter(|two| two[0].way != two[1].way);
+    let mut trips: Vec<Span> = opposite
+        .map(|two| if two[0].way == 0 { two[0].ahead - two[1].ahead } else { two[1].ahead - two[0].ahead })
+        .filter(|trip| *trip > Span::ZERO)
+        .collect();
+    trips.sort_unstable();
+    trips.get(trips.len() / QUICKEST).copied().unwrap_or(Span::ZERO)
 }

@@ -31,10 +31,11 @@ fn clocks_are_compared_by_the_least_delays_of_both_ways() {
 
 #[test]
 fn an_asymmetric_path_is_wrong_by_less_than_the_error_that_is_stated() {
-    let relation = plain(&[Fate::Takes(2 * MS); 10]).relation().unwrap();
+    let scene = plain(&[Fate::Takes(2 * MS); 10]);
+    let relation = scene.relation().unwrap();
     assert_eq!((relation.ahead.height, relation.error), (span(3 * S - 4 * MS), span(6 * MS)));
-    let known = relation.known(span(3 * S));
-    assert_eq!((known.error, known.floor), (Span::ZERO, [span(2 * MS), span(10 * MS)]));
+    let stated = scene.stated(span(3 * S)).unwrap();
+    assert_eq!((stated.error, stated.floor), (Span::ZERO, [span(2 * MS), span(10 * MS)]));
 }
 
 #[test]
@@ -165,7 +166,7 @@ fn a_quiet_connection_is_not_placed_by_how_far_the_clocks_drift_between_its_fram
     let clock = Clock { ahead: 3 * S, skew: 50e-6 };
     let quick = Client { every: 20 * MS, back: MS / 10, turnaround: 10_000, ..Client::default() };
     let mut scene = Scene::default();
-    scene.transfer(quick, &[Fate::Takes(MS / 10); 5000], clock);
+    scene.transfer(quick, &vec![Fate::Takes(MS / 10); 5000], clock);
     let quiet = Client { key: key(40_001), every: 2 * S, turnaround: S, ..quick };
     scene.transfer(quiet, &[Fate::Takes(MS / 10); 50], clock);
     // Of its answers only late ones are compared: 3 ms of drift behind its first frames, where the way there and back takes 0.2 ms.
@@ -219,10 +220,10 @@ fn clocks_that_were_steered_by_more_than_the_way_takes_are_compared_bit_by_bit()
     let relation = scene.relation().unwrap();
     let reach = relation.steered.unwrap();
     assert!(reach >= span(3 * MS) && reach <= span(5 * MS), "{reach:?}");
-    assert!(relation.error <= span(MS / 10), "{:?}", relation.error);
+    assert!(relation.error <= span(MS / 10 + MS / 1000), "{:?}", relation.error);
     for at in (2..40).map(|second| second * S) {
         let off = relation.ahead_at(Ns(at)) - span(3 * S + by(at));
-        assert!(off.0.abs() <= relation.error.0 + MS / 20, "{at}: {off:?}");
+        assert!(off.0.abs() <= MS / 1000, "{at}: {off:?}");
     }
     let (_, crossings) = scene.join(relation, &JoinLimits::default());
     let passed: u64 = crossings.iter().map(|one| one.data.passed).sum();
@@ -236,8 +237,9 @@ fn a_clock_that_was_set_by_a_little_is_followed() {
     scene.transfer(quick, &vec![Fate::Takes(MS); 4000], Clock { ahead: 3 * S, skew: 0.0 });
     let scene = steered(scene, |at| if at > 10 * S { 50 * MS } else { 0 });
     let relation = scene.relation().unwrap();
-    assert_eq!(relation.steered, Some(span(50 * MS)));
-    assert_eq!((relation.ahead_at(Ns(5 * S)), relation.ahead_at(Ns(15 * S))), (span(3 * S), span(3 * S + 50 * MS)));
+    let is_near = |found: Span, truth: i64| (found.0 - truth).abs() < MS / 100;
+    assert!(is_near(relation.steered.unwrap(), 50 * MS) && relation.error < span(2 * MS), "{relation:?}");
+    assert!(is_near(relation.ahead_at(Ns(5 * S)), 3 * S) && is_near(relation.ahead_at(Ns(15 * S)), 3 * S + 50 * MS));
 }
 
 #[test]
@@ -247,7 +249,88 @@ fn a_clock_that_was_set_is_noticed() {
     for frame in &mut scene.seen[1][middle..] {
         frame.at = frame.at - span(S);
     }
-    assert!(matches!(scene.sorted().relation(), Err(RelationError::Contradiction { .. })));
+    let Err(RelationError::Set { by }) = scene.sorted().relation() else { panic!("a clock was set") };
+    assert!((by.0 - S).abs() < MS, "{by:?}");
+}
+
+/// To and fro by a millisecond in forty seconds.
+#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "nanoseconds of a minute")]
+fn wandering(at: i64) -> i64 {
+    (1e6 * (at as f64 / 40e9 * std::f64::consts::TAU).sin()) as i64
+}
+
+#[test]
+fn a_queue_while_a_clock_is_steered_is_a_queue() {
+    let quick = Client { every: 5 * MS, back: MS / 10, turnaround: 10_000, ..Client::default() };
+    // The error is half of what a clock can go in half of that time, and half of a round trip.
+    for (queued, most) in [(10 * S..18 * S, 1_100_000), (6 * S..36 * S, 3_900_000)] {
+        let takes = |at: i64| if queued.contains(&at) { 20 * MS + MS / 10 } else { MS / 10 };
+        let fates: Vec<Fate> = (0..8000).map(|index| Fate::Takes(takes(S + 5 * MS * index))).collect();
+        let mut scene = Scene::default();
+        scene.transfer(quick, &fates, AHEAD);
+        let scene = steered(scene, wandering);
+        let relation = scene.relation().unwrap();
+        assert!(relation.error <= span(most) && relation.steered.unwrap() <= span(2 * MS + MS / 10), "{relation:?}");
+        check_course(&scene, &relation, wandering).unwrap();
+        let error = relation.error;
+        let (_, mut crossings) = scene.join(relation, &JoinLimits::default());
+        assert!(crossings.iter().all(|one| one.delays_negative == 0));
+        let queue = crossings[0].delay_above_floor.quantile(0.99).unwrap();
+        assert!(queue >= (span(20 * MS) - error).as_f64(), "{queue}");
+    }
+}
+
+#[test]
+fn a_skew_is_no_steering_however_far_it_takes_the_clocks() {
+    let mut scene = Scene::default();
+    let quick = Client { every: 400 * MS, back: MS / 10, turnaround: 10_000, ..Client::default() };
+    scene.transfer(quick, &vec![Fate::Takes(MS / 10); 7500], Clock { ahead: 3 * S, skew: 50e-6 });
+    // 150 ms in fifty minutes, and a millisecond to and fro.
+    let relation = steered(scene, wandering).relation().unwrap();
+    assert!((relation.steered.unwrap().0 - 2 * MS).abs() < MS / 10, "{:?}", relation.steered);
+}
+
+#[test]
+fn a_clock_that_was_set_late_is_noticed_though_lines_agree_in_the_beginning() {
+    let mut scene = Scene::default();
+    let quick = Client { every: 20 * MS, back: MS / 10, turnaround: 10_000, begin: 0, ..Client::default() };
+    let clock = Clock { ahead: 3 * S, skew: 50e-6 };
+    scene.transfer(quick, &vec![Fate::Takes(MS / 10); 5000], clock);
+    let scene = steered(scene, |at| if at > 70 * S { 5 * MS } else { 0 });
+    let relation = scene.relation().unwrap();
+    assert!((relation.steered.unwrap().0 - 5 * MS).abs() < MS / 10, "{:?}", relation.steered);
+    let (_, crossings) = scene.join(relation, &JoinLimits::default());
+    assert!(crossings.iter().all(|one| one.delays_negative == 0));
+}
+
+#[test]
+fn a_stated_offset_is_kept_whatever_delays_do() {
+    let client = Client { every: 10 * MS, ..Client::default() };
+    // The way there grows by 3 ms in a minute: no skew where one clock stamped both.
+    let fates: Vec<Fate> = (0..6000).map(|index| Fate::Takes(5 * MS + index * MS / 2000)).collect();
+    let mut scene = Scene::default();
+    scene.transfer(client, &fates, AHEAD);
+    let scene = scene.sorted();
+    let relation = scene.stated(span(3 * S)).unwrap();
+    assert_eq!((relation.is_stated, relation.skew_error, relation.floor), (true, None, [span(5 * MS), span(10 * MS)]));
+    assert_eq!(relation.ahead_at(Ns(50 * S)), span(3 * S));
+    let (_, crossings) = scene.join(relation, &JoinLimits::default());
+    assert_eq!(crossings[0].delay_above_floor.max(), Some(5999 * MS / 2000));
+    // Frames of one direction are placed by the statement, and what contradicts it is told as it is.
+    let mut one_way = Scene { seen: scene.seen, number: 0 };
+    one_way.seen[1].retain(|frame| frame.way == 0);
+    let origin = |ahead: i64| one_way.stated(span(ahead)).unwrap().origin(&client.key, 0);
+    assert_eq!([origin(3 * S), origin(4 * S)], [Some(End::First), Some(End::Second)]);
+}
+
+/// The offset where frames were compared.
+fn check_course(scene: &Scene, relation: &Relation, by: impl Fn(i64) -> i64) -> Result<(), TestCaseError> {
+    for frame in &scene.seen[0] {
+        let wrong = relation.ahead_at(frame.at) - span(3 * S + by(frame.at.0));
+        // Rounded to nanoseconds.
+        prop_assert!(wrong.0.abs() <= relation.error.0 + 10, "{:?}: {:?}", frame.at, wrong);
+    }
+    Ok(())
 }
 
 fn fate() -> impl Strategy<Value = Fate> {
@@ -284,6 +367,32 @@ proptest! {
         prop_assert_eq!(crossings[0].data, Tally { unseen: missed, ..tally(all + lost - missed, all - missed, lost) });
         prop_assert_eq!(crossings[0].needless, 0);
         prop_assert_eq!(crossings[1].bare, tally(all, all, 0));
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_clock_that_is_slewed_is_within_the_error_whatever_queues_do(
+        corners in proptest::collection::vec(-450_i64..450, 40),
+        queues in proptest::collection::vec((0..2000_usize, 0..1000_usize, 0..30 * MS), 0..4),
+        back in MS / 20..MS,
+    ) {
+        // Every second another rate, in ppm.
+        let by = |at: i64| {
+            let passed = |(second, ppm): (i64, &i64)| ppm * (at - second * S).clamp(0, S) / 1_000_000;
+            (0..).zip(&corners).map(passed).sum()
+        };
+        let mut fates = vec![Fate::Takes(MS / 10); 2000];
+        for (from, length, queue) in queues {
+            fates[from..].iter_mut().take(length).for_each(|fate| *fate = Fate::Takes(MS / 10 + queue));
+        }
+        let mut scene = Scene::default();
+        scene.transfer(Client { every: 20 * MS, back, turnaround: 10_000, ..Client::default() }, &fates, AHEAD);
+        let scene = steered(scene, by);
+        let relation = scene.relation().unwrap();
+        if relation.steered.is_some() {
+            check_course(&scene, &relation, by)?;
+        }
     }
 }
 

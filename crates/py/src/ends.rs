@@ -77,8 +77,9 @@ impl Fault {
             Self::Open(error) => capture_error(py, error.to_string(), error.hint()),
             Self::Relation(error) => {
                 let hint = match error {
+                    RelationError::Set { .. } => "cut the captures where the clock was set, and join the parts",
                     RelationError::Contradiction { .. } => {
-                        "a clock was set by more than 128 ms: cut the captures there, and join the parts"
+                        "keep clocks from being set while capturing, or say --same-clock if one clock stamped both captures"
                     }
                     _ => {
                         "name two captures of the same packets, at the same time, with the same addresses: nothing on the way may rewrite them"
@@ -91,11 +92,12 @@ impl Fault {
 }
 
 fn both(files: &[Vec<Input>; 2], decode: DecodeOptions, ahead: Option<Span>, progress: &mut Progress<'_, PyErr>) -> Result<Joined, Fault> {
-    let relation = Relation::of(&meetings(files, decode, progress)?).map_err(Fault::Relation)?;
+    let meetings = meetings(files, decode, progress)?;
     let relation = match ahead {
-        Some(ahead) => relation.known(ahead),
-        None => relation,
+        Some(ahead) => Relation::stated(&meetings, ahead),
+        None => Relation::of(&meetings),
     };
+    let relation = relation.map_err(Fault::Relation)?;
     let mut rows = Spool::new(crossings());
     let mut sides = [Side::open(&files[0], decode)?, Side::open(&files[1], decode)?];
     let mut next = [sides[0].next(progress)?, sides[1].next(progress)?];
@@ -199,6 +201,7 @@ fn clocks<'py>(py: Python<'py>, relation: &Relation) -> PyResult<Bound<'py, PyDi
     told.set_item("skew", relation.skew_error.map(|_| relation.ahead.slope))?;
     told.set_item("skew_error", relation.skew_error)?;
     told.set_item("steered_ns", relation.steered.map(|reach| reach.0))?;
+    told.set_item("stated", relation.is_stated)?;
     told.set_item("floor_ns", relation.floor.map(|floor| floor.0).to_vec())?;
     told.set_item("frames", relation.meetings)?;
     Ok(told)

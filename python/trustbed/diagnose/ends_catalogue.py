@@ -52,8 +52,8 @@ ENDS_ENTRIES = (
         "a clock was steered while packets were captured",
         "seconds",
         "No two clocks that run evenly explain the delays of both directions: one was steered, or set by a little, by more than the way "
-        "takes. They were compared stretch by stretch. One-way delays are wrong by as much more as a clock went within a stretch; losses, "
-        "and round trips taken apart, are not touched by it.",
+        "takes. The offset was followed from frame to frame: while a queue stands it is known only within what a clock may have gone "
+        "meanwhile (500 ppm), which the error that is stated includes. Losses, and round trips taken apart, are not touched by it.",
         "let clocks settle before measuring (chronyc waitsync), or stamp both captures with one clock",
     ),
     Entry(

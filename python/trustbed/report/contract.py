@@ -111,6 +111,7 @@ def _both_ends(crossings: pa.Schema) -> Schema:
         "skew": {"type": ["number", "null"]},
         "skew_error": {"type": ["number", "null"]},
         "steered_seconds": {"type": ["number", "null"]},
+        "stated": {"type": "boolean"},
         "frames": _COUNT,
     }
     counts: Schema = {"type": "array", "items": _COUNT, "minItems": 2, "maxItems": 2}

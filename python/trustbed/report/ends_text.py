@@ -45,13 +45,15 @@ def _clocks(model: Model, width: int, paint: Paint) -> Iterator[str]:
 
 def _ahead(clocks: Row) -> str:
     ahead, error, skew = clocks["ahead_seconds"], clocks["ahead_error_seconds"], clocks["skew"]
-    if not error:
+    if clocks["stated"]:
         return "one clock stamped both, as stated"
     which = "ahead" if ahead >= 0 else "behind"
     drift = "" if skew is None else f", and runs {abs(skew) * 1e6:.3g} ppm {'fast' if skew >= 0 else 'slow'}"
+    source = "half of the shortest round trip"
     if clocks["steered_seconds"] is not None:
         drift = f" in the beginning, and was steered by {words.duration(clocks['steered_seconds'])}"
-    doubt = f"± {words.duration(error)}: half of the shortest round trip"
+        source = "at the worst moment"
+    doubt = f"± {words.duration(error)}: {source}"
     return f"the receiver's clock is {words.duration(abs(ahead))} {which} ({doubt}){drift}"
 
 
@@ -100,8 +102,7 @@ def _lost(row: Row) -> str:
 
 
 def _delay(row: Row, clocks: Row) -> str:
-    error = clocks["ahead_error_seconds"]
-    doubt = f" (± {words.duration(error)})" if error else ""
+    doubt = "" if clocks["stated"] else f" (± {words.duration(clocks['ahead_error_seconds'])})"
     median, tail = (words.duration(row[f"delay_above_floor_{name}_seconds"]) for name in ("p50", "p99"))
     return f"one way took {words.duration(row['delay_floor_seconds'])}{doubt} at least, and {median} more (p50), {tail} more (p99)"
 

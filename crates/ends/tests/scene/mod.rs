@@ -1,7 +1,7 @@
 //! A connection between two places, made up: what either saw of it, by its own clock, and what is true of it.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
-use trustbed_ends::{Crossing, End, Frame, Join, JoinLimits, Relation, Sketch};
+use trustbed_ends::{Crossing, End, Frame, Join, JoinLimits, Meeting, Relation, Sketch};
 use trustbed_flow::FlowKey;
 use trustbed_units::{Ns, Span};
 
@@ -116,6 +116,15 @@ impl Scene {
     }
 
     pub(crate) fn relation(&self) -> Result<Relation, trustbed_ends::RelationError> {
+        Relation::of(&self.meetings())
+    }
+
+    /// The same, where it is known by how much the second clock is ahead.
+    pub(crate) fn stated(&self, ahead: Span) -> Result<Relation, trustbed_ends::RelationError> {
+        Relation::stated(&self.meetings(), ahead)
+    }
+
+    fn meetings(&self) -> Vec<Meeting> {
         let [first, second] = self.seen.each_ref().map(|frames| {
             let mut sketch = Sketch::default();
             for frame in frames {
@@ -123,7 +132,7 @@ impl Scene {
             }
             sketch
         });
-        Relation::of(&first.meetings(&second))
+        first.meetings(&second)
     }
 
     pub(crate) fn join(&self, relation: Relation, limits: &JoinLimits) -> (Join, Vec<Crossing>) {
