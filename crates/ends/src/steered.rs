@@ -1,9 +1,10 @@
 //! Clocks that were steered, or set by a little, while packets were captured: no line lies under all delays then.
 //!
 //! A frame bounds the offset from one side at its moment: from above by what it took from the first place, from below by what it took from the
-//! second. A clock that goes another way by no more than a rate carries a bound to other moments, wider by that rate times the distance. The
-//! offset is taken in the middle of the closest bounds, as for clocks that run evenly, and may be wrong by half of what lies between them. A
-//! queue in one direction makes that wide only by what a clock could have gone while it lasted.
+//! second. A clock that goes another way by no more than a rate carries a bound to other moments, wider by that rate times the distance. Where
+//! the closest bounds are about as far apart as the shortest round trip, the offset is taken in their middle, as for clocks that run evenly.
+//! From there to the next such moment, while a queue stands or few frames are compared, it is taken to be straight as far as the bounds allow,
+//! and may be wrong by what lies between it and the farther of them: no more than a clock could have gone meanwhile.
 //!
 //! Where two frames contradict each other the clock was set in between. Frames that only one side of such a jump explains are left out, and
 //! the offset is taken to be straight across. Clocks are set seldom: where many frames contradict each other, the rate was larger.
@@ -26,13 +27,8 @@ pub(crate) struct Steered {
     pub(crate) reach: Span,
 }
 
-/// The offset at a moment, give or take so much.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Moment {
-    at: Ns,
-    ahead: Span,
-    half: Span,
-}
+/// The offset at a moment.
+type Moment = (Ns, Span);
 
 /// Clocks are slewed by 500 ppm (adjtime, NTP), but chrony may go to 83 333 ppm (`maxslewrate`).
 const FASTEST: f64 = 83_333e-6;
@@ -42,6 +38,8 @@ const MOST: Span = Span::from_millis(128);
 const SELDOM: Span = Span::from_secs(60);
 /// This part of the round trips are as short as they are without a queue.
 const QUICKEST: usize = 10;
+/// Bounds that are no farther apart than so many of the shortest round trips tell the offset by themselves.
+const CLOSE: f64 = 1.5;
 
 /// What a frame tells of the offset: no more than it took from the first place, no less than minus what it took from the second.
 #[derive(Debug, Clone, Copy)]
@@ -62,59 +60,81 @@ impl Steered {
         all.extend(ways[1].iter().map(|(at, delay)| Bound { at: *at, way: 1, ahead: -*delay }));
         all.sort_by_key(|one| (one.at, one.way));
         let rate = slew(&all);
-        let course: Vec<Moment> = all.iter().zip(combined(&all, rate)).filter_map(|(one, bounds)| middle(one.at, bounds)).collect();
-        if 2 * course.len() < all.len() {
+        let known: Vec<(Ns, [Span; 2])> = all.iter().zip(combined(&all, rate)).filter_map(|(one, bounds)| both(one.at, bounds)).collect();
+        if 2 * known.len() < all.len() {
             return Err(RelationError::Contradiction { round_trip });
         }
-        let jump = |two: &[Moment]| Span((two[1].ahead - two[0].ahead).0.abs()) - moved(rate, two[0].at, two[1].at);
+        let trip = quickest(&all);
+        let is_close = |[least, most]: [Span; 2]| (most - least).as_f64() <= CLOSE * trip.as_f64();
+        let middles = known.iter().filter(|(_, bounds)| is_close(*bounds)).map(|(at, bounds)| (*at, middle(*bounds)));
+        let clear: Vec<Moment> = middles.collect();
+        let course: Vec<Moment> = known.iter().map(|(at, bounds)| (*at, nearest(straight(&clear, *at), *bounds, trip))).collect();
+        let jump = |two: &[Moment]| Span((two[1].1 - two[0].1).0.abs()) - moved(rate, two[0].0, two[1].0);
         if let Some(by) = course.windows(2).map(jump).max().filter(|jump| *jump > MOST) {
             return Err(RelationError::Set { by });
         }
-        let (quick, widest) = (quickest(&all), course.iter().map(|one| one.half).max().unwrap_or_default());
-        let clear: Vec<Moment> = course.iter().copied().filter(|one| one.half <= quick).collect();
-        Ok(Self { course, error: widest.max(Span(quick.0 / 2)), reach: reach(&clear) })
+        let farthest = known.iter().zip(&course).map(|((_, [least, most]), (_, ahead))| (*most - *ahead).max(*ahead - *least)).max();
+        let error = farthest.unwrap_or_default().max(Span(trip.0 / 2));
+        Ok(Self { course, error, reach: reach(&clear) })
     }
 
     /// How far the clock is ahead at a moment.
     pub(crate) fn at(&self, moment: Ns) -> Span {
-        let next = self.course.partition_point(|one| one.at <= moment);
-        match (next.checked_sub(1).and_then(|before| self.course.get(before)), self.course.get(next)) {
-            (Some(from), Some(to)) => {
-                let part =
-                    i128::from((to.ahead - from.ahead).0) * i128::from((moment - from.at).0) / i128::from((to.at - from.at).0.max(1));
-                from.ahead + Span(i64::try_from(part).unwrap_or(0))
-            }
-            (Some(only), None) | (None, Some(only)) => only.ahead,
-            (None, None) => Span::ZERO,
-        }
+        straight(&self.course, moment).unwrap_or_default()
     }
+}
+
+/// What lies straight between the moments around this one.
+fn straight(course: &[Moment], moment: Ns) -> Option<Span> {
+    let next = course.partition_point(|(at, _)| *at <= moment);
+    match (next.checked_sub(1).and_then(|before| course.get(before)), course.get(next)) {
+        (Some((from, low)), Some((to, high))) => {
+            let part = i128::from((*high - *low).0) * i128::from((moment - *from).0) / i128::from((*to - *from).0.max(1));
+            Some(*low + Span(i64::try_from(part).unwrap_or(0)))
+        }
+        (Some((_, only)), None) | (None, Some((_, only))) => Some(*only),
+        (None, None) => None,
+    }
+}
+
+/// What is nearest to an offset and leaves each way its half of the shortest round trip; the middle where that is too much.
+fn nearest(offset: Option<Span>, bounds: [Span; 2], trip: Span) -> Span {
+    let (least, most) = (bounds[0] + Span(trip.0 / 2), bounds[1] - Span(trip.0 / 2));
+    offset.filter(|_| least <= most).map_or_else(|| middle(bounds), |offset| offset.clamp(least, most))
+}
+
+fn middle([least, most]: [Span; 2]) -> Span {
+    least + Span((most - least).0 / 2)
 }
 
 /// From the least to the most offset, without the skew by least squares.
 fn reach(course: &[Moment]) -> Span {
     let Some(first) = course.first() else { return Span::ZERO };
-    let points = || course.iter().map(|one| ((one.at - first.at).as_f64(), (one.ahead - first.ahead).as_f64()));
+    let points = || course.iter().map(|(at, ahead)| ((*at - first.0).as_f64(), (*ahead - first.1).as_f64()));
     #[expect(clippy::cast_precision_loss, reason = "some thousand")]
     let count = course.len() as f64;
     let mean = points().fold((0.0, 0.0), |sums, (at, ahead)| (sums.0 + at / count, sums.1 + ahead / count));
     let square: f64 = points().map(|(at, _)| (at - mean.0).powi(2)).sum();
     let product: f64 = points().map(|(at, ahead)| (at - mean.0) * (ahead - mean.1)).sum();
     let skew = if square > 0.0 { (product / square).clamp(-MOST_SKEW, MOST_SKEW) } else { 0.0 };
-    let offsets = || course.iter().map(|one| one.ahead - moved(skew, first.at, one.at));
+    let offsets = || course.iter().map(|(at, ahead)| *ahead - moved(skew, first.0, *at));
     offsets().max().zip(offsets().min()).map_or(Span::ZERO, |(most, least)| most - least)
 }
 
-/// The rate by which clocks were steered: the least that explains all frames but for a few jumps; above what is usual, twice that, since how
-/// long the ways take hides some of it.
+/// The rate by which clocks were steered: what is usual if it explains all frames but for a few jumps. If not, the least that leaves no jumps
+/// but those that no slew explains, and twice that, since how long the ways take hides some of it.
 fn slew(all: &[Bound]) -> f64 {
+    let jumps = |rate| carried(all.iter(), rate).1;
     let duration = all.first().zip(all.last()).map_or(Span::ZERO, |(first, last)| last.at - first.at);
-    let seldom = 1 + usize::try_from(duration.0 / SELDOM.0).unwrap_or(0);
-    let fewest = seldom.max(carried(all.iter(), FASTEST).1);
+    let (seldom, sure) = (1 + usize::try_from(duration.0 / SELDOM.0).unwrap_or(0), jumps(FASTEST));
     let mut rate = MOST_SKEW;
-    while rate < FASTEST && carried(all.iter(), rate).1 > fewest {
+    if jumps(rate) <= seldom.max(sure) {
+        return rate;
+    }
+    while rate < FASTEST && jumps(rate) > sure {
         rate *= 2.0;
     }
-    if rate > MOST_SKEW { 2.0 * rate } else { rate }
+    2.0 * rate
 }
 
 /// By how much a clock can have moved between two moments.
@@ -156,11 +176,10 @@ fn combined(all: &[Bound], rate: f64) -> Vec<Bounds> {
     ahead.into_iter().zip(behind).map(|(one, other)| [one[0].max(other[0]), most(one[1], other[1])]).collect()
 }
 
-/// The middle between bounds, and half of what lies between them.
-fn middle(at: Ns, bounds: Bounds) -> Option<Moment> {
+/// Bounds of both sides that do not contradict each other.
+fn both(at: Ns, bounds: Bounds) -> Option<(Ns, [Span; 2])> {
     let [Some(least), Some(most)] = bounds else { return None };
-    let half = Span((most - least).0 / 2);
-    (least <= most).then_some(Moment { at, ahead: least + half, half })
+    (least <= most).then_some((at, [least, most]))
 }
 
 /// What the ways there and back take together without queues: a frame and the next of the other direction at a time.

@@ -262,8 +262,8 @@ fn wandering(at: i64) -> i64 {
 #[test]
 fn a_queue_while_a_clock_is_steered_is_a_queue() {
     let quick = Client { every: 5 * MS, back: MS / 10, turnaround: 10_000, ..Client::default() };
-    // The error is half of what a clock can go in half of that time, and half of a round trip.
-    for (queued, most) in [(10 * S..18 * S, 1_100_000), (6 * S..36 * S, 3_900_000)] {
+    // The error is what a clock can go in half of that time, and a round trip.
+    for (queued, most) in [(10 * S..18 * S, 2_200_000), (6 * S..36 * S, 7_700_000)] {
         let takes = |at: i64| if queued.contains(&at) { 20 * MS + MS / 10 } else { MS / 10 };
         let fates: Vec<Fate> = (0..8000).map(|index| Fate::Takes(takes(S + 5 * MS * index))).collect();
         let mut scene = Scene::default();
@@ -277,6 +277,23 @@ fn a_queue_while_a_clock_is_steered_is_a_queue() {
         assert!(crossings.iter().all(|one| one.delays_negative == 0));
         let queue = crossings[0].delay_above_floor.quantile(0.99).unwrap();
         assert!(queue >= (span(20 * MS) - error).as_f64(), "{queue}");
+        // The way back was idle all the time.
+        assert!(crossings[1].delay_above_floor.quantile(0.99).unwrap() < span(MS).as_f64());
+    }
+}
+
+#[test]
+fn a_clock_that_was_slewed_fast_is_no_clock_that_was_set_again_and_again() {
+    let mut scene = Scene::default();
+    let client = Client { every: 5 * MS, turnaround: 10_000, ..Client::default() };
+    scene.transfer(client, &vec![Fate::Takes(10 * MS); 4000], AHEAD);
+    // 60 ms in ten seconds, as chrony does: three times what the way there and back takes.
+    let by = |at: i64| 6 * (at - 5 * S).clamp(0, 10 * S) / 1000;
+    let scene = steered(scene, by);
+    let relation = scene.relation().unwrap();
+    assert!(relation.error < span(11 * MS), "{relation:?}");
+    for at in (6..15).map(|second| second * S) {
+        assert!((relation.ahead_at(Ns(at)) - span(3 * S + by(at))).0.abs() < MS / 4, "{at}");
     }
 }
 
