@@ -136,8 +136,8 @@ class Ends:
     def clocks(self) -> dict[str, Any]:
         """How they differ.
 
-        ``at_ns``, ``ahead_ns`` (the second clock), ``ahead_error_ns``, ``skew``, ``skew_error``, ``steered_ns``, ``stated``, ``floor_ns``, and
-        how many ``frames`` were compared.
+        ``at_ns``, ``ahead_ns`` (the second clock), ``ahead_error_ns``, ``skew``, ``skew_error``, ``steered_ns``, ``stated``, ``floor_ns``,
+        and how many ``frames`` were compared.
         """
     @property
     def frames(self) -> dict[str, Any]:
