@@ -6,17 +6,20 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from trustbed.campaign.schedule import SkipReason
 from trustbed.rounds.directory import CampaignDirectory
 
 _MARGIN_SECONDS = 40.0
 """What a fault may still be felt for after its end: a host that is there again is tried every minute, and a round takes its time."""
 _RETRY_SECONDS = 60.0
 _LOST = frozenset({"failed", "partial", "unreachable", "interrupted", "missed", "overrun"})
+_SKIPPED = frozenset(get_args(SkipReason))
 _HOST_CAUSES = frozenset({"host_scheduling", "host_stall"})
 
 Told = Mapping[str, Any]
+Fault = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +48,10 @@ class Round:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """Something that should be true of the campaign, and what was found."""
+    """Something that should be true of the campaign, what was wanted of it, and what was found."""
 
     what: str
+    wanted: str
     found: str
     holds: bool
 
@@ -80,64 +84,112 @@ def rounds_of(out: Path) -> list[Round]:
 
 def checked(told: Told, rounds: Sequence[Round]) -> list[Check]:
     """What the campaign should say, and whether it does."""
-    faults = {one["kind"]: one for one in told["faults"]}
+    calm = [one for one in rounds if not _near(one, told["faults"])]
+    complete = [one for one in calm if one.outcome == "complete"]
+    found = [
+        *_whole(told, rounds),
+        _share("rounds away from every fault: complete", complete, calm, 0.98),
+        _share("of these: to be trusted", [one for one in complete if one.use == "trust"], complete, 0.9),
+    ]
+    for fault in told["faults"]:
+        found += _FAULTS[fault["kind"]](fault, rounds)
+    for fault in told["faults"]:
+        if fault["kind"] in ("SSH cut", "host killed"):
+            end = fault["end"] + _RETRY_SECONDS + _MARGIN_SECONDS
+            later = [one for one in calm if fault["host"] in one.pair.split("-") and one.began > end]
+            measured = [one for one in later if one.outcome == "complete"]
+            found.append(_share(f"{_name(fault)}: rounds of it afterwards, away from other faults: complete", measured, later, 0.98))
+    return found
+
+
+def _whole(told: Told, rounds: Sequence[Round]) -> list[Check]:
+    """The campaign's end, and whether every round has a line in its journal."""
     pairs = ["-".join(pair) for pair in told["pairs"]]
     asked = int(told["seconds"] // told["period"])
     numbers = {pair: Counter(one.number for one in rounds if one.pair == pair) for pair in pairs}
-    whole = all(numbers[pair] == Counter(range(asked)) for pair in pairs)
-    found = [
-        Check(what="the campaign ended by itself", found=f"code {told['code']}", holds=told["code"] == 0),
+    return [
+        Check(what="the campaign ended by itself: its code", wanted="0", found=str(told["code"]), holds=told["code"] == 0),
         Check(
-            what=f"each of {len(pairs)} × {asked} rounds is told of exactly once", found=f"{sum(map(len, numbers.values()))}", holds=whole
+            what=f"rounds that are told of, each exactly once, of {len(pairs)} × {asked}",
+            wanted=str(len(pairs) * asked),
+            found=str(sum(map(len, numbers.values()))),
+            holds=all(numbers[pair] == Counter(range(asked)) for pair in pairs),
         ),
     ]
-    calm = [one for one in rounds if not _near(one, told["faults"])]
-    complete = [one for one in calm if one.outcome == "complete"]
-    trusted = [one for one in complete if one.use == "trust"]
-    found.append(_share("rounds away from every fault are complete", complete, calm, 0.98))
-    found.append(_share("and are trusted", trusted, complete, 0.9))
-    struck: tuple[tuple[str, str, Callable[[Round], bool], float], ...] = (
-        (
-            "SSH cut",
-            "the round in which it was is not lost without a word",
-            lambda one: one.outcome in ("failed", "complete", "partial"),
-            1,
+
+
+def _cut(fault: Fault, rounds: Sequence[Round]) -> list[Check]:
+    own = [one for one in rounds if _struck(one, fault)]
+    complete = [one for one in own if one.outcome == "complete"]
+    return [_share(f"{_name(fault)}: the round in which the sessions were cut is complete all the same", complete, own, 1)]
+
+
+def _killed(fault: Fault, rounds: Sequence[Round]) -> list[Check]:
+    own = [one for one in rounds if _struck(one, fault)]
+    return [_share(f"{_name(fault)}: rounds while it is dead are not complete", [one for one in own if one.outcome in _LOST], own, 1)]
+
+
+def _full(fault: Fault, rounds: Sequence[Round]) -> list[Check]:
+    """Rounds that were skipped kept nothing, and show nothing of what a full disk does."""
+    own = [one for one in rounds if _struck(one, fault) and one.outcome not in _SKIPPED]
+    saying = [one for one in own if one.flags or one.troubles]
+    return [_share(f"{_name(fault)}: rounds that took place say, by a finding or a trouble, what was not kept", saying, own, 1)]
+
+
+def _starved(fault: Fault, rounds: Sequence[Round]) -> list[Check]:
+    own = [one for one in rounds if _struck(one, fault)]
+    kept_out = [one for one in own if one.outcome in _LOST or _is_hosts(one)]
+    discarded = sum(_is_hosts(one) for one in rounds if one.pair.split("-")[0] == fault["host"])
+    return [
+        _share(f"{_name(fault)}: rounds that it sends meanwhile are not complete, or discarded for the host", kept_out, own, 0.8),
+        Check(
+            what=f"{_name(fault)}: rounds that it sends, in the whole campaign, that took place and are discarded for the host",
+            wanted="at least 1",
+            found=str(discarded),
+            holds=discarded >= 1,
         ),
-        ("host killed", "no round is complete while it is dead", lambda one: one.outcome in _LOST, 1.0),
-        ("disk full", "what could not be kept is said", lambda one: bool(one.outcome != "complete" or one.flags or one.troubles), 1.0),
-        ("starved", "rounds that it sends are to be discarded, for the host", _is_hosts, 0.8),
-    )
-    for kind, what, holds, share in struck:
-        if (fault := faults.get(kind)) is not None:
-            own = [one for one in rounds if _struck(one, fault)]
-            found.append(_share(f"{kind} ({fault['host']}): {what}", [one for one in own if holds(one)], own, share))
-    for kind in ("SSH cut", "host killed"):
-        if (fault := faults.get(kind)) is not None:
-            end = fault["end"] + _RETRY_SECONDS + _MARGIN_SECONDS
-            later = [one for one in rounds if fault["host"] in one.pair.split("-") and one.began > end and not _near(one, told["faults"])]
-            found.append(
-                _share(f"{kind}: the host measures again afterwards", [one for one in later if one.outcome == "complete"], later, 0.98)
-            )
-    for kind in ("campaign interrupted", "campaign killed"):
-        if (fault := faults.get(kind)) is not None:
-            lost = [one for one in rounds if one.ended >= fault["begin"] and one.began <= fault["end"] and one.outcome != "complete"]
-            said = Counter(one.outcome for one in lost)
-            words = ", ".join(f"{count} {name}" for name, count in said.items()) or "none lost"
-            ok = all(one.outcome in ("interrupted", "missed") or one.by is not None for one in lost)
-            found.append(Check(what=f"{kind}: rounds of that time are interrupted, missed, or waited for others", found=words, holds=ok))
-    return found
+    ]
+
+
+def _stopped(fault: Fault, rounds: Sequence[Round]) -> list[Check]:
+    lost = [one for one in rounds if one.ended >= fault["begin"] and one.began <= fault["end"] and one.outcome != "complete"]
+    said = Counter(one.outcome for one in lost)
+    return [
+        Check(
+            what=f"{fault['kind']}: rounds of that time that are not complete",
+            wanted="interrupted, missed, or waited for a pair that is named",
+            found=", ".join(f"{count} {name}" for name, count in said.items()) or "none",
+            holds=all(one.outcome in ("interrupted", "missed") or one.by is not None for one in lost),
+        )
+    ]
+
+
+_FAULTS: Mapping[str, Callable[[Fault, Sequence[Round]], list[Check]]] = {
+    "SSH cut": _cut,
+    "host killed": _killed,
+    "disk full": _full,
+    "starved": _starved,
+    "campaign interrupted": _stopped,
+    "campaign killed": _stopped,
+}
+"""What is asked of a fault of each kind."""
+
+
+def _name(fault: Fault) -> str:
+    return f"{fault['kind']} ({fault['host']})"
 
 
 def _share(what: str, holding: Sequence[Round], everything: Sequence[Round], least: float) -> Check:
     held = bool(everything) and len(holding) >= least * len(everything)
-    return Check(what=what, found=f"{len(holding)} of {len(everything)}", holds=held)
+    wanted = "all" if least == 1 else f"at least {least:.0%}"
+    return Check(what=what, wanted=wanted, found=f"{len(holding)} of {len(everything)}", holds=held)
 
 
 def _is_hosts(one: Round) -> bool:
-    return one.outcome in _LOST or (one.use == "discard" and bool(_HOST_CAUSES & set(one.causes)))
+    return one.use == "discard" and bool(_HOST_CAUSES & set(one.causes))
 
 
-def _struck(one: Round, fault: Mapping[str, Any]) -> bool:
+def _struck(one: Round, fault: Fault) -> bool:
     """Whether a fault held while a round ran. Who is starved sends: as a receiver it has little to do."""
     hosts = one.pair.split("-")
     if fault["host"] is None or fault["host"] not in hosts or (fault["kind"] == "starved" and fault["host"] != hosts[0]):
@@ -149,7 +201,7 @@ def _struck(one: Round, fault: Mapping[str, Any]) -> bool:
     return one.began >= begin - 1 and one.ended <= end + 1
 
 
-def _near(one: Round, faults: Sequence[Mapping[str, Any]]) -> bool:
+def _near(one: Round, faults: Sequence[Fault]) -> bool:
     """Whether a round may have to do with a fault: one of its hosts, or the campaign itself."""
     margin = _RETRY_SECONDS + _MARGIN_SECONDS
     return any(
@@ -173,14 +225,16 @@ def render(told: Told, rounds: Sequence[Round], checks: Sequence[Check]) -> str:
     for one in told["faults"]:
         begin, end = (_clock(one[key] - told["began"]) for key in ("begin", "end"))
         lines.append(f"| {one['kind']} | {one['host'] or 'the campaign'} | {begin} | {end} | {one['note'] or ''} |")
-    lines += ["", "What the campaign says of it:", "", "| | found | |", "|---|---|---|"]
-    lines += [f"| {one.what} | {one.found} | {'holds' if one.holds else '**missed**'} |" for one in checks]
+    lines += ["", "What the campaign says of it:", "", "| rounds | wanted | found | |", "|---|---|---|---|"]
+    lines += [f"| {one.what} | {one.wanted} | {one.found} | {'holds' if one.holds else '**missed**'} |" for one in checks]
     lines += [
         "",
-        "Of a starved sender only as much shows as its kernel has not been given: what lies in the send buffer leaves without the",
-        "process; with so little of a processor a round takes longer than a period, and others are overrun. A round that waits for",
-        "a host which a struck round holds is overrun too, and names the pair that it waited for: it is not away from the fault.",
-        "A host that was killed is found again when it is tried again, a minute after the last try.",
+        "Not complete is a round that is overrun, unreachable, missed, interrupted, failed or partial. Of a starved sender only as much",
+        "shows as its kernel has not been given: what lies in the send buffer leaves without the process. With so little of a processor",
+        "a round takes longer than a period, and the next ones are overrun: above they count as not complete, and of the pair the table",
+        "below has how many. Only those that took place can be discarded. A round that waits for a host which a struck round holds is",
+        "overrun too, and names the pair that it waited for: it is not away from the fault. A host that was killed is found again when it",
+        "is tried again, a minute after the last try.",
     ]
     lines += ["", "Rounds, all of them:", "", "| pair | outcomes | to be used | causes of data connections |", "|---|---|---|---|"]
     for pair in ("-".join(pair) for pair in told["pairs"]):
