@@ -91,7 +91,9 @@ def _summary(outcomes: list[Outcome]) -> str:
     total = sum(states.values())
     rows = [(state, states[state], f"{states[state] / total:.2%}" if total else "") for state in ("equal", "explained", "unexplained")]
     head = f"## Result\n\n{total} directions of {sum(o.connections for o in outcomes)} connections in {len(outcomes)} captures: "
-    return f"{head}{share(outcomes):.2%} equal or explained (wanted: {WANTED:.0%}).\n\n{_table(('state', 'directions', 'share'), rows)}"
+    kept = "kept" if share(outcomes) >= WANTED else "**missed**"
+    found = f"{share(outcomes):.2%} equal or explained (wanted: {WANTED:.0%}, {kept})."
+    return f"{head}{found}\n\n{_table(('state', 'directions', 'share'), rows)}"
 
 
 def _fields(outcomes: list[Outcome]) -> str:

@@ -36,7 +36,7 @@ def test_the_page_tells_of_every_capture(folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "validation.md"
     assert main(["--only", "traces/*", "--output", str(page), "--workers", "1"]) == 0
     text = page.read_text(encoding="utf-8")
-    assert "2 directions of 1 connections in 1 captures: 100.00% equal or explained (wanted: 99%)" in text
+    assert "2 directions of 1 connections in 1 captures: 100.00% equal or explained (wanted: 99%, kept)" in text
     assert "| traces/good.pcap | 1 | 2 |" in text
     assert "| traces/damaged.pcap | damaged: record cut short after record 4 |" in text
     assert "| traces/text.pcap | neither pcap nor pcapng" in text

@@ -270,6 +270,7 @@ def test_the_page_tells_harm_from_false_alarms(tmp_path: Path, capsys: pytest.Ca
     text = capsys.readouterr().out
     assert command.main(["--minutes", "0", "--results", str(results), "--output", str(page), "--partial"]) == 1
     assert text.strip() in page.read_text(encoding="utf-8")
+    assert text.startswith("## Lateness of the emulator\n\n**Not complete**: of the 129 trials that the command asks for, 129 are missing")
     assert "8 trials were made, of seeds 1. In 7 of them nothing but the emulator stood still" in text
     assert "In the other 1 the machine" in text
     assert "| **in use** | 50% | 50% | 50% | 100% | 100% | 100% |" in text

@@ -57,6 +57,7 @@ def _introduction(rows: Sequence[Row], found: Sequence[Outcome]) -> str:
     held = len(rows) - clean
     return f"""## Lateness of the emulator
 
+{_missing(missing, len(wanted))}\
 How late may an emulator be before a repetition is worthless? {len(CASES)} links with a transfer each, in {len(GROUPS)} groups,
 for {TRANSFER_SECONDS:g} s at a time: undisturbed, and while the emulator's process was stopped (SIGSTOP, SIGCONT) under
 {len(DISTURBANCES) + 1} disturbances. Each link's lateness is from the ledger. A transfer was *harmed* when its throughput or its median
@@ -66,9 +67,18 @@ twins, and by more than any twin did, or when its cause was one that no twin had
 {len(rows)} trials were made, of seeds {", ".join(map(str, seeds))}. In {clean} of them nothing but the emulator stood still:
 no packet was late by more than {UNASKED_NS / 1e6:g} ms beyond the stops that were made. In the other {held} the machine itself was
 held up by its hypervisor, senders and receivers with it. These are judged apart: it is what happens to an emulator in earnest. They
-are made again up to twice; {missing} of the {len(wanted)} trials that the command asks for are missing here without it.
-A machine that is left alone makes all of them in 12 minutes.
+are made again up to twice. A machine that is left alone makes all of them in 12 minutes.
 """
+
+
+def _missing(missing: int, wanted: int) -> str:
+    """What the section does not rest on, before anything else."""
+    if not missing:
+        return ""
+    return (
+        f"**Not complete**: of the {wanted} trials that the command asks for, {missing} are missing: they were not made, or only while the "
+        "machine\nitself was held up. What is said of an emulator that was stopped alone rests on the others.\n\n"
+    )
 
 
 def _noise(noises: dict[tuple[int, str], Noise]) -> str:

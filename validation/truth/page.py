@@ -19,6 +19,8 @@ REPORTED = "even"
 LETTERS = {"sender-known": "K", "sender": "S", "receiver": "R", "middle": "M"}
 FOLDER = "validation"
 """Of the pictures, beside the page."""
+_LOWEST = 3
+"""So many causes are named where a macro F1 is lower than was wanted."""
 
 _HEAD = """# How often the verdict is right
 
@@ -96,8 +98,47 @@ def _result(result: Result) -> str:
             found = result.score(view, seeds)
             words = view.words if seeds == REPORTED else f"*odd seeds: {view.words}*"
             error = text_of.error_words(result.calibration(view, seeds))
-            rows.append((words, str(found.cases), text_of.f1_words(found), f"{view.wanted_f1:.2f}", *_shares(found), error))
-    return text + _table(rows)
+            rows.append((words, str(found.cases), text_of.f1_words(found), _wanted(found, view), *_shares(found), error))
+    return f"{text}{_table(rows)}{_short_of(result)}"
+
+
+def _wanted(found: Score, view: View) -> str:
+    """The macro F1 that was asked for, and whether it is reached."""
+    if found.macro_f1 is None:
+        return f"{view.wanted_f1:.2f}"
+    return f"{view.wanted_f1:.2f}: {'kept' if found.macro_f1 >= view.wanted_f1 else '**missed**'}"
+
+
+def _short_of(result: Result) -> str:
+    """Of every view that misses what was asked for: which causes cost most, and whether it is worse than with less knowledge."""
+    text = ""
+    scores = {view.name: result.score(view, REPORTED) for view in VIEWS}
+    for view in VIEWS:
+        found, reached = scores[view.name], scores[view.name].macro_f1
+        if reached is None or reached >= view.wanted_f1:
+            continue
+        lowest = sorted(((one.f1, one) for one in found.causes if one.f1 is not None), key=lambda pair: pair[0])[:_LOWEST]
+        named = ", ".join(f"`{one.cause}` {value:.2f} (of {one.recall.of})" for value, one in lowest)
+        text += (
+            f"\n**Missed**: {view.words}, {reached:.3f} where {view.wanted_f1:.2f} was wanted. "
+            f"A macro F1 counts every cause alike, however few transfers\nhave it. The lowest are {named}.\n"
+        )
+        less = next((one for one in VIEWS if view.known and one.place == view.place and not one.known), None)
+        alone = scores[less.name] if less is not None else None
+        if less is not None and alone is not None and alone.macro_f1 is not None and alone.macro_f1 > reached:
+            text += f"It is also less than the {alone.macro_f1:.3f} of the {less.words}{_worse(found, alone)}.\n"
+    return text
+
+
+def _worse(found: Score, alone: Score) -> str:
+    """Causes that are found worse although more is known."""
+    before = {one.cause: one.f1 for one in alone.causes}
+    worse = [
+        f"`{one.cause}`, {one.f1:.2f} instead of {earlier:.2f} (of {one.recall.of})"
+        for one in found.causes
+        if one.f1 is not None and (earlier := before.get(one.cause)) is not None and one.f1 < earlier
+    ]
+    return f": worse is {', '.join(worse)}" if worse else ""
 
 
 def _of_plan(result: Result) -> str:
@@ -146,9 +187,10 @@ def _view(result: Result, view: View) -> str:
 def _pooled(found: Calibration) -> str:
     """What the reliability table comes to."""
     held = [each.holds for each in found.bins if each.holds is not None]
+    kept = "" if found.error is None else ": kept" if found.error <= WANTED_ERROR else ": **missed**"
     return (
-        f"Pooled calibration error (bins weighted by their answers): {text_of.error_words(found)}, wanted at most {WANTED_ERROR:.2f}. "
-        f"Of the bins with {LEAST} answers and more {sum(held)} of {len(held)} hold.\n"
+        f"Pooled calibration error (bins weighted by their answers): {text_of.error_words(found)}, wanted at most {WANTED_ERROR:.2f}"
+        f"{kept}. Of the bins with {LEAST} answers and more {sum(held)} of {len(held)} hold.\n"
     )
 
 

@@ -121,7 +121,7 @@ def test_text_and_page_say_what_is_missing(store: Store) -> None:
     assert "| `policer` | not made | 1 | no such key |" in section
     assert "### Wrong verdicts" in section
     assert "Pooled calibration error (bins weighted by their answers): 0." in section
-    assert "wanted at most 0.05. Of the bins with 30 answers and more 0 of 0 hold." in section
+    assert "wanted at most 0.05: kept. Of the bins with 30 answers and more 0 of 0 hold." in section
 
 
 def test_a_wrong_answer_is_listed_with_its_numbers(store: Store) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from validation.truth import page
 from validation.truth.calibration import calibrate
 from validation.truth.intervals import bootstrap, wilson
-from validation.truth.score import Case, f1, score
+from validation.truth.result import VIEWS, Result, View
+from validation.truth.score import Case, Score, f1, score
 
 
 def case(made: str, said: str, *, accepted: tuple[str, ...] = (), standing: str = "disturbed", **more: object) -> Case:
@@ -110,3 +112,28 @@ def test_every_confidence_is_in_one_bin_and_the_bins_are_equally_wide() -> None:
     assert [each.answers for each in bins] == [*[10] * 9, 11], "an edge belongs to the bin above it"
     assert [(each.low, each.high) for each in bins] == [(place / 10, (place + 1) / 10) for place in range(10)]
     assert all(each.low <= each.stated <= each.high for each in bins)
+
+
+class Scored(Result):
+    """A result whose scores are given, by view."""
+
+    def __init__(self, **scores: Score) -> None:
+        self._scores = scores
+
+    def score(self, view: View, seeds: str) -> Score:
+        return self._scores[view.name.replace("-", "_")]
+
+
+def test_a_page_marks_what_was_wanted_and_says_which_causes_cost_it() -> None:
+    right = [case("loss", "loss"), case("queue", "queue"), case("queue", "queue")]
+    wrong = [*right, case("loss", "queue")]
+    known, alone = VIEWS[0], VIEWS[1]
+    assert page._wanted(score(wrong), known) == "0.95: **missed**"
+    assert page._wanted(score(right), known) == "0.95: kept"
+    assert page._wanted(score([]), known) == "0.95"
+    good = score(right)
+    said = page._short_of(Scored(sender_known=score(wrong), sender=good, receiver=good, middle=good))
+    assert said.startswith(f"\n**Missed**: {known.words}, 0.733 where 0.95 was wanted.")
+    assert "The lowest are `loss` 0.67 (of 2), `queue` 0.80 (of 2)." in said
+    assert f"the 1.000 of the {alone.words}: worse is `loss`, 0.67 instead of 1.00 (of 2), `queue`, 0.80 instead of 1.00 (of 2)." in said
+    assert page._short_of(Scored(sender_known=good, sender=good, receiver=good, middle=good)) == ""
