@@ -1,6 +1,6 @@
-"""`python -m validation`: compares trustbed with tcptrace and tshark on every capture and writes docs/validation.md.
+"""`python -m validation`: compares trustbed with tcptrace and tshark on every capture and writes its section of docs/validation.md.
 
-`python -m validation NAME …` is another of the commands that write a part of that page: see `PARTS`.
+`python -m validation NAME …` is another command, most of which write a section of that page: see `PARTS`.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from pathlib import Path
 from validation import captures, document, sections
 from validation.run import Outcome, outcomes
 
+NAME = "agreement"
 PARTS = {
     "endurance": "validation.field.endurance",
     "lateness": "validation.lateness.command",
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.output is None:
         sys.stdout.write(text)
     else:
-        sections.write_head(options.output, text)
+        sections.write(options.output, NAME, "make validate", text)
     return _verdict(found, options.output)
 
 

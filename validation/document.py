@@ -1,4 +1,4 @@
-"""docs/validation.md: what was compared, what was equal, which reasons explain the rest, and what nothing explains."""
+"""The section of docs/validation.md about other tools: what was compared, what was equal, which reasons explain the rest, what none does."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -13,9 +13,7 @@ from validation.reasons_tshark import BEYOND_FRAME, LENGTHS, REASONS
 from validation.run import Outcome
 
 WANTED = 0.99
-INTRODUCTION = """# Validation
-
-Made by `make validate` (`python -m validation`). Do not edit.
+INTRODUCTION = """## Agreement with tcptrace and tshark
 
 Every capture is read by trustbed, by `tcptrace -n -l -r` and by `tshark`, and compared per connection and direction: packets,
 payload bytes, unique bytes, retransmitted packets and bytes, and RTT samples with their count, minimum, mean and maximum
@@ -68,7 +66,7 @@ def meanings() -> dict[str, str]:
 
 
 def render(outcomes: list[Outcome]) -> str:
-    """The whole page."""
+    """The section."""
     compared = [outcome for outcome in outcomes if not outcome.why_not]
     parts = [INTRODUCTION, _versions(), _summary(compared), _fields(compared), _reasons(compared), _unexplained(compared)]
     return "\n".join([*parts, _files(compared), _not_compared(outcomes)])
@@ -90,7 +88,7 @@ def _summary(outcomes: list[Outcome]) -> str:
         states.update(outcome.states)
     total = sum(states.values())
     rows = [(state, states[state], f"{states[state] / total:.2%}" if total else "") for state in ("equal", "explained", "unexplained")]
-    head = f"## Result\n\n{total} directions of {sum(o.connections for o in outcomes)} connections in {len(outcomes)} captures: "
+    head = f"### Result\n\n{total} directions of {sum(o.connections for o in outcomes)} connections in {len(outcomes)} captures: "
     kept = "kept" if share(outcomes) >= WANTED else "**missed**"
     found = f"{share(outcomes):.2%} equal or explained (wanted: {WANTED:.0%}, {kept})."
     return f"{head}{found}\n\n{_table(('state', 'directions', 'share'), rows)}"
@@ -103,7 +101,7 @@ def _fields(outcomes: list[Outcome]) -> str:
     names = list(dict.fromkeys((tool, name) for tool, name, _ in totals))
     names.sort(key=lambda pair: pair[0])
     rows = [(tool, name, *(totals[tool, name, state] for state in ("equal", "explained", "unexplained"))) for tool, name in names]
-    return "## Fields\n\n" + _table(("tool", "field", "equal", "explained", "unexplained"), rows)
+    return "### Fields\n\n" + _table(("tool", "field", "equal", "explained", "unexplained"), rows)
 
 
 def _reasons(outcomes: list[Outcome]) -> str:
@@ -116,7 +114,7 @@ def _reasons(outcomes: list[Outcome]) -> str:
         for name, count in sorted(used.items(), key=lambda kv: (-kv[1], kv[0]))
     ]
     unused = sorted(f"`{name}`" for name in known if not used[name])
-    text = "## Reasons\n\nThe tool that differs, the reason, and the directions it takes part in.\n\n" + _table(
+    text = "### Reasons\n\nThe tool that differs, the reason, and the directions it takes part in.\n\n" + _table(
         ("reason", "directions", "situation"), rows
     )
     return f"{text}\nNot needed by any capture: {', '.join(unused)}.\n" if unused else text
@@ -131,9 +129,9 @@ def unknown_reasons(outcomes: Iterable[Outcome]) -> list[str]:
 def _unexplained(outcomes: list[Outcome]) -> str:
     found = [each for outcome in outcomes for each in outcome.unexplained]
     if not found:
-        return "## Unexplained\n\nNone.\n"
+        return "### Unexplained\n\nNone.\n"
     rows = [(each.capture, each.connection, f"{each.source} → {each.destination}", "<br>".join(each.details)) for each in found]
-    return f"## Unexplained\n\n{_table(('capture', 'connection', 'direction', 'what'), rows)}"
+    return f"### Unexplained\n\n{_table(('capture', 'connection', 'direction', 'what'), rows)}"
 
 
 def _files(outcomes: list[Outcome]) -> str:
@@ -144,7 +142,7 @@ def _files(outcomes: list[Outcome]) -> str:
         cells = (outcome.states["equal"], outcome.states["explained"], outcome.states["unexplained"])
         rows.append((outcome.name, outcome.connections, outcome.directions, *cells, reasons, "; ".join(filter(None, notes))))
     head = ("capture", "connections", "directions", "equal", "explained", "unexplained", "explained by", "not read by")
-    return "## Captures\n\n" + _table(head, rows)
+    return "### Captures\n\n" + _table(head, rows)
 
 
 def _not_compared(outcomes: list[Outcome]) -> str:
@@ -152,7 +150,7 @@ def _not_compared(outcomes: list[Outcome]) -> str:
     if not rows:
         return ""
     text = (
-        "## Not compared\n\nFiles that are no captures, that are damaged (each reader stops at another place, and trustbed goes\n"
+        "### Not compared\n\nFiles that are no captures, that are damaged (each reader stops at another place, and trustbed goes\n"
         "on), or whose link layer trustbed refuses.\n\n"
     )
     return text + _table(("file", "why"), rows)

@@ -1,12 +1,26 @@
 """The page docs/validation.md holds what several commands find: each has its section, between marks, and replaces nothing else.
 
-The comparison with other tools is what stands outside all marks. Does not know what the sections say.
+Above them stands a list of the sections with their commands, made from the sections. Does not know what they say.
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
-_SECTION = re.compile(r"<!-- begin (?P<name>[a-z]+)\. .*?-->\n(?P<text>.*?)<!-- end (?P=name) -->\n?", re.DOTALL)
+ORDER = ("agreement", "truth", "lateness", "witness", "endurance")
+"""Sections as they follow each other; others come behind them."""
+
+_SECTION = re.compile(
+    r"<!-- begin (?P<name>[a-z]+)\. Made by `(?P<command>.*?)`\. .*?-->\n(?P<text>.*?)<!-- end (?P=name) -->\n?", re.DOTALL
+)
+_HEAD = """# Validation
+
+What was found out about trustbed itself, and what was wanted. Each section is made by its command, which replaces that section and this
+list and leaves the others as they are. Do not edit.
+
+| section | made by |
+|---|---|
+"""
 
 
 def found(page: str) -> dict[str, str]:
@@ -14,9 +28,11 @@ def found(page: str) -> dict[str, str]:
     return {each["name"]: each[0].rstrip("\n") + "\n" for each in _SECTION.finditer(page)}
 
 
-def joined(body: str, sections: dict[str, str]) -> str:
-    """A page: what stands outside all sections, then these."""
-    return "\n".join([body.rstrip("\n") + "\n", *sections.values()])
+def joined(sections: Mapping[str, str]) -> str:
+    """A page: a list of these sections, and the sections."""
+    places = {name: place for place, name in enumerate(ORDER)}
+    ordered = [sections[name] for name in sorted(sections, key=lambda name: places.get(name, len(ORDER)))]
+    return "\n".join([_HEAD + "".join(map(_listed, ordered)), *ordered])
 
 
 def marked(name: str, command: str, text: str) -> str:
@@ -24,19 +40,17 @@ def marked(name: str, command: str, text: str) -> str:
     return f"<!-- begin {name}. Made by `{command}`. Do not edit. -->\n\n{text.strip()}\n\n<!-- end {name} -->\n"
 
 
-def replaced(page: str, name: str, section: str) -> str:
-    """The page with a section in the place of the earlier one of its name, or at the end."""
-    body = _SECTION.sub("", page)
-    return joined(body, found(page) | {name: section})
-
-
 def write(path: Path, name: str, command: str, text: str) -> None:
-    """Puts a section into a page; the page is made if there is none."""
-    page = path.read_text(encoding="utf-8") if path.exists() else "# Validation\n"
-    path.write_text(replaced(page, name, marked(name, command, text)), encoding="utf-8")
+    """Puts a section into a page, in the place of the earlier one of its name; the page is made if there is none."""
+    page = path.read_text(encoding="utf-8") if path.exists() else ""
+    path.write_text(joined(found(page) | {name: marked(name, command, text)}), encoding="utf-8")
 
 
-def write_head(path: Path, text: str) -> None:
-    """Puts the comparison into a page, in the place of the earlier one; sections stay."""
-    before = path.read_text(encoding="utf-8") if path.exists() else ""
-    path.write_text(joined(text, found(before)), encoding="utf-8")
+def _listed(section: str) -> str:
+    """The line of the list: the section's heading, with a link to it, and its command."""
+    whole = _SECTION.match(section)
+    heading = re.search(r"^## (.*)$", section, re.MULTILINE)
+    assert whole is not None, "a section has its marks"
+    assert heading is not None, "a section begins with a heading of the second level"
+    anchor = re.sub(r"[^\w\- ]", "", heading[1].lower()).replace(" ", "-")
+    return f"| [{heading[1]}](#{anchor}) | `{whole['command']}` |\n"

@@ -48,7 +48,7 @@ def test_the_page_tells_of_every_capture(folder: Path, tmp_path: Path) -> None:
 
 def test_it_prints_when_only_some_are_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--only", "good", "--workers", "1"]) == 0
-    assert capsys.readouterr().out.startswith("# Validation")
+    assert capsys.readouterr().out.startswith("## Agreement with tcptrace and tshark")
 
 
 def test_nothing_to_compare_is_an_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ FOLDER = "validation"
 _LOWEST = 3
 """So many causes are named where a macro F1 is lower than was wanted."""
 
-_HEAD = """# How often the verdict is right
+_HEAD = """## How often the verdict is right
 
 `make truth` makes transfers whose limiting cause is known because it was made: on emulated networks that are themselves built to have one
 known limit, something is done to a transfer or nothing, in doses from what stops it down to what it does not feel. Each is captured
@@ -36,7 +36,7 @@ of what was done. Undisturbed transfers that stay below 70 % of that (guests bel
 has no twin, are unclear and count for nothing. Every transfer has a seed; rules are developed and the confidence that they state is
 fitted on odd seeds only, and what is stated here is of even seeds.
 
-## What is accepted
+### What is accepted
 
 Written down before the first score. Where several causes stand, the packets leave more than one reading; the first in the column of what
 the run knows is the one that was made. A healthy transfer must be trusted, and named after what limits its network; if what was done to it
@@ -87,7 +87,7 @@ def _result(result: Result) -> str:
     guests = sum(one.kept["network"]["guest"] is not None for one in result.made)
     even, odd = (len(result.chosen(seeds)) for seeds in (REPORTED, "odd"))
     text = (
-        f"\n## What came out\n\n{len(result.made)} transfers{_of_plan(result)}, {guests} of them from guests; {even} with even seeds, "
+        f"\n### What came out\n\n{len(result.made)} transfers{_of_plan(result)}, {guests} of them from guests; {even} with even seeds, "
         f"which are scored here, and {odd} with odd ones. {_waited(result)}Intervals: 95 %.\n\n{_BEFORE}"
     )
     rows: list[tuple[str, ...]] = [
@@ -166,7 +166,7 @@ def _figures(result: Result) -> str:
 def _view(result: Result, view: View) -> str:
     found = result.score(view, REPORTED)
     if not found.cases:
-        return f"\n### {view.words.capitalize()}\n\nNo such capture was taken.\n"
+        return f"\n#### {view.words.capitalize()}\n\nNo such capture was taken.\n"
     rows: list[tuple[object, ...]] = [("cause that was made", "made", "precision", "recall", "F1")]
     for each in found.causes:
         interval = f" ({each.f1_interval[0]:.2f}–{each.f1_interval[1]:.2f})" if each.f1_interval else ""
@@ -181,7 +181,7 @@ def _view(result: Result, view: View) -> str:
             (f"{one.low:.2f}–{one.high:.2f}", one.answers, f"{one.stated:.2f}", f"{one.observed:.2f} ({low:.2f}–{high:.2f})", holds)
         )
     slight = f"Slight disturbances, scored apart: {_share(found.slight)} named acceptably.\n"
-    return f"\n### {view.words.capitalize()}\n\n{_table(rows)}\n{_table(bins)}\n{_pooled(calibrated)}\n{slight}"
+    return f"\n#### {view.words.capitalize()}\n\n{_table(rows)}\n{_table(bins)}\n{_pooled(calibrated)}\n{slight}"
 
 
 def _pooled(found: Calibration) -> str:
@@ -207,7 +207,7 @@ def _compensation(result: Result) -> str:
             middle = "–" if found.median_error is None else f"{found.median_error:+.1%}"
             shares = (_share(found.within), middle, _share(found.covered), _share(found.removed_within))
             rows.append((words, found.discarded, found.comparable, found.available, *shares))
-    text = f"\n### What the network would have given\n\n{_COMPENSATION}\n\n{_table(rows)}\n{_shown(result, views)}\n"
+    text = f"\n#### What the network would have given\n\n{_COMPENSATION}\n\n{_table(rows)}\n{_shown(result, views)}\n"
     for view in views:
         reasons = result.compensation(view, REPORTED).why_not
         if reasons:
@@ -235,7 +235,7 @@ def _kernel(result: Result) -> str:
         middle = "–" if each.median_difference is None else f"{each.median_difference:+.3f}"
         rows.append((each.what, each.transfers, middle, each.near, each.same_side))
     told = f"Limited by the send buffer for half of the busy time, says the kernel: {result.buffer_limited(REPORTED)} transfers.\n"
-    return f"\n### The sender's capture against its kernel\n\n{_table(rows)}\n{told}"
+    return f"\n#### The sender's capture against its kernel\n\n{_table(rows)}\n{told}"
 
 
 def _made(result: Result) -> str:
@@ -244,7 +244,7 @@ def _made(result: Result) -> str:
     names = ("healthy", "slight", "disturbed", "unclear")
     rows: list[tuple[object, ...]] = [("kind", *names)]
     rows += [(f"`{kind}`", *(standings.get((kind, name), 0) for name in names)) for kind in KINDS]
-    text = f"\n### What was made\n\nTransfers of even seeds by what their disturbance cost.\n\n{_table(rows)}"
+    text = f"\n#### What was made\n\nTransfers of even seeds by what their disturbance cost.\n\n{_table(rows)}"
     if result.not_made:
         lost: list[tuple[object, ...]] = [("kind", "outcome", "transfers", "why")]
         alike: Counter[tuple[str, str, str]] = Counter()
@@ -278,10 +278,10 @@ def _wrong(result: Result) -> str:
     for mistake in mistakes(result.chosen(REPORTED)):
         by_class.setdefault(class_of(mistake).name, []).append(mistake)
     if not by_class:
-        return "\n### Wrong verdicts\n\nNone.\n"
+        return "\n#### Wrong verdicts\n\nNone.\n"
     text = (
-        "\n### Wrong verdicts\n\nEvery wrong cause and verdict of healthy and clearly disturbed transfers, by class; the condition of each "
-        "class is in `validation/truth/reasons.py`. Views: K with what the run knows, S beside the sender, R beside the receiver, M in the "
+        "\n#### Wrong verdicts\n\nEvery wrong cause and verdict of healthy and clearly disturbed transfers, by class; the condition of "
+        "each class is in `validation/truth/reasons.py`. Views: K with what the run knows, S beside the sender, R beside the receiver, M in the "
         "middle.\n"
     )
     for each in (*CLASSES, OPEN):
