@@ -1,4 +1,4 @@
-"""The section of docs/validation.md about other tools: what was compared, what was equal, which reasons explain the rest, what none does."""
+"""The section of docs/validation.md about other tools: what was compared and equal, which reasons explain the rest, what none does."""
 
 from collections import Counter
 from collections.abc import Iterable

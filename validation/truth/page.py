@@ -281,8 +281,8 @@ def _wrong(result: Result) -> str:
         return "\n#### Wrong verdicts\n\nNone.\n"
     text = (
         "\n#### Wrong verdicts\n\nEvery wrong cause and verdict of healthy and clearly disturbed transfers, by class; the condition of "
-        "each class is in `validation/truth/reasons.py`. Views: K with what the run knows, S beside the sender, R beside the receiver, M in the "
-        "middle.\n"
+        "each class is in `validation/truth/reasons.py`. Views: K with what the run knows, S beside the sender, R beside the receiver, M "
+        "in the middle.\n"
     )
     for each in (*CLASSES, OPEN):
         if each.name in by_class:
