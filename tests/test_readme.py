@@ -99,6 +99,33 @@ def test_the_pins_are_what_pyproject_asks_for() -> None:
         assert version in requirement.specifier, f"{text} does not allow {version}: make lock"
 
 
+def test_every_command_is_in_the_table_and_on_the_page_about_commands() -> None:
+    from trustbed.cli import COMMANDS
+
+    assert sorted(re.findall(r"^\| `trustbed (\w+)` \|", TEXT, re.MULTILINE)) == sorted(COMMANDS)
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert [name for name in COMMANDS if f"trustbed {name}" not in page] == []
+
+
+def test_every_make_target_with_help_and_every_part_of_validation_is_a_command_of_contributing() -> None:
+    from validation.__main__ import PARTS
+
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [name for name in targets if name != "help" and f"| `make {name}" not in page] == []
+    assert [name for name in PARTS if name != "truth" and f"| `python -m validation {name}` |" not in page] == []
+
+
+def test_how_often_it_is_right_is_what_the_validation_says() -> None:
+    page = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+    for words in ("sender's capture alone", "sender's capture and host samples"):
+        line = re.search(rf"^\| {words} \| (\d+) \|(.*)$", page, re.MULTILINE)
+        assert line is not None
+        right, _, alarms, missed = re.findall(r"([\d.]+)% of", line[2])
+        assert f"on {line[1]} emulated transfers" in TEXT
+        assert [each for each in (right, alarms, missed) if f"{each} %" not in TEXT] == []
+
+
 def test_no_pin_is_given_twice() -> None:
     assert not pins("requirements.txt").keys() & pins("requirements-dev.txt").keys()
 
