@@ -134,6 +134,23 @@ def test_python_layers_are_the_written_ones() -> None:
     assert layers == [line.split(", ") for line in block("layers").splitlines()]
 
 
+def test_every_layer_is_a_room() -> None:
+    layers = [name for line in block("layers").splitlines() for name in line.split(", ")]
+    table = ARCHITECTURE[ARCHITECTURE.index("## Rooms") : ARCHITECTURE.index("PURE means")]
+    # A file in the row of the one that it serves is named without its folder.
+    named = re.findall(r"`(?:python/trustbed/)?(\w+)(?:\.py)?`", table)
+    assert [layer for layer in layers if layer not in named] == []
+
+
+def test_every_other_contract_of_imports_is_told_of() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    others = [contract for contract in project["tool"]["importlinter"]["contracts"] if contract["type"] != "layers"]
+    edges = ARCHITECTURE[ARCHITECTURE.index("## Edges") : ARCHITECTURE.index("## How a packet")]
+    for contract in others:
+        for module in (*contract["source_modules"], *contract["forbidden_modules"]):
+            assert f"`{module.removeprefix('trustbed.')}`" in edges, f"{contract['name']}: {module}"
+
+
 def test_every_path_in_the_architecture_exists() -> None:
     named = re.findall(r"`((?:crates|python|tests|bench|tools|docs|recordings|fuzz|validation)/[\w./-]*)`", ARCHITECTURE)
     assert named
