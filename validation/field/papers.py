@@ -77,6 +77,10 @@ _TABLES = {
     ),
 }
 """Of each study the period in seconds, how many rounds, and the sizes."""
+_TOLD = (
+    "# Not to be carried out as it is: its hosts are namespaces that `python -m validation papers` makes, as it makes the inventory, and",
+    "# that stand only while it runs. For hosts of your own name an inventory of yours, and its hosts as senders and receivers.",
+)
 
 
 def main(words: Sequence[str]) -> int:
@@ -148,7 +152,7 @@ def topology() -> dict[str, Any]:
 def study(name: str, inventory: Path, rounds: int | None) -> str:
     """The file of a campaign."""
     period, count, table = _TABLES[name]
-    lines = [f'name = "{name}"', f'inventory = "{inventory.name}"']
+    lines = [*_TOLD, f'name = "{name}"', f'inventory = "{inventory.name}"']
     for path in PATHS:
         if path.study == name:
             lines += ["[[pairs]]", f'sender = "{path.sender}"', f'receiver = "{path.receiver}"']

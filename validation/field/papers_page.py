@@ -132,6 +132,10 @@ def render(rows: Sequence[Found]) -> str:
         "was withheld. `python -m validation papers` makes them, measures them by two campaigns ([planetlab.toml](planetlab.toml),",
         "[ec2.toml](ec2.toml)), and writes this page. What the campaigns say is in [planetlab.txt](planetlab.txt) and [ec2.txt](ec2.txt).",
         "",
+        "The two files cannot be carried out by themselves: the inventory that they name, `hosts.toml`, is made by that command in",
+        "`build/papers`, and leads to hosts that stand only while it runs. To measure hosts of your own by the same sizes, give",
+        "`inventory` [a file of yours](../../docs/inventory.md), and senders and receivers names of its hosts.",
+        "",
         "Data connections; throughputs in KBps (1000 bytes a second), all rounds, also those to be discarded, as the papers count them:",
         "",
         "| path | | ideal | min | mean | max | ping | RTT | loss |",
@@ -153,6 +157,12 @@ def render(rows: Sequence[Found]) -> str:
         "",
         "What is not the papers': the reasons. How full the path of β was, and how λ and ν were scheduled, is not printed; they were",
         "chosen so that throughput and delay come near. `ideal` is the window over the round-trip time of the pings, in payload.",
+        "",
+        "All hosts here are namespaces of one machine. How *busy* it was, what was *stolen* from it, and, of hosts that are not starved,",
+        "how late something *woke up* is no host's own: every host reads the same `/proc/stat`, in which all hosts stand, their captures,",
+        "the emulator, the traffic of others, and the pairs that are measured at the same time. Nearly the same shares stand beside rounds",
+        "that are trusted and beside rounds that are to be discarded. No verdict rests on them: what a sender missed of its processor is",
+        "taken from its own processes and its own control group. *Throttled* is of that group.",
     ]
     return "\n".join(lines) + "\n"
 
