@@ -20,6 +20,7 @@ PARTS = {
     "endurance": "validation.field.endurance",
     "lateness": "validation.lateness.command",
     "papers": "validation.field.papers",
+    "provenance": "validation.provenance",
     "truth": "validation.truth.command",
     "witness": "validation.witness.command",
 }

@@ -30,12 +30,14 @@ def project() -> Path:
     return Path(__file__).resolve().parent.parent
 
 
+def traces() -> Path:
+    """The folder of others' captures: TRUSTBED_TRACES, else a folder shared/traces beside the checkout (docs/traces.md)."""
+    return Path(os.environ.get("TRUSTBED_TRACES", project().parent / "shared" / "traces"))
+
+
 def folders() -> list[tuple[str, Path]]:
-    """Where captures are: the traces (TRUSTBED_TRACES, else ../shared/traces) and the recordings, with the name each goes by."""
-    root = project()
-    traces = Path(os.environ.get("TRUSTBED_TRACES", root.parent / "shared" / "traces"))
-    recordings = root.parent / "shared" / "recordings"
-    found = [("traces", traces), ("recordings", recordings if recordings.is_dir() else root / "recordings")]
+    """Where captures are: others' and the shipped recordings, with the name each folder goes by."""
+    found = [("traces", traces()), ("recordings", project() / "recordings")]
     return [(name, folder) for name, folder in found if folder.is_dir()]
 
 

@@ -18,6 +18,7 @@ INTRODUCTION = """## Agreement with tcptrace and tshark
 Every capture is read by trustbed, by `tcptrace -n -l -r` and by `tshark`, and compared per connection and direction: packets,
 payload bytes, unique bytes, retransmitted packets and bytes, and RTT samples with their count, minimum, mean and maximum
 against tcptrace; packets, payload bytes and the flags of `tcp.analysis.*`, frame by frame, against tshark.
+`recordings/` are shipped; `traces/` are captures of others, which are not: [traces.md](traces.md) says where to get them.
 
 A direction is *equal* when every field is, RTTs to the precision that tcptrace prints. It is *explained* when, for every field that
 differs, all of this holds: an independent slow reader of the packets (`validation/`, which shares nothing with trustbed) arrives at exactly

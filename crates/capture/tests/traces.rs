@@ -1,5 +1,5 @@
 //! Real captures, where the machine has them: as many records as Wireshark's capinfos counts, and no panic on those that
-//! are corrupt. `TRUSTBED_TRACES` names the directory; `../shared/traces` beside the workspace is the default.
+//! are corrupt. `TRUSTBED_TRACES` names the directory; a folder `shared/traces` beside the checkout is the default (docs/traces.md).
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly, and its numbers are small")]
 #![expect(clippy::print_stdout, reason = "a test that cannot run says why")]
 
