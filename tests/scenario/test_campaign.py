@@ -110,6 +110,7 @@ def test_every_key_of_rounds_is_heard(tmp_path: Path) -> None:
     time_limit = "15s"
     delay.probes = 50
     bandwidth.pathload = "10s"
+    bandwidth.long_packets = true
     """
     rounds = read(tmp_path, HOSTS + PAIR + keys).rounds
     assert rounds == Rounds(
@@ -125,6 +126,7 @@ def test_every_key_of_rounds_is_heard(tmp_path: Path) -> None:
         limit_ns=15 * SECOND,
         delay=Delay(probes=50, mean_gap_ns=SECOND // 50),
         bandwidth=(("pathload", 10 * SECOND),),
+        long_packets=True,
     )
     assert rounds.pinging_ns == 600_000_000
     assert rounds.before_ns == 12_600_000_000, "probes take two seconds at most"
@@ -182,6 +184,7 @@ WRONG = [
     (SMALL + "delay.probes = 0\n", 8, "rounds.delay.probes", "outside 1", "from 1"),
     (SMALL + "delay = { probe = 3 }\n", 8, "rounds.delay.probe", "no such key", "did you mean probes?"),
     (SMALL + "bandwidth = {}\n", 8, "rounds.bandwidth", "names no estimator", "pathload"),
+    (SMALL + "bandwidth = { long_packets = true }\n", 8, "rounds.bandwidth", "names no estimator", "pathload"),
     (SMALL + 'bandwidth = { pathlod = "10s" }\n', 8, "rounds.bandwidth.pathlod", "no such key", "did you mean pathload?"),
     (SMALL + 'bandwidth = { pathchirp = "9s" }\n', 8, "rounds.bandwidth.pathchirp", "too short", "at least 10 s"),
     (SMALL + 'bandwidth = { pathload = "290s" }\n', 8, "rounds.bandwidth", "may take 300 s, and a period is 300 s", "longer period"),

@@ -102,7 +102,7 @@ class Probing(Generic[HostT]):
                     raise TestbedError(message, "the path did not lose them: give mean_gap a longer time")
         return found
 
-    def bandwidth(self, estimator: Estimator, limit_ns: int) -> dict[str, Any]:
+    def bandwidth(self, estimator: Estimator, limit_ns: int, *, long_packets: bool) -> dict[str, Any]:
         """What an estimator found, as the sender's agent tells, with what both hosts' lateness spoilt.
 
         Raises:
@@ -115,8 +115,9 @@ class Probing(Generic[HostT]):
         with self.start(self.receiver, "estimate", {**takes, "duration_ns": longest + _BEGINNING_NS}) as receiver:
             began = self.now()
             receiver.begin()
-            asks = {"role": "send", "to": self._to(receiver), "from": self.own, "nonce": nonce}
-            with self.start(self.sender, "estimate", {**asks, "estimator": {"kind": estimator, limit: limit_ns}}) as sender:
+            settings = {"kind": estimator, limit: limit_ns, "long_packets": long_packets}
+            asks = {"role": "send", "to": self._to(receiver), "from": self.own, "nonce": nonce, "estimator": settings}
+            with self.start(self.sender, "estimate", asks) as sender:
                 self._begin(sender, began)
                 found = _plain(self.report(sender, longest / 1e9))
             with self.excused(f"receiver of {estimator}"):

@@ -187,7 +187,7 @@ class RoundCarrier:
             found = record.setdefault("bandwidth", {})
             found[estimator] = None
             with self._excused(f"available bandwidth by {estimator}"):
-                found[estimator] = path.bandwidth(estimator, limit)
+                found[estimator] = path.bandwidth(estimator, limit, long_packets=self._rounds.long_packets)
 
     def _clocks(self) -> dict[str, Any]:
         """How far the hosts' clocks are from ours, where they say."""

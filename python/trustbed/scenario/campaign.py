@@ -166,6 +166,7 @@ def _rounds(root: Table) -> Rounds:
     arrangement: Arrangement = table.choice("arrangement", ARRANGEMENTS, "concurrent")
     ping: Ping = table.choice("ping", PINGS, "auto")
     probe_window, data_window = _windows(table)
+    bandwidth, long_packets = _bandwidth(table)
     found = Rounds(
         count=_count(table, period),
         period_ns=period,
@@ -180,7 +181,8 @@ def _rounds(root: Table) -> Rounds:
         ping=ping,
         limit_ns=table.span_above_zero("time_limit", 300 * SECOND),
         delay=_delay(table),
-        bandwidth=_bandwidth(table),
+        bandwidth=bandwidth,
+        long_packets=long_packets,
     )
     if found.pinging_ns >= period:
         message = f"{found.pings} pings take {_seconds(found.pinging_ns)}, and a period is {_seconds(period)}"
@@ -257,18 +259,19 @@ def _delay(outer: Table) -> Delay | None:
     return found
 
 
-def _bandwidth(outer: Table) -> tuple[tuple[Estimator, int], ...]:
+def _bandwidth(outer: Table) -> tuple[tuple[tuple[Estimator, int], ...], bool]:
     table = outer.table("bandwidth")
     if table is None:
-        return ()
+        return (), False
     found: tuple[tuple[Estimator, int], ...] = tuple((name, table.span_above_zero(name, 0)) for name in ESTIMATORS if name in table)
+    long_packets = table.flag("long_packets", False)
     table.close()
     if not found:
         raise outer.error("bandwidth", "names no estimator", 'name one with the time that it may take: bandwidth = { pathload = "120s" }')
     for name, limit in found:
         if limit < _LEAST_ESTIMATE:
             raise table.error(name, f"{table.raw(name)} is too short for an estimate", f"give at least {_seconds(_LEAST_ESTIMATE)}")
-    return found
+    return found, long_packets
 
 
 def _seconds(nanoseconds: int) -> str:

@@ -91,6 +91,7 @@ class Rounds:
         limit_ns: A connection that takes longer has failed.
         delay: One-way delays, measured behind the pings; none unless asked for.
         bandwidth: Estimators of available bandwidth, one after the other behind those, each with the time that it may take.
+        long_packets: Whether those probe as cross traffic in long packets asks for, instead of as their authors have them.
     """
 
     count: int
@@ -107,6 +108,7 @@ class Rounds:
     limit_ns: int = 300 * SECOND
     delay: Delay | None = None
     bandwidth: tuple[tuple[Estimator, int], ...] = ()
+    long_packets: bool = False
 
     @property
     def pinging_ns(self) -> int:
