@@ -18,7 +18,7 @@ pub struct Tally {
     pub lost: u64,
     /// Seen only where they go: the capture they come from did not get them, or something on the way made them.
     pub unseen: u64,
-    /// Still waited for when the captures ended, or when too many waited.
+    /// Still waited for when the captures ended, or when too many waited; or of a connection that may not go to the other place.
     pub undecided: u64,
 }
 
@@ -136,6 +136,19 @@ impl Crossing {
             self.loss_events += u64::from(self.last_lost.is_none_or(|last| last + 1 != waiting.serial));
             self.last_lost = Some(waiting.serial);
         }
+    }
+
+    /// Whether a frame was seen at both places.
+    pub(crate) const fn has_passed(&self) -> bool {
+        self.data.passed + self.bare.passed > 0
+    }
+
+    /// Nobody can tell what became of its frames.
+    pub(crate) fn leave_undecided(&mut self) {
+        for tally in [&mut self.data, &mut self.bare] {
+            tally.undecided += std::mem::take(&mut tally.lost) + std::mem::take(&mut tally.unseen);
+        }
+        (self.lost_bytes, self.loss_events) = (0, 0);
     }
 
     /// The offset that an acknowledgement of this direction's data means.

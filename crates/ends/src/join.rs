@@ -4,7 +4,9 @@
 //! late by less than the patience. A frame that its other place has not seen within the patience is lost, if it was seen where it comes from,
 //! or else unseen there. What was seen before the other capture began, or was on its way when it ended, is undecided.
 //!
-//! Connections of which only one direction was seen at both places are not joined: which place they begin at is not known.
+//! Connections of which only one direction was seen at both places are not joined: which place they begin at is not known. Of a connection of
+//! which no frame passed everything is undecided: it may go elsewhere, as the other clients of a server do. It was lost only if nothing
+//! arrived at either place while other connections between the same two addresses passed.
 
 use hashbrown::HashTable;
 use trustbed_flow::FlowKey;
@@ -70,6 +72,8 @@ struct Horizon {
 #[derive(Debug)]
 struct Pair {
     key: FlowKey,
+    /// Other connections between its addresses passed.
+    is_between: bool,
     ways: [Option<Way>; 2],
     turn: u64,
 }
@@ -82,6 +86,8 @@ struct Way {
     pending: [Pending; 2],
     /// The sequence number of its SYN.
     opening: Option<u32>,
+    /// Something was seen where it goes, passed or not.
+    has_arrived: bool,
     /// At either place the highest number of a frame that was seen at both.
     furthest: [Option<u64>; 2],
 }
@@ -121,10 +127,11 @@ impl Join {
         self.horizon.reach(end, seen);
         self.turn += 1;
         let (key, turn) = (frame.key, self.turn);
-        let mut pair = self.pairs.entry(hash(&key), |pair| pair.key == key, |pair| hash(&pair.key)).or_insert_with(|| Pair::new(key));
+        let mut pair =
+            self.pairs.entry(hash(&key), |pair| pair.key == key, |pair| hash(&pair.key)).or_insert_with(|| Pair::new(key, &self.relation));
         let held = pair.get_mut();
         if held.is_succeeded_by(frame) {
-            std::mem::replace(held, Pair::new(key)).end(&self.horizon, &mut self.finished);
+            std::mem::replace(held, Pair::new(key, &self.relation)).end(&self.horizon, &mut self.finished);
         }
         held.turn = turn;
         held.show(end, from, frame, seen, &self.relation);
@@ -182,8 +189,8 @@ impl Horizon {
 }
 
 impl Pair {
-    fn new(key: FlowKey) -> Self {
-        Self { key, ways: [None, None], turn: 0 }
+    fn new(key: FlowKey, relation: &Relation) -> Self {
+        Self { key, is_between: relation.is_between(&key), ways: [None, None], turn: 0 }
     }
 
     /// Whether a frame opens another connection between the same endpoints.
@@ -196,11 +203,14 @@ impl Pair {
             crossing: Crossing::new(frame, from, seen),
             pending: [Pending::default(), Pending::default()],
             opening: frame.opens.then_some(frame.seq),
+            has_arrived: false,
             furthest: [None; 2],
         });
         way.crossing.last = way.crossing.last.max(seen);
         if end == way.crossing.from {
             way.crossing.tally(frame).sent += 1;
+        } else {
+            way.has_arrived = true;
         }
         match way.pending[end.other().index()].take(frame.print) {
             None => way.pending[end.index()].push(frame, seen),
@@ -252,9 +262,17 @@ impl Pair {
                 }
             }
         }
+        let (has_passed, has_arrived) = (self.some_way(|way| way.crossing.has_passed()), self.some_way(|way| way.has_arrived));
+        if !has_passed && (has_arrived || !self.is_between) {
+            self.ways.iter_mut().flatten().for_each(|way| way.crossing.leave_undecided());
+        }
         let mut crossings: Vec<Crossing> = self.ways.into_iter().flatten().map(|way| way.crossing).collect();
         crossings.sort_by_key(|crossing| (crossing.first, crossing.way));
         finished.extend(crossings);
+    }
+
+    fn some_way(&self, is: impl Fn(&Way) -> bool) -> bool {
+        self.ways.iter().flatten().any(is)
     }
 }
 

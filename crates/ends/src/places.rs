@@ -88,6 +88,11 @@ impl Places {
             Some(if way == 0 { of_low } else { of_low.other() })
         })
     }
+
+    /// Whether connections between the same two addresses were compared, and agree about their places.
+    pub(crate) fn is_between(&self, key: &FlowKey) -> bool {
+        self.addresses.contains_key(&[key.low, key.high])
+    }
 }
 
 /// For every connection of which both directions were compared: above zero where its lower endpoint looks to be near the first place.

@@ -177,9 +177,15 @@ impl Relation {
     }
 
     /// The place that the sender of a connection's direction is near. Of most connections of a large capture no frame was compared: then it
-    /// is what other connections of its endpoints, or between the same two addresses, told.
+    /// is what other connections of its endpoints, or between the same two addresses, told. Whether its frames go to the other place at all is
+    /// not known by that: others use the same server.
     pub fn origin(&self, key: &FlowKey, way: usize) -> Option<End> {
         self.places.origin(key, way)
+    }
+
+    /// Whether other connections between the same two addresses were seen at both places: what goes between them passes both.
+    pub fn is_between(&self, key: &FlowKey) -> bool {
+        self.places.is_between(key)
     }
 
     /// How long a frame took from a place to the other, by their own clocks.

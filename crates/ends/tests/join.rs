@@ -454,3 +454,53 @@ fn connections_of_which_no_frame_was_compared_are_joined_both_ways() {
         assert_eq!(seen, tally(2, 2, 0), "{:?}", crossing.key);
     }
 }
+
+/// A connection, of which the frames that go there were seen at the first place only; and whether an answer was.
+fn unjoined(scene: &mut Scene, key: FlowKey, is_answered: bool) {
+    let before = scene.seen.each_ref().map(Vec::len);
+    scene.transfer(Client { key, begin: 2 * S, ..Client::default() }, &[Fate::Takes(10 * MS); 500], AHEAD);
+    scene.seen[1].truncate(before[1]);
+    let mut nth = 0;
+    scene.seen[0].retain(|frame| {
+        nth += 1;
+        nth <= before[0] || is_answered || frame.way == 0
+    });
+}
+
+#[test]
+fn what_goes_to_another_client_of_the_server_is_not_lost() {
+    // The server is near the first place: it sends, from one port to all of its clients.
+    let server = FlowKey { low_port: 80, high_port: 40_000, ..key(0) };
+    let elsewhere = FlowKey { high: [9; 16], ..server };
+    let mut scene = Scene::default();
+    scene.transfer(Client { key: server, ..Client::default() }, &[Fate::Takes(10 * MS); 8000], AHEAD);
+    unjoined(&mut scene, elsewhere, true);
+    unjoined(&mut scene, FlowKey { high: [8; 16], ..server }, false);
+    let scene = scene.sorted();
+    let (_, crossings) = scene.join(scene.relation().unwrap(), &JoinLimits::default());
+    let undecided = |sent| Tally { undecided: 500, ..tally(sent, 0, 0) };
+    for crossing in &crossings {
+        match (crossing.key.high == server.high, crossing.way) {
+            (true, 0) => assert_eq!(crossing.data, tally(8000, 8000, 0)),
+            (true, _) => assert_eq!(crossing.bare, tally(8000, 8000, 0)),
+            (false, 0) => assert_eq!((crossing.data, crossing.lost_bytes, crossing.loss_events), (undecided(500), 0, 0)),
+            (false, _) => assert_eq!(crossing.bare, undecided(0)),
+        }
+    }
+    assert_eq!(crossings.len(), 5);
+}
+
+#[test]
+fn a_connection_of_which_everything_is_lost_is_told_by_its_addresses() {
+    let mut scene = Scene::default();
+    scene.transfer(Client::default(), &[Fate::Takes(10 * MS); 8000], AHEAD);
+    // Nothing of the one arrives anywhere; the other is answered, so the second capture only did not look at it.
+    for (port, is_answered) in [(40_001, false), (40_002, true)] {
+        unjoined(&mut scene, key(port), is_answered);
+    }
+    let scene = scene.sorted();
+    let (_, crossings) = scene.join(scene.relation().unwrap(), &JoinLimits::default());
+    let data = |port| crossings.iter().find(|one| one.key == key(port) && one.way == 0).unwrap().data;
+    assert_eq!(data(40_001), tally(500, 0, 500));
+    assert_eq!(data(40_002), Tally { undecided: 500, ..tally(500, 0, 0) });
+}

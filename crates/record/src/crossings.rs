@@ -47,7 +47,7 @@ pub fn crossings() -> Table<CrossingRow> {
         column(
             "data_undecided",
             "1",
-            "frames that were on their way when a capture began or ended, or that too many others waited with",
+            "frames that were on their way when a capture began or ended, that too many others waited with, or that may go elsewhere",
             Values::Count(|r| Some(r.data.undecided)),
         ),
         column("bare_sent", "1", "the same for frames without data: acknowledgements, resets", Values::Count(|r| Some(r.bare.sent))),
