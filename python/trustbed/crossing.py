@@ -35,10 +35,12 @@ class JoinedCaptures:
 
     def __init__(self, files: Mapping[str, Path], scenario: Scenario) -> None:
         self._scenario = scenario
+        self._hosts = {address: host.name for host in scenario.hosts for address in host.addresses}
         self._joined: dict[tuple[str, str], Ends] = {}
         self.unjoined: dict[str, str] = {}
-        workloads = scenario.workloads
-        for pair in sorted({(one.host, one.to) for one in workloads if one.to is not None and {one.host, one.to} <= files.keys()}):
+        for pair in _pairs(scenario):
+            if not files.keys() >= set(pair):
+                continue
             try:
                 self._joined[pair] = join(files[pair[0]], files[pair[1]], same_clock=True)
             except _core.CaptureError as error:
@@ -50,21 +52,28 @@ class JoinedCaptures:
             pa.parquet.write_table(pa.concat_tables(tables), path, compression="zstd", version="2.6")
 
     def host_of(self, point: str, hosts: HostOf) -> HostOf:
-        """What ``hosts`` knows of a transfer's sender, and with it what the other end saw of a transfer that was sent beside ``point``."""
-        seen = list(self._seen_from(point))
+        """What ``hosts`` knows of a transfer's sender, and with it what the other end saw of a transfer that was sent beside ``point``.
+
+        The other end is the host that has the transfer's other address: several may use one port of ``point``.
+        """
+        seen = self._seen_from(point)
 
         def of(row: Row) -> HostEvidence | None:
             host = hosts(row)
-            ends = next((found for ask in seen if (found := ask(row)) is not None), None)
+            ask = seen.get(frozenset({self._hosts.get(row["src"]), self._hosts.get(row["dst"])}))
+            ends = None if ask is None else ask(row)
             return host if ends is None else replace(host or HostEvidence(), ends=ends)
 
         return of
 
-    def _seen_from(self, point: str) -> Iterator[Callable[[Mapping[str, Any]], EndsEvidence | None]]:
-        for pair, ends in self._joined.items():
-            for place, end in zip(_PLACES, pair, strict=True):
-                if end == point:
-                    yield ends.sent_from(place)
+    def _seen_from(self, point: str) -> Mapping[frozenset[str | None], Callable[[Mapping[str, Any]], EndsEvidence | None]]:
+        """Whom to ask, by the two hosts of a transfer."""
+        return {
+            frozenset(pair): ends.sent_from(place)
+            for pair, ends in self._joined.items()
+            for place, end in zip(_PLACES, pair, strict=True)
+            if end == point
+        }
 
     def _tables(self) -> Iterator[pa.Table]:
         for pair, ends in self._joined.items():
@@ -80,6 +89,15 @@ class JoinedCaptures:
 
     def _owner(self, row: Mapping[str, Any]) -> str | None:
         return owner(self._scenario, row["sender"], row["sender_port"], row["receiver"], row["receiver_port"])
+
+
+def _pairs(scenario: Scenario) -> list[tuple[str, str]]:
+    """The ends of workloads; two hosts that begin workloads towards each other are one pair."""
+    found: dict[frozenset[str], tuple[str, str]] = {}
+    for one in scenario.workloads:
+        if one.to is not None:
+            found.setdefault(frozenset((one.host, one.to)), (one.host, one.to))
+    return sorted(found.values())
 
 
 def _field(name: str, meaning: str) -> pa.Field:
