@@ -19,6 +19,7 @@ from tests.patience import PATIENCE
 from trustbed.report import columns, contract, ends_text
 
 RECORDINGS = Path(__file__).resolve().parent.parent / "recordings"
+FLOW = ("sender", "sender_port", "receiver", "receiver_port")
 SCHEMA = json.loads(contract.HERE.read_text(encoding="utf-8"))
 
 
@@ -162,6 +163,31 @@ def test_a_moment_of_a_transfer_is_found_in_a_capture_of_many(tmp_path: Path) ->
     assert bulk(joined)["data_passed"] > 5
 
 
+def test_losses_of_a_part_are_told_as_such_and_are_not_the_transfer_s(tmp_path: Path) -> None:
+    sender, receiver = ends("random-loss")
+    head, seen = records(receiver)
+    part = tmp_path / "part.pcap"
+    part.write_bytes(head + b"".join(seen[-1300:]))
+    joined = trustbed.join(sender, part)
+    row = bulk(joined)
+    known = joined.host_of({name: row[of] for name, of in zip(("src", "src_port", "dst", "dst_port"), FLOW, strict=True)})
+    assert known is not None and known.ends is not None and known.ends.lost is None
+    text = " ".join(ends_text.section(joined.model).split())
+    assert "10 lost (1.2 %) in 10 events between the two captures, what became of 2,769 frames is not known" in text
+
+
+def test_of_another_client_of_the_sender_nothing_is_said(tmp_path: Path) -> None:
+    sender, receiver = ends("healthy-window-limited")
+    head, sent = records(sender)
+    elsewhere = [one.replace(bytes([10, 78, 0, 2]), bytes([10, 99, 0, 7]), 1) for one in sent]
+    (tmp_path / "both.pcap").write_bytes(head + b"".join(sorted([*sent, *elsewhere], key=lambda one: struct.unpack_from("<II", one))))
+    joined = trustbed.join(tmp_path / "both.pcap", receiver)
+    alone = trustbed.analyze(str(tmp_path / "both.pcap"), at="sender")
+    judged = trustbed.analyze(str(tmp_path / "both.pcap"), at="sender", host_of=joined.host_of)
+    assert judged.transfers["cause"].to_pylist() == alone.transfers["cause"].to_pylist()
+    assert "13,440 data frames sent, nothing is known of them between the two captures" in ends_text.section(joined.model)
+
+
 def test_captures_of_different_packets_are_refused() -> None:
     with pytest.raises(trustbed.CaptureError, match="cannot be joined: 0 frames are in both captures"):
         trustbed.join(ends("random-loss")[0], ends("self-congested")[1])
@@ -175,7 +201,7 @@ def test_the_command_judges_the_sender_and_tells_what_the_other_end_saw() -> Non
     assert (ended.returncode, ended.stderr) == (0, "")
     text = " ".join(ended.stdout.split())
     assert "captured beside the sender (as given)" in text
-    assert "3,603 data frames sent, 40 lost (1.1 %) in 39 events between the two captures" in text
+    assert "3,603 data frames sent, 40 lost (1.1 %) in 39 events between the two captures, what became of 4 frames is not known" in text
     assert "a round trip took 20.4 ms (p50): 20.4 ms on the way" in text
     assert all(len(line) <= 100 for line in ended.stdout.splitlines())
 

@@ -43,6 +43,7 @@ _CROSSING_COLUMNS = (
     "sender_port",
     "from_place",
     "data_sent",
+    "data_passed",
     "data_lost",
     "data_unseen",
     "needless_frames",
@@ -193,6 +194,7 @@ def _crossed(crossing: Row) -> dict[str, Any]:
     """What was lost between the hosts and what was not, how long the way took, and what the receiver took of a round trip."""
     return {
         "sent_between": crossing.get("data_sent"),
+        "passed_between": crossing.get("data_passed"),
         "lost_between": crossing.get("data_lost"),
         "unseen": crossing.get("data_unseen"),
         "needless": crossing.get("needless_frames"),

@@ -49,3 +49,10 @@ def test_both_ends_are_summed_up_without_what_one_capture_missed() -> None:
     assert [told[name] for name in ("path_p50_seconds", "turnaround_p50_seconds", "receiver_share")] == pytest.approx([0.03, 0.02, 0.4])
     assert told["one_way_floor_seconds"] is None
     assert Crossings().told("probe")["lost_between_share"] is None
+
+
+def test_losses_are_a_share_of_the_frames_whose_fate_is_known() -> None:
+    found = Crossings()
+    found.add(row("data", 1.0, lost_between=2, passed_between=38, sent_between=100))
+    told = found.told("data")
+    assert (told["sent"], told["lost_between"], told["lost_between_share"]) == (40, 2, 0.05)

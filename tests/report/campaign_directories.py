@@ -192,6 +192,7 @@ def _row(
         "packet_bytes": 1500,
         **judged,
         "sent_between": segments + 2 if both else None,
+        "passed_between": segments + 2 - lost if both else None,
         "lost_between": lost if both else None,
         "unseen": 0 if both else None,
         "needless": lost // 3 if both else None,

@@ -1,6 +1,7 @@
 """What the captures of both hosts say together, summed up over all connections of a pair of hosts and a role.
 
-Losses are counted between the two hosts, so a share of them is the path's and nobody else's. Of one-way delays the smallest is as wrong as
+Losses are counted between the two hosts, so a share of them is the path's and nobody else's. It is a share of the frames whose fate is known:
+what was on its way when a capture began or ended is in neither count. Of one-way delays the smallest is as wrong as
 the comparison of the two clocks; what lies above it is not. Medians are over connections.
 
 Connections with frames that only the receiver's capture has are left out of losses, and so are those of a round whose receiver's capture
@@ -40,8 +41,8 @@ class Crossings:
         if row.get("lost_between") is None and row.get("sent_between") is None:
             return
         self.connections += 1
-        sent = row.get("sent_between") if row.get("sent_between") is not None else row.get("segments")
-        if sent is not None and row.get("lost_between") is not None and not row.get("unseen"):
+        sent, lost = _fates(row), row.get("lost_between")
+        if sent is not None and lost is not None and not row.get("unseen"):
             self._counted += 1
             self._sent += sent
             for name in _COUNTS:
@@ -51,7 +52,7 @@ class Crossings:
                 values.append(row[name])
 
     def told(self, role: str) -> dict[str, Any]:
-        """In numbers: counts, shares of the frames sent, medians in seconds."""
+        """In numbers: counts, shares of the frames sent whose fate is known, medians in seconds."""
         medians = {name: quantile(values, 0.5) for name, values in self._times.items()}
         path, host = medians["path_p50_seconds"], medians["turnaround_p50_seconds"]
         return {
@@ -64,3 +65,10 @@ class Crossings:
             **medians,
             "receiver_share": host / (path + host) if path is not None and host is not None and path + host > 0 else None,
         }
+
+
+def _fates(row: Mapping[str, Any]) -> int | None:
+    """Frames that passed or were lost; of rounds judged before these were told apart, all that were sent."""
+    if row.get("passed_between") is not None and row.get("lost_between") is not None:
+        return int(row["passed_between"] + row["lost_between"])
+    return row.get("sent_between") if row.get("sent_between") is not None else row.get("segments")

@@ -6,7 +6,8 @@ late makes round trips longer without a queue anywhere, and is not to be taken f
 median takes counts among what the path takes at its best.
 
 Bias: the median, not the mean: acknowledgements that wait for a lost packet are late through no fault of the machine. Packets that were on
-their way when one of the captures began or ended are in neither count.
+their way when one of the captures began or ended are in neither count: losses are a share of the packets whose fate is known, and where
+these are few, or a small part of those sent, they are not taken for the transfer's.
 """
 
 from __future__ import annotations
@@ -18,9 +19,14 @@ from typing import Any, Self
 from trustbed.diagnose.evidence import Evidence
 
 
+FATES_SHARE = 0.5
+"""The fate of so many of the frames sent must be known for losses to be those of the transfer."""
+FEWEST_FATES = 10
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndsEvidence:
-    """What two captures show of a transfer's data; ``None`` = unknown. ``lost`` is a share of the frames sent."""
+    """What two captures show of a transfer's data; ``None`` = unknown. ``lost`` is a share of the frames whose fate is known."""
 
     lost: float | None = None
     turnaround_seconds: float | None = None
@@ -28,11 +34,12 @@ class EndsEvidence:
     @classmethod
     def of(cls, crossing: Mapping[str, Any], *, dropped: int = 0) -> Self:
         """From a row of the table of crossings; ``dropped`` packets are missing in the capture where its data arrived."""
-        sent, turnaround = crossing.get("data_sent"), crossing.get("turnaround_p50_ns")
+        lost, turnaround = crossing["data_lost"], crossing["turnaround_p50_ns"]
+        fates = lost + crossing["data_passed"]
         # Frames that only one place can have seen would be taken for lost ones, or hide them; so would those that a capture dropped.
-        whole = not crossing.get("data_unseen") and not dropped
+        whole = not crossing["data_unseen"] and not dropped
         return cls(
-            lost=crossing["data_lost"] / sent if sent and whole and crossing.get("data_lost") is not None else None,
+            lost=lost / fates if whole and fates >= max(FEWEST_FATES, FATES_SHARE * crossing["data_sent"]) else None,
             turnaround_seconds=None if turnaround is None else max(0.0, turnaround / 1e9),
         )
 

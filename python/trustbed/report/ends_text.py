@@ -74,7 +74,8 @@ def _crossings(model: Model, width: int, paint: Paint) -> Iterator[str]:
             yield ""
         ends = f"{words.endpoint(row['sender'], row['sender_port'])} → {words.endpoint(row['receiver'], row['receiver_port'])}"
         yield paint("strong", ends)
-        for line in (_lost(row), _delay(row, model["clocks"]), _round_trip(row)):
+        has_passed = row["delay_floor_seconds"] is not None
+        for line in (_lost(row), _delay(row, model["clocks"]), _round_trip(row)) if has_passed else (_lost(row),):
             yield from _wrapped(line, width, "  · ", "    ")
     short = len(model["crossings"]) - len(carrying)
     left = [f"{len(carrying) - LISTED} more"] if len(carrying) > LISTED else []
@@ -85,13 +86,13 @@ def _crossings(model: Model, width: int, paint: Paint) -> Iterator[str]:
 
 
 def _lost(row: Row) -> str:
-    sent, lost = row["data_sent"], row["data_lost"]
-    losses = (
-        "none lost"
-        if not lost
-        else f"{words.count(lost)} lost ({words.percent(lost / sent)}) in {words.counted(row['loss_events'], 'event')}"
-    )
-    parts = [f"{words.counted(sent, 'data frame')} sent, {losses} between the two captures"]
+    lost, fates = row["data_lost"], row["data_lost"] + row["data_passed"]
+    losses = "none lost" if fates else "nothing is known of them"
+    if lost:
+        losses = f"{words.count(lost)} lost ({words.percent(lost / fates)}) in {words.counted(row['loss_events'], 'event')}"
+    parts = [f"{words.counted(row['data_sent'], 'data frame')} sent, {losses} between the two captures"]
+    if fates and row["data_undecided"]:
+        parts.append(f"what became of {words.counted(row['data_undecided'], 'frame')} is not known")
     if row["needless_frames"]:
         parts.append(f"{words.counted(row['needless_frames'], 'frame')} sent again for nothing")
     if row["reordered_frames"]:

@@ -172,7 +172,7 @@ def both_ends(model: Model) -> Table | None:
     """What was lost between the hosts, one-way delays, what the receiver took: a line per pair and role that was captured at both ends."""
     columns = [
         ("Connections", ""),
-        ("Frames sent", ""),
+        ("Frames whose fate is known", ""),
         ("Lost between", "ends"),
         ("Sent again for nothing", "ends"),
         ("Overtaken", ""),
