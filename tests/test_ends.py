@@ -151,6 +151,13 @@ def moved(record: bytes, by: int) -> bytes:
     return record[:50] + struct.pack(">HH", (source + by) % 65_536, (target + by) % 65_536) + record[54:]
 
 
+def turned(record: bytes) -> bytes:
+    """The same frame of IPv4 and TCP between the same hosts with each in the other's place."""
+    hosts = bytes([10, 78, 0, 1]), bytes([10, 78, 0, 2])
+    source, target = (hosts[hosts[0] == record[at : at + 4]] for at in (42, 46))
+    return record[:42] + source + target + record[50:]
+
+
 def test_a_moment_of_a_transfer_is_found_in_a_capture_of_many(tmp_path: Path) -> None:
     (head, wanted), (_, seen) = (records(path) for path in ends("random-loss"))
     # Of so many connections hardly any frame of one is among those that a first look keeps.
@@ -171,7 +178,9 @@ def test_losses_of_a_part_are_told_as_such_and_are_not_the_transfer_s(tmp_path: 
     joined = trustbed.join(sender, part)
     row = bulk(joined)
     known = joined.host_of({name: row[of] for name, of in zip(("src", "src_port", "dst", "dst_port"), FLOW, strict=True)})
-    assert known is not None and known.ends is not None and known.ends.lost is None
+    assert known is not None
+    assert known.ends is not None
+    assert known.ends.lost is None
     text = " ".join(ends_text.section(joined.model).split())
     assert "10 lost (1.2 %) in 10 events between the two captures, what became of 2,769 frames is not known" in text
 
@@ -186,6 +195,31 @@ def test_of_another_client_of_the_sender_nothing_is_said(tmp_path: Path) -> None
     judged = trustbed.analyze(str(tmp_path / "both.pcap"), at="sender", host_of=joined.host_of)
     assert judged.transfers["cause"].to_pylist() == alone.transfers["cause"].to_pylist()
     assert "13,440 data frames sent, nothing is known of them between the two captures" in ends_text.section(joined.model)
+
+
+def test_captures_that_were_plainly_swapped_are_refused() -> None:
+    sender, receiver = map(str, ends("bandwidth-limited"))
+    ended = trustbed_says("--sender", receiver, "--receiver", sender)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert f"was sent beside {sender}" in ended.stderr
+    assert "hint: swap --sender and --receiver" in ended.stderr
+
+
+def test_of_two_directions_the_one_that_arrives_is_held_at_review(tmp_path: Path) -> None:
+    """The capture beside the client of an upload and of a download: only the former has its sender there."""
+    files = tmp_path / "client.pcap", tmp_path / "server.pcap"
+    for path, up, down in zip(files, ends("random-loss"), reversed(ends("bandwidth-limited")), strict=True):
+        (head, sent), (_, fetched) = records(up), records(down)
+        path.write_bytes(head + b"".join(sorted([*sent, *map(turned, fetched)], key=lambda one: struct.unpack_from("<II", one))))
+    joined = trustbed.join(*files)
+    capture = trustbed.analyze(str(files[0]), at="sender", host_of=joined.host_of)
+    judged = [row for row in capture.rows(judged_only=True)]
+    assert {(row["src"], row["verdict"], "sent_at_other_end" in row["verdict_flags"]) for row in judged} == {
+        ("10.78.0.1", "review", False),
+        ("10.78.0.2", "review", True),
+    }
+    assert [finding.code for finding in capture.examination.findings].count("sent_at_other_end") == 1
+    assert trustbed_says("--sender", str(files[0]), "--receiver", str(files[1])).returncode == 0
 
 
 def test_captures_of_different_packets_are_refused() -> None:

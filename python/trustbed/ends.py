@@ -111,8 +111,10 @@ class Ends:
         return tuple(ends_findings(self._counted, [row for batch in self.stream() for row in columns.plain_rows(batch)]))
 
     def host_of(self, row: Mapping[str, Any]) -> HostEvidence | None:
-        """What both captures show of a transfer that was sent beside the first, for ``trustbed.analyze(sender, host_of=…)``."""
+        """What both captures show of a transfer, for ``trustbed.analyze(sender, host_of=…)``, and whether it was sent beside the first."""
         seen = self.sent_from("first")(row)
+        if seen is None and self.sent_from("second")(row) is not None:
+            seen = EndsEvidence(sent_here=False)
         return None if seen is None else HostEvidence(ends=seen)
 
     def sent_from(self, place: Place) -> Callable[[Mapping[str, Any]], EndsEvidence | None]:

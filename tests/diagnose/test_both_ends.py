@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from trustbed.diagnose.both_ends import EndsEvidence, with_ends
+from dataclasses import replace
+
+from trustbed.diagnose.both_ends import SENT_AT_OTHER_END, EndsEvidence, with_ends
 from trustbed.diagnose.diagnosis import diagnose
 from trustbed.diagnose.evidence import Evidence
 from trustbed.diagnose.host import HostEvidence, with_host
@@ -53,3 +55,11 @@ def test_the_receivers_time_is_no_queue() -> None:
 def test_it_comes_with_what_is_known_of_the_host() -> None:
     evidence, flags = with_host(SLOW, HostEvidence(ends=EndsEvidence(lost=0.0)))
     assert (evidence.loss, flags) == (0.0, ())
+
+
+def test_what_was_judged_at_the_wrong_end_is_held_at_review() -> None:
+    evidence, flags = with_host(SLOW, HostEvidence(ends=EndsEvidence(sent_here=False)))
+    assert (evidence, flags) == (SLOW, (SENT_AT_OTHER_END,))
+    assert (diagnose(SLOW).verdict, diagnose(SLOW, flags=flags).verdict) == ("trust", "review")
+    stalled = replace(SLOW, stall_gaps_seconds=(4.0,), duration_seconds=10.0, kernel_reset=True)
+    assert (diagnose(stalled).verdict, diagnose(stalled, flags=flags).verdict) == ("discard", "review")

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from trustbed.diagnose import CATALOGUE, CaptureFacts, Finding, capture_findings, examine, host_findings
+from trustbed.diagnose.both_ends import EndsEvidence
+from trustbed.diagnose.host import HostEvidence
 from trustbed.diagnose.judge import FINDINGS_SHOWN
 
 CLEAN: CaptureFacts = {
@@ -117,6 +119,11 @@ ABOUT_TRANSFERS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "isolated_oversize_spacing": ({"spacing_max_ns": 30_000_000}, {}, "longest pause 30.0 ms, base RTT 20.0 ms"),
     "exceeds_window_bound": ({"throughput_bytes_per_second": 6.2e6}, {}, "49.6 Mbit/s is 1.97 times the possible 25.2 Mbit/s"),
     "exceeds_capacity": ({}, {"capacity": 10e6}, "24.8 Mbit/s is 2.57 times the possible 9.65 Mbit/s"),
+    "sent_at_other_end": (
+        {},
+        {"host_of": lambda _: HostEvidence(ends=EndsEvidence(sent_here=False))},
+        "its data were sent beside the other capture, and its verdict is held at review",
+    ),
     "pauses_ambiguous": (
         {"throughput_bytes_per_second": 1e6, "withheld_fraction": 0.5, "app_limited_fraction": 0.3},
         {},

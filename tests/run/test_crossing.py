@@ -89,8 +89,10 @@ def test_a_transfer_is_judged_by_the_capture_of_its_own_receiver(files: dict[str
     rows = pyarrow.parquet.read_table(tmp_path / "crossings.parquet").drop_columns(["start_ns"]).to_pylist()
     port = max(rows, key=lambda row: row["data_sent"])["sender_port"]
     near, other = seen(joined, port, "10.78.0.2"), seen(joined, port, "10.78.0.3")
-    assert near is not None and near.lost == pytest.approx(0.011, abs=0.001)
-    assert other is not None and other.lost == pytest.approx(0.11, abs=0.01)
+    assert near is not None
+    assert near.lost == pytest.approx(0.011, abs=0.001)
+    assert other is not None
+    assert other.lost == pytest.approx(0.11, abs=0.01)
     assert seen(joined, port, "10.78.0.9") is None
     # The other join holds frames of it, which are neither lost nor found.
     elsewhere = [row for row in rows if row["second_capture"] == "near" and row["receiver"] == "10.78.0.3" and row["data_sent"] > 1000]

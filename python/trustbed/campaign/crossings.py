@@ -1,7 +1,7 @@
 """What the captures of both hosts say together, summed up over all connections of a pair of hosts and a role.
 
-Losses are counted between the two hosts, so a share of them is the path's and nobody else's. It is a share of the frames whose fate is known:
-what was on its way when a capture began or ended is in neither count. Of one-way delays the smallest is as wrong as
+Losses are counted between the two hosts, so a share of them is the path's and nobody else's. It is a share of the frames whose fate is
+known: what was on its way when a capture began or ended is in neither count. Of one-way delays the smallest is as wrong as
 the comparison of the two clocks; what lies above it is not. Medians are over connections.
 
 Connections with frames that only the receiver's capture has are left out of losses, and so are those of a round whose receiver's capture

@@ -30,6 +30,8 @@ def run(words: Sequence[str]) -> int:
     about = describe(words, "analyze")
     ends = _join(options) if options.receiver else None
     capture = read(options, options.captures, samples=options.samples, series=options.report is not None, ends=ends)
+    if ends is not None:
+        _check_ends(capture, options)
     _write_files(capture, ends, options, about)
     if options.json:
         write_json(capture, about, burst=options.burst, ends=ends)
@@ -80,6 +82,18 @@ def _join(options: argparse.Namespace) -> Ends:
             return join(options.sender, options.receiver, **asked)
         with progress.Progress(options.receiver[0]) as bar:
             return join(options.sender, options.receiver, **asked, progress=bar)
+
+
+def _check_ends(capture: Capture, options: argparse.Namespace) -> None:
+    """Refuses captures of which the second is beside whoever sent everything that is judged; where only a part is, that part says so."""
+    from trustbed.diagnose.both_ends import SENT_AT_OTHER_END
+
+    judged = [diagnosis for diagnosis in capture.examination.diagnoses if diagnosis.verdict != "not_judged"]
+    if judged and all(SENT_AT_OTHER_END in diagnosis.flags for diagnosis in judged):
+        raise arguments.Complaint(
+            f"everything that can be judged was sent beside {options.receiver[0]}, and arrived beside {options.sender[0]}",
+            "swap --sender and --receiver",
+        )
 
 
 def give_up() -> NoReturn:

@@ -18,7 +18,8 @@ from typing import Any, Self
 
 from trustbed.diagnose.evidence import Evidence
 
-
+SENT_AT_OTHER_END = "sent_at_other_end"
+"""The flag of a transfer that was judged by the capture beside its receiver as if it were the one beside its sender."""
 FATES_SHARE = 0.5
 """The fate of so many of the frames sent must be known for losses to be those of the transfer."""
 FEWEST_FATES = 10
@@ -26,8 +27,12 @@ FEWEST_FATES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndsEvidence:
-    """What two captures show of a transfer's data; ``None`` = unknown. ``lost`` is a share of the frames whose fate is known."""
+    """What two captures show of a transfer's data; ``None`` = unknown. ``lost`` is a share of the frames whose fate is known.
 
+    ``sent_here`` is false where the capture that is judged is not the one beside the sender, but the other one is.
+    """
+
+    sent_here: bool = True
     lost: float | None = None
     turnaround_seconds: float | None = None
 

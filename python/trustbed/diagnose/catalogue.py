@@ -252,6 +252,16 @@ _ENTRIES = (
         "correct --capacity",
     ),
     Entry(
+        "sent_at_other_end",
+        "warning",
+        "transfer",
+        "judged by the capture at the wrong end",
+        "share",
+        "Both captures together show that this transfer's data were sent beside the other one. Windows, pauses and round trips of a sender "
+        "are looked for where the receiver was, so the cause may be another one. The verdict is held at review.",
+        "swap --sender and --receiver to judge the transfers of this direction",
+    ),
+    Entry(
         "pauses_ambiguous",
         "info",
         "transfer",

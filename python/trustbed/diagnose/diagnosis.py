@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trustbed.diagnose.ambiguity import Alternative, alternatives_of
+from trustbed.diagnose.both_ends import SENT_AT_OTHER_END
 from trustbed.diagnose.calibration import Calibration, Place, Stated, kind_of, place_of, stated
 from trustbed.diagnose.calibration_table import CALIBRATION
 from trustbed.diagnose.causes import Cause, Verdict
@@ -35,6 +36,7 @@ FLAGS: dict[str, str] = {
     "exceeds_window_bound": "faster than window and RTT allow: one of them is wrong, so trust becomes review",
     "exceeds_capacity": "faster than the capacity given allows: it is wrong, so trust becomes review",
     "mostly_idle": "less than one packet was in flight on average: a queue alone did not set the speed, so trust becomes review",
+    SENT_AT_OTHER_END: "its data were sent beside the capture that was named as the other end: judged at the wrong end, so review",
     "self_queueing": "the transfer filled the link and inflated its own RTT",
     "kernel_rwnd_limited": "the sender's kernel says that the receive window limited it for half of its busy time or more",
     "sndbuf_limited": "the sender's kernel says that the send buffer limited it for half of its busy time or more",
@@ -113,7 +115,7 @@ def diagnose(
     verdict = held(verdict_of(rule.cause, case, score), limits)
     all_flags = (*raised, *(applied.limit.code for applied in limits))
     doubted = verdict == "trust" and not DOUBTFUL.isdisjoint(raised)
-    if doubted:
+    if doubted or SENT_AT_OTHER_END in raised:
         verdict = "review"
     return Diagnosis(
         cause=rule.cause,

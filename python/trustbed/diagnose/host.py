@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trustbed.diagnose.both_ends import EndsEvidence, with_ends
+from trustbed.diagnose.both_ends import SENT_AT_OTHER_END, EndsEvidence, with_ends
 from trustbed.diagnose.evidence import Evidence
 from trustbed.diagnose.kernel import KernelTimes, with_kernel_times
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
@@ -99,6 +99,7 @@ def with_host(evidence: Evidence, host: HostEvidence, *, thresholds: Thresholds 
         evidence = replace(evidence, kernel_reset=host.kernel_reset)
     if host.ends is not None:
         evidence = with_ends(evidence, host.ends)
+        flags = flags if host.ends.sent_here else (*flags, SENT_AT_OTHER_END)
     return evidence, flags
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from trustbed.diagnose.both_ends import SENT_AT_OTHER_END
 from trustbed.diagnose.diagnosis import Diagnosis
 from trustbed.diagnose.evidence import Row
 from trustbed.diagnose.findings import Finding, finding
@@ -63,6 +64,8 @@ def _flagged(row: Row, diagnosis: Diagnosis, scope: str, thresholds: Thresholds)
             scope=scope,
             evidence=f"all pauses longer than the RTT: {percent_words(row.get('oversize_fraction'))} of the time",
         )
+    if SENT_AT_OTHER_END in diagnosis.flags:
+        yield finding(SENT_AT_OTHER_END, "its data were sent beside the other capture, and its verdict is held at review", scope=scope)
     throughput = row.get("throughput_bytes_per_second") or 0.0
     for code, bound, limit in (
         ("exceeds_window_bound", numbers.x1_bytes_per_second, thresholds.window_exceeded),
