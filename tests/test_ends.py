@@ -222,6 +222,20 @@ def test_of_two_directions_the_one_that_arrives_is_held_at_review(tmp_path: Path
     assert trustbed_says("--sender", str(files[0]), "--receiver", str(files[1])).returncode == 0
 
 
+def test_a_capture_is_not_its_own_other_end(tmp_path: Path) -> None:
+    sender, receiver = ends("random-loss")
+    copy = tmp_path / "copy.pcap"
+    copy.write_bytes(gzip.decompress(sender.read_bytes()))
+    for second in (sender, copy):
+        with pytest.raises(trustbed.CaptureError, match="a capture is given more than once: all [0-9]+ frames"):
+            trustbed.join(sender, second)
+        with pytest.raises(trustbed.CaptureError, match="given more than once"):
+            trustbed.join(sender, second, same_clock=True)
+    ended = trustbed_says("--sender", str(receiver), "--receiver", str(receiver))
+    assert ended.returncode == 1
+    assert "hint: name one capture that was taken beside the sender" in ended.stderr
+
+
 def test_captures_of_different_packets_are_refused() -> None:
     with pytest.raises(trustbed.CaptureError, match="cannot be joined: 0 frames are in both captures"):
         trustbed.join(ends("random-loss")[0], ends("self-congested")[1])

@@ -59,6 +59,8 @@ struct Joined {
 enum Fault {
     Open(OpenError),
     Relation(RelationError),
+    /// Every frame that both hold was seen at the same time in both.
+    Same(usize),
     Rows(RecordError),
     Caller(PyErr),
 }
@@ -75,6 +77,11 @@ impl Fault {
             Self::Caller(error) => error,
             Self::Rows(error) => io_error(&error),
             Self::Open(error) => capture_error(py, error.to_string(), error.hint()),
+            Self::Same(frames) => capture_error(
+                py,
+                format!("a capture is given more than once: all {frames} frames that were compared have the same time at both ends"),
+                "name one capture that was taken beside the sender, and one that was taken beside the receiver".to_owned(),
+            ),
             Self::Relation(error) => {
                 let hint = match error {
                     RelationError::Set { .. } => "cut the captures where the clock was set, and join the parts",
@@ -93,6 +100,10 @@ impl Fault {
 
 fn both(files: &[Vec<Input>; 2], decode: DecodeOptions, ahead: Option<Span>, progress: &mut Progress<'_, PyErr>) -> Result<Joined, Fault> {
     let meetings = meetings(files, decode, progress)?;
+    // No two machines, and not even two interfaces of one, stamp alike to the last digit.
+    if !meetings.is_empty() && meetings.iter().all(|meeting| meeting.first == meeting.second) {
+        return Err(Fault::Same(meetings.len()));
+    }
     let relation = match ahead {
         Some(ahead) => Relation::stated(&meetings, ahead),
         None => Relation::of(&meetings),
