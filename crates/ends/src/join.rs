@@ -2,7 +2,8 @@
 //!
 //! Show it the frames of both places, roughly in the order of time by the clock of the first ([`Relation::by_first`]): they may come early or
 //! late by less than the patience. A frame that its other place has not seen within the patience is lost, if it was seen where it comes from,
-//! or else unseen there. What was seen before the other capture began, or was on its way when it ended, is undecided.
+//! or else unseen there. What was seen before the other capture began, or was on its way when it began or ended, is undecided: what arrives was
+//! not seen where it comes from only if an earlier one of its direction was, or if that capture had begun long before it can have left.
 //!
 //! Connections of which only one direction was seen at both places are not joined: which place they begin at is not known. Of a connection of
 //! which no frame passed everything is undecided: it may go elsewhere, as the other clients of a server do. It was lost only if nothing
@@ -46,6 +47,8 @@ pub struct JoinFacts {
 
 /// At the end of the captures: a frame that has not appeared within this, while others were seen there, is lost.
 const AT_THE_END: Span = Span::from_secs(1);
+/// At their beginning: a frame that arrives may have been on its way for so much longer than the least.
+const AT_THE_BEGINNING: Span = Span::from_secs(1);
 
 /// Joins two captures.
 #[derive(Debug)]
@@ -66,6 +69,8 @@ struct Horizon {
     waiting: usize,
     first: [Option<Ns>; 2],
     latest: [Option<Ns>; 2],
+    /// The smallest delays from the first place and from the second.
+    floor: [Span; 2],
 }
 
 /// A connection.
@@ -88,15 +93,21 @@ struct Way {
     opening: Option<u32>,
     /// Something was seen where it goes, passed or not.
     has_arrived: bool,
-    /// At either place the highest number of a frame that was seen at both.
-    furthest: [Option<u64>; 2],
+    /// At either place the lowest and the highest number of a frame that was seen at both.
+    met: [Option<(u64, u64)>; 2],
 }
 
 impl Join {
     /// Knows how the clocks differ, and nothing else yet.
     pub fn new(relation: Relation, limits: &JoinLimits) -> Self {
         Self {
-            horizon: Horizon { patience: limits.patience, waiting: limits.waiting, first: [None; 2], latest: [None; 2] },
+            horizon: Horizon {
+                patience: limits.patience,
+                waiting: limits.waiting,
+                first: [None; 2],
+                latest: [None; 2],
+                floor: relation.floor,
+            },
             relation,
             connections: limits.connections.max(4),
             pairs: HashTable::new(),
@@ -177,9 +188,14 @@ impl Horizon {
         self.latest[place] = self.latest[place].max(Some(seen));
     }
 
-    /// Whether a frame that was seen at one place could have been seen at the other.
-    fn covers(&self, other: End, seen: Ns) -> bool {
-        self.first[other.index()].is_some_and(|first| first <= seen)
+    /// Whether the capture at a place had begun when a frame that comes from it left, if the frame arrived at a moment.
+    fn covers_start(&self, from: End, arrived: Ns) -> bool {
+        self.first[from.index()].is_some_and(|first| first <= arrived - self.floor[from.index()] - AT_THE_BEGINNING)
+    }
+
+    /// Whether the capture at a place had begun when a frame that goes to it left.
+    fn covers_arrival(&self, to: End, left: Ns) -> bool {
+        self.first[to.index()].is_some_and(|first| first <= left)
     }
 
     /// Frames that were seen before this are not waited for any longer at the other place.
@@ -204,7 +220,7 @@ impl Pair {
             pending: [Pending::default(), Pending::default()],
             opening: frame.opens.then_some(frame.seq),
             has_arrived: false,
-            furthest: [None; 2],
+            met: [None; 2],
         });
         way.crossing.last = way.crossing.last.max(seen);
         if end == way.crossing.from {
@@ -218,7 +234,8 @@ impl Pair {
                 let serial = way.pending[end.index()].skip();
                 let passed = way.passed(end, frame, serial, &met, relation);
                 for (place, number) in [(end, serial), (end.other(), met.serial)] {
-                    way.furthest[place.index()] = way.furthest[place.index()].max(Some(number));
+                    let met = &mut way.met[place.index()];
+                    *met = Some(met.map_or((number, number), |(low, high)| (low.min(number), high.max(number))));
                 }
                 way.crossing.on_passed(frame, &passed);
                 self.acknowledge(frame, &passed);
@@ -240,7 +257,7 @@ impl Pair {
             for place in [End::First, End::Second] {
                 let other = place.other();
                 while let Some(waiting) = horizon.given_up(other).and_then(|moment| way.pending[place.index()].expire(moment)) {
-                    way.decide(place, &waiting, horizon.covers(other, waiting.seen));
+                    way.decide(place, &waiting, way.is_covered(place, &waiting, horizon));
                 }
                 while way.pending[place.index()].len() > horizon.waiting {
                     let Some(waiting) = way.pending[place.index()].pop() else { break };
@@ -256,9 +273,9 @@ impl Pair {
             for place in [End::First, End::Second] {
                 let other = place.other();
                 while let Some(waiting) = way.pending[place.index()].pop() {
-                    let is_overtaken = way.furthest[place.index()].is_some_and(|furthest| waiting.serial < furthest);
+                    let is_overtaken = way.met[place.index()].is_some_and(|(_, highest)| waiting.serial < highest);
                     let is_late = horizon.latest[other.index()].is_some_and(|latest| waiting.seen + AT_THE_END < latest);
-                    way.decide(place, &waiting, horizon.covers(other, waiting.seen) && (is_overtaken || is_late));
+                    way.decide(place, &waiting, way.is_covered(place, &waiting, horizon) && (is_overtaken || is_late));
                 }
             }
         }
@@ -291,6 +308,15 @@ impl Way {
             delay,
             above_floor: delay - relation.floor[from.index()],
         }
+    }
+
+    /// Whether the other capture had begun when it could have seen a frame.
+    fn is_covered(&self, place: End, waiting: &Waiting, horizon: &Horizon) -> bool {
+        if place == self.crossing.from {
+            return horizon.covers_arrival(place.other(), waiting.seen);
+        }
+        let follows = self.met[place.index()].is_some_and(|(lowest, _)| lowest < waiting.serial);
+        follows || horizon.covers_start(place.other(), waiting.seen)
     }
 
     /// A frame will not be seen at its other place, or nobody can tell.

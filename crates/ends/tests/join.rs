@@ -107,6 +107,21 @@ fn what_one_capture_could_not_see_is_not_lost() {
 }
 
 #[test]
+fn what_was_on_its_way_when_the_first_capture_began_is_not_unseen() {
+    // A queue: the frames take 300 ms, where the least takes ten.
+    let mut fates = vec![Fate::Takes(300 * MS); 1500];
+    (fates[0], fates[900], fates[1000]) = (Fate::Takes(10 * MS), Fate::Missed(300 * MS), Fate::Lost(100 * MS));
+    let scene = plain(&fates);
+    let relation = scene.relation().unwrap();
+    let mut late = Scene { seen: scene.seen.clone(), number: 0 };
+    // It begins a second after the first frame was sent.
+    late.seen[0].retain(|frame| frame.at.0 >= 2 * S);
+    let (_, crossings) = late.join(relation, &JoinLimits::default());
+    let data = crossings.iter().find(|one| one.way == 0).unwrap().data;
+    assert_eq!(data, Tally { unseen: 1, undecided: 500, ..tally(1000, 999, 1) });
+}
+
+#[test]
 fn memory_is_bounded_by_deciding_nothing_about_the_oldest() {
     let mut scene = plain(&[Fate::Takes(10 * MS); 200]);
     let relation = scene.relation().unwrap();
@@ -370,7 +385,7 @@ proptest! {
         let mut scene = Scene::default();
         scene.transfer(Client { every: 100 * MS, back, ..Client::default() }, &fates, clock);
         // So that the captures begin before what is looked at, and end long behind it.
-        for begin in [0, 60 * S] {
+        for begin in [-S, 60 * S] {
             scene.transfer(Client { key: key(40_001), begin, back, ..Client::default() }, &[Fate::Takes(10 * MS); 10], clock);
         }
         let scene = scene.sorted();
