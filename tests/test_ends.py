@@ -125,6 +125,13 @@ def test_a_statement_that_cannot_be_is_noticed(tmp_path: Path) -> None:
     assert bulk(joined)["data_lost"] == 40
 
 
+@pytest.mark.parametrize("seconds", [-3600, 3600])
+def test_a_statement_by_which_nothing_could_be_found_is_refused(tmp_path: Path, seconds: int) -> None:
+    sender, receiver = ends("random-loss")
+    with pytest.raises(trustbed.CaptureError, match="one clock cannot have stamped both captures: frames would have arrived 3599"):
+        trustbed.join(sender, shifted(receiver, tmp_path / "receiver.pcap", seconds), same_clock=True)
+
+
 def test_the_order_of_the_two_names_them_and_nothing_else() -> None:
     sender, receiver = ends("self-congested")
     there, back = bulk(trustbed.join(sender, receiver)), bulk(trustbed.join(receiver, sender))

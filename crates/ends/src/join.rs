@@ -1,7 +1,7 @@
 //! Every frame of one capture looked for in the other.
 //!
 //! Show it the frames of both places, roughly in the order of time by the clock of the first ([`Relation::by_first`]): they may come early or
-//! late by less than the patience. A frame that its other place has not seen within the patience is lost, if it was seen where it comes from,
+//! late by less than the patience. Say when a capture has ended ([`Join::on_end`]), since one that is silent may still go on. A frame that its other place has not seen within the patience is lost, if it was seen where it comes from,
 //! or else unseen there. What was seen before the other capture began, or was on its way when it began or ended, is undecided: what arrives was
 //! not seen where it comes from only if an earlier one of its direction was, or if that capture had begun long before it can have left.
 //!
@@ -22,15 +22,17 @@ use crate::{Crossing, End, Frame, Relation};
 pub struct JoinLimits {
     /// How long a frame has to appear at the other place.
     pub patience: Span,
-    /// Frames of a direction that may wait at a place; beyond, the oldest is left undecided.
+    /// Frames of a direction that may wait at a place; beyond, the oldest is decided as if the captures ended.
     pub waiting: usize,
+    /// Frames that may wait in all; beyond, the oldest quarter is decided like that.
+    pub waiting_in_all: usize,
     /// Connections that are held; beyond, a quarter of them, those that were silent longest, are finished.
     pub connections: usize,
 }
 
 impl Default for JoinLimits {
     fn default() -> Self {
-        Self { patience: Span::from_secs(10), waiting: 1 << 17, connections: 1 << 13 }
+        Self { patience: Span::from_secs(10), waiting: 1 << 17, waiting_in_all: 1 << 20, connections: 1 << 13 }
     }
 }
 
@@ -43,6 +45,8 @@ pub struct JoinFacts {
     pub placeless: [u64; 2],
     /// Connections that were finished because too many were held.
     pub evicted: u64,
+    /// Frames that waited at the same time, at most.
+    pub most_waiting: usize,
 }
 
 /// At the end of the captures: a frame that has not appeared within this, while others were seen there, is lost.
@@ -56,6 +60,8 @@ pub struct Join {
     horizon: Horizon,
     relation: Relation,
     connections: usize,
+    /// Frames that wait, of all connections.
+    waiting: usize,
     pairs: HashTable<Pair>,
     finished: Vec<Crossing>,
     facts: JoinFacts,
@@ -67,8 +73,10 @@ pub struct Join {
 struct Horizon {
     patience: Span,
     waiting: usize,
+    waiting_in_all: usize,
     first: [Option<Ns>; 2],
     latest: [Option<Ns>; 2],
+    has_ended: [bool; 2],
     /// The smallest delays from the first place and from the second.
     floor: [Span; 2],
 }
@@ -104,12 +112,15 @@ impl Join {
             horizon: Horizon {
                 patience: limits.patience,
                 waiting: limits.waiting,
+                waiting_in_all: limits.waiting_in_all,
                 first: [None; 2],
                 latest: [None; 2],
+                has_ended: [false; 2],
                 floor: relation.floor,
             },
             relation,
             connections: limits.connections.max(4),
+            waiting: 0,
             pairs: HashTable::new(),
             finished: Vec::new(),
             facts: JoinFacts::default(),
@@ -141,15 +152,26 @@ impl Join {
         let mut pair =
             self.pairs.entry(hash(&key), |pair| pair.key == key, |pair| hash(&pair.key)).or_insert_with(|| Pair::new(key, &self.relation));
         let held = pair.get_mut();
+        self.waiting -= held.waiting();
         if held.is_succeeded_by(frame) {
             std::mem::replace(held, Pair::new(key, &self.relation)).end(&self.horizon, &mut self.finished);
         }
         held.turn = turn;
         held.show(end, from, frame, seen, &self.relation);
-        held.give_up(&self.horizon);
+        held.give_up(&self.horizon, self.horizon.patience);
+        self.waiting += held.waiting();
+        self.facts.most_waiting = self.facts.most_waiting.max(self.waiting);
         if self.pairs.len() > self.connections {
             self.make_room();
         }
+        if self.waiting > self.horizon.waiting_in_all {
+            self.let_go();
+        }
+    }
+
+    /// A capture has ended: no more frames of it will come.
+    pub const fn on_end(&mut self, end: End) {
+        self.horizon.has_ended[end.index()] = true;
     }
 
     /// The crossings of connections that have ended so far.
@@ -159,6 +181,7 @@ impl Join {
 
     /// The captures have ended: everything that is left.
     pub fn finish(&mut self) -> Vec<Crossing> {
+        self.horizon.has_ended = [true; 2];
         let mut pairs: Vec<Pair> = self.pairs.drain().collect();
         pairs.sort_by_key(|pair| pair.turn);
         for pair in pairs {
@@ -176,7 +199,21 @@ impl Join {
         silent.sort_by_key(|pair| pair.turn);
         self.facts.evicted += silent.len() as u64;
         for pair in silent {
+            self.waiting -= pair.waiting();
             pair.end(&self.horizon, &mut self.finished);
+        }
+    }
+
+    /// Decides about what has waited longest, also of connections that are silent, until a quarter of the room is free.
+    fn let_go(&mut self) {
+        let mut patience = self.horizon.patience;
+        while self.waiting > self.horizon.waiting_in_all / 4 * 3 && patience > Span::ZERO {
+            self.waiting = 0;
+            for pair in &mut self.pairs {
+                pair.give_up(&self.horizon, patience);
+                self.waiting += pair.waiting();
+            }
+            patience = Span(patience.0 / 2);
         }
     }
 }
@@ -198,9 +235,16 @@ impl Horizon {
         self.first[to.index()].is_some_and(|first| first <= left)
     }
 
-    /// Frames that were seen before this are not waited for any longer at the other place.
-    fn given_up(&self, other: End) -> Option<Ns> {
-        self.latest[other.index()].map(|latest| latest - self.patience)
+    /// Whether the capture at a place went on long enough for a frame that was seen at the other one. Frames come in the order of time, so
+    /// a capture that has not ended goes on from now.
+    fn covers_end(&self, place: End, seen: Ns) -> bool {
+        let goes_on = !self.has_ended[place.index()] && self.now().is_some_and(|now| seen < now - self.patience);
+        goes_on || self.latest[place.index()].is_some_and(|latest| seen + AT_THE_END < latest)
+    }
+
+    /// The latest moment of either capture: one may be silent, or not have begun, or have ended.
+    fn now(&self) -> Option<Ns> {
+        self.latest[0].max(self.latest[1])
     }
 }
 
@@ -251,17 +295,22 @@ impl Pair {
         }
     }
 
-    /// Decides about what has waited for too long.
-    fn give_up(&mut self, horizon: &Horizon) {
+    /// Frames that wait.
+    fn waiting(&self) -> usize {
+        self.ways.iter().flatten().flat_map(|way| &way.pending).map(Pending::len).sum()
+    }
+
+    /// Decides about what has waited for longer than this, and about what is too much.
+    fn give_up(&mut self, horizon: &Horizon, patience: Span) {
+        let Some(moment) = horizon.now().map(|now| now - patience) else { return };
         for way in self.ways.iter_mut().flatten() {
             for place in [End::First, End::Second] {
-                let other = place.other();
-                while let Some(waiting) = horizon.given_up(other).and_then(|moment| way.pending[place.index()].expire(moment)) {
-                    way.decide(place, &waiting, way.is_covered(place, &waiting, horizon));
+                while let Some(waiting) = way.pending[place.index()].expire(moment) {
+                    way.decide(place, &waiting, horizon);
                 }
                 while way.pending[place.index()].len() > horizon.waiting {
                     let Some(waiting) = way.pending[place.index()].pop() else { break };
-                    way.decide(place, &waiting, false);
+                    way.decide(place, &waiting, horizon);
                 }
             }
         }
@@ -271,11 +320,8 @@ impl Pair {
     fn end(mut self, horizon: &Horizon, finished: &mut Vec<Crossing>) {
         for way in self.ways.iter_mut().flatten() {
             for place in [End::First, End::Second] {
-                let other = place.other();
                 while let Some(waiting) = way.pending[place.index()].pop() {
-                    let is_overtaken = way.met[place.index()].is_some_and(|(_, highest)| waiting.serial < highest);
-                    let is_late = horizon.latest[other.index()].is_some_and(|latest| waiting.seen + AT_THE_END < latest);
-                    way.decide(place, &waiting, way.is_covered(place, &waiting, horizon) && (is_overtaken || is_late));
+                    way.decide(place, &waiting, horizon);
                 }
             }
         }
@@ -310,18 +356,22 @@ impl Way {
         }
     }
 
-    /// Whether the other capture had begun when it could have seen a frame.
+    /// Whether the other capture had begun, and had not ended, when it could have seen a frame.
     fn is_covered(&self, place: End, waiting: &Waiting, horizon: &Horizon) -> bool {
-        if place == self.crossing.from {
-            return horizon.covers_arrival(place.other(), waiting.seen);
-        }
-        let follows = self.met[place.index()].is_some_and(|(lowest, _)| lowest < waiting.serial);
-        follows || horizon.covers_start(place.other(), waiting.seen)
+        let other = place.other();
+        let (follows, is_overtaken) =
+            self.met[place.index()].map_or((false, false), |(low, high)| (low < waiting.serial, waiting.serial < high));
+        let is_after_start = if place == self.crossing.from {
+            horizon.covers_arrival(other, waiting.seen)
+        } else {
+            follows || horizon.covers_start(other, waiting.seen)
+        };
+        is_after_start && (is_overtaken || horizon.covers_end(other, waiting.seen))
     }
 
     /// A frame will not be seen at its other place, or nobody can tell.
-    fn decide(&mut self, place: End, waiting: &Waiting, is_known: bool) {
-        if !is_known {
+    fn decide(&mut self, place: End, waiting: &Waiting, horizon: &Horizon) {
+        if !self.is_covered(place, waiting, horizon) {
             self.crossing.tally(&waiting.frame).undecided += 1;
         } else if place == self.crossing.from {
             self.crossing.on_lost(waiting);

@@ -134,6 +134,51 @@ fn memory_is_bounded_by_deciding_nothing_about_the_oldest() {
 }
 
 #[test]
+fn what_waits_of_many_connections_is_bounded_and_losses_are_still_known() {
+    let mut fates = vec![Fate::Takes(10 * MS); 2000];
+    for lost in (50..2000).step_by(100) {
+        fates[lost] = Fate::Lost(50 * MS);
+    }
+    let mut scene = Scene::default();
+    scene.transfer(Client::default(), &fates, AHEAD);
+    for port in 0..20 {
+        unjoined(&mut scene, FlowKey { high: [9; 16], ..key(1000 + port) }, true);
+    }
+    let scene = scene.sorted();
+    let limits = JoinLimits { waiting_in_all: 400, ..JoinLimits::default() };
+    let (join, crossings) = scene.join(scene.relation().unwrap(), &limits);
+    assert!(join.facts().most_waiting <= 401, "{}", join.facts().most_waiting);
+    assert_eq!(crossings.iter().find(|one| one.key == key(40_000)).unwrap().data, tally(2020, 2000, 20));
+}
+
+#[test]
+fn what_the_other_capture_is_too_short_for_does_not_wait() {
+    // A minute, of which the second capture has half a second, at the beginning or at the end.
+    let scene = plain(&vec![Fate::Takes(10 * MS); 30_000]);
+    let relation = scene.relation().unwrap();
+    for from in [4 * S, 63 * S] {
+        let mut short = Scene { seen: scene.seen.clone(), number: 0 };
+        short.seen[1].retain(|frame| (from..from + S / 2).contains(&frame.at.0));
+        let (join, crossings) = short.join(relation.clone(), &JoinLimits::default());
+        let data = crossings[0].data;
+        assert_eq!((data.sent, data.lost, data.passed + data.undecided), (30_000, 0, 30_000), "{data:?}");
+        assert!(data.passed > 200 && join.facts().most_waiting < 11_000, "{data:?}, {}", join.facts().most_waiting);
+    }
+}
+
+#[test]
+fn a_capture_that_is_silent_for_a_while_goes_on() {
+    // For half a minute everything is lost: the second capture has not ended.
+    let mut fates = vec![Fate::Takes(10 * MS); 200];
+    fates[50..150].fill(Fate::Lost(20 * S));
+    let mut scene = Scene::default();
+    scene.transfer(Client { every: 200 * MS, ..Client::default() }, &fates, AHEAD);
+    let scene = scene.sorted();
+    let (_, crossings) = scene.join(scene.relation().unwrap(), &JoinLimits::default());
+    assert_eq!(crossings[0].data, tally(300, 200, 100));
+}
+
+#[test]
 fn more_connections_than_are_held_are_finished_early() {
     let mut scene = Scene::default();
     for port in 0..40 {
@@ -488,7 +533,7 @@ fn what_goes_to_another_client_of_the_server_is_not_lost() {
     let server = FlowKey { low_port: 80, high_port: 40_000, ..key(0) };
     let elsewhere = FlowKey { high: [9; 16], ..server };
     let mut scene = Scene::default();
-    scene.transfer(Client { key: server, ..Client::default() }, &[Fate::Takes(10 * MS); 8000], AHEAD);
+    scene.transfer(Client { key: server, ..Client::default() }, &vec![Fate::Takes(10 * MS); 8000], AHEAD);
     unjoined(&mut scene, elsewhere, true);
     unjoined(&mut scene, FlowKey { high: [8; 16], ..server }, false);
     let scene = scene.sorted();
@@ -508,7 +553,7 @@ fn what_goes_to_another_client_of_the_server_is_not_lost() {
 #[test]
 fn a_connection_of_which_everything_is_lost_is_told_by_its_addresses() {
     let mut scene = Scene::default();
-    scene.transfer(Client::default(), &[Fate::Takes(10 * MS); 8000], AHEAD);
+    scene.transfer(Client::default(), &vec![Fate::Takes(10 * MS); 8000], AHEAD);
     // Nothing of the one arrives anywhere; the other is answered, so the second capture only did not look at it.
     for (port, is_answered) in [(40_001, false), (40_002, true)] {
         unjoined(&mut scene, key(port), is_answered);

@@ -61,6 +61,8 @@ enum Fault {
     Relation(RelationError),
     /// Every frame that both hold was seen at the same time in both.
     Same(usize),
+    /// What was said about the clocks is so wrong that a frame would have taken so long.
+    Stated(Span),
     Rows(RecordError),
     Caller(PyErr),
 }
@@ -81,6 +83,11 @@ impl Fault {
                 py,
                 format!("a capture is given more than once: all {frames} frames that were compared have the same time at both ends"),
                 "name one capture that was taken beside the sender, and one that was taken beside the receiver".to_owned(),
+            ),
+            Self::Stated(least) => capture_error(
+                py,
+                format!("one clock cannot have stamped both captures: frames would have arrived {} before they were sent", -least),
+                "leave --same-clock away: the clocks are compared by the packets then".to_owned(),
             ),
             Self::Relation(error) => {
                 let hint = match error {
@@ -105,10 +112,9 @@ fn both(files: &[Vec<Input>; 2], decode: DecodeOptions, ahead: Option<Span>, pro
         return Err(Fault::Same(meetings.len()));
     }
     let relation = match ahead {
-        Some(ahead) => Relation::stated(&meetings, ahead),
-        None => Relation::of(&meetings),
+        Some(ahead) => stated(&meetings, ahead)?,
+        None => Relation::of(&meetings).map_err(Fault::Relation)?,
     };
-    let relation = relation.map_err(Fault::Relation)?;
     let mut rows = Spool::new(crossings());
     let mut sides = [Side::open(&files[0], decode)?, Side::open(&files[1], decode)?];
     let mut next = [sides[0].next(progress)?, sides[1].next(progress)?];
@@ -117,6 +123,9 @@ fn both(files: &[Vec<Input>; 2], decode: DecodeOptions, ahead: Option<Span>, pro
         let place = end.index();
         if let Some(frame) = std::mem::replace(&mut next[place], sides[place].next(progress)?) {
             join.on_frame(end, &frame);
+        }
+        if next[place].is_none() {
+            join.on_end(end);
         }
         for crossing in join.take() {
             rows.push(CrossingRow::from(crossing))?;
@@ -132,6 +141,14 @@ fn both(files: &[Vec<Input>; 2], decode: DecodeOptions, ahead: Option<Span>, pro
         dropped: sides.each_ref().map(|side| dropped(&side.reader)),
         relation: join.relation().clone(),
     })
+}
+
+/// The same clocks, of which somebody says by how much the second is ahead. Frames are looked for by that, so it may not be far off.
+fn stated(meetings: &[Meeting], ahead: Span) -> Result<Relation, Fault> {
+    let relation = Relation::stated(meetings, ahead).map_err(Fault::Relation)?;
+    let least = relation.floor[0].min(relation.floor[1]);
+    let half_of_the_patience = Span(JoinLimits::default().patience.0 / 2);
+    if least < -half_of_the_patience { Err(Fault::Stated(least)) } else { Ok(relation) }
 }
 
 /// Frames that both hold. One capture is looked at again where it is so much larger that few of them are among those it kept.

@@ -142,8 +142,13 @@ impl Scene {
         }
         all.sort_by_key(|(end, frame)| relation.by_first(*end, frame.at));
         let mut join = Join::new(relation, limits);
+        let mut left = self.seen.each_ref().map(Vec::len);
         for (end, frame) in &all {
             join.on_frame(*end, frame);
+            left[end.index()] -= 1;
+            if left[end.index()] == 0 {
+                join.on_end(*end);
+            }
         }
         let crossings = join.finish();
         (join, crossings)
