@@ -234,7 +234,7 @@ def test_a_capture_is_not_its_own_other_end(tmp_path: Path) -> None:
     copy = tmp_path / "copy.pcap"
     copy.write_bytes(gzip.decompress(sender.read_bytes()))
     for second in (sender, copy):
-        with pytest.raises(trustbed.CaptureError, match="a capture is given more than once: all [0-9]+ frames"):
+        with pytest.raises(trustbed.CaptureError, match=r"a capture is given more than once: all [0-9]+ frames"):
             trustbed.join(sender, second)
         with pytest.raises(trustbed.CaptureError, match="given more than once"):
             trustbed.join(sender, second, same_clock=True)

@@ -54,5 +54,7 @@ def test_both_ends_are_summed_up_without_what_one_capture_missed() -> None:
 def test_losses_are_a_share_of_the_frames_whose_fate_is_known() -> None:
     found = Crossings()
     found.add(row("data", 1.0, lost_between=2, passed_between=38, sent_between=100))
+    found.add(row("data", 1.0, lost_between=0, passed_between=0, sent_between=100))
     told = found.told("data")
+    assert (told["connections"], told["counted"]) == (2, 1)
     assert (told["sent"], told["lost_between"], told["lost_between_share"]) == (40, 2, 0.05)

@@ -42,7 +42,7 @@ class Crossings:
             return
         self.connections += 1
         sent, lost = _fates(row), row.get("lost_between")
-        if sent is not None and lost is not None and not row.get("unseen"):
+        if sent and lost is not None and not row.get("unseen"):
             self._counted += 1
             self._sent += sent
             for name in _COUNTS:
