@@ -1,9 +1,10 @@
 //! Every frame of one capture looked for in the other.
 //!
-//! Show it the frames of both places, roughly in the order of time by the clock of the first ([`Relation::by_first`]): they may come early or
-//! late by less than the patience. Say when a capture has ended ([`Join::on_end`]), since one that is silent may still go on. A frame that its other place has not seen within the patience is lost, if it was seen where it comes from,
-//! or else unseen there. What was seen before the other capture began, or was on its way when it began or ended, is undecided: what arrives was
-//! not seen where it comes from only if an earlier one of its direction was, or if that capture had begun long before it can have left.
+//! Show it the frames of both places, roughly in the order of time by the clock of the first ([`Relation::by_first`]): they may come early
+//! or late by less than the patience. Say when a capture has ended ([`Join::on_end`]), since one that is silent may still go on. A frame
+//! that its other place has not seen within the patience is lost, if it was seen where it comes from, or else unseen there. What was seen
+//! before the other capture began, or was on its way when it began or ended, is undecided: what arrives was not seen where it comes from
+//! only if an earlier one of its direction was, or if that capture had begun long before it can have left.
 //!
 //! Connections of which only one direction was seen at both places are not joined: which place they begin at is not known. Of a connection of
 //! which no frame passed everything is undecided: it may go elsewhere, as the other clients of a server do. It was lost only if nothing
