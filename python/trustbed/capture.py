@@ -226,7 +226,6 @@ class Capture:
         """What a report shows: bounded, the most severe transfers first."""
         return Overview(
             name=self.question.name,
-            files=self.question.files,
             facts={key: value for key, value in moments.for_text_mapping(self.facts).items() if key != "skips"},
             findings=[asdict(finding) for finding in self.examination.findings],
             skips=self._analysis.skips,

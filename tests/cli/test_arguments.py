@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,13 @@ from trustbed.cli import arguments, main
         (["analyze", "x.pcap", "-"], "standard input (-) cannot be one of several files", "only -"),
         (["analyze", "--report"], "argument --report: expected one argument", "see trustbed analyze --help"),
         (["explain", "x.pcap"], "a capture and a transfer are needed", "trustbed explain server.pcap 1.0"),
+        (["explain", "--sender", "a", "--receiver", "b"], "a capture and a transfer are needed", "trustbed explain server.pcap 1.0"),
+        (
+            ["explain", "--sender", "a", "1.0"],
+            "one end alone cannot be joined, --receiver is missing",
+            "trustbed explain --sender client.pcap",
+        ),
+        (["explain", "--sender", "a", "--receiver", "b", "c", "1.0"], "c is neither", "--receiver server.pcap 1.0"),
         (["explain", "x.pcap", "1.0", "--fail-on=review"], "no such option, --fail-on=review", "see trustbed explain --help"),
     ],
 )
@@ -69,3 +77,28 @@ def test_options_and_captures_mix() -> None:
 def test_options_are_not_abbreviated() -> None:
     with pytest.raises(arguments.UsageError, match=re.escape("no such option, --work")):
         arguments.parse(arguments.analyze_parser(), ["a.pcap", "--work", "2"])
+
+
+@pytest.mark.parametrize(
+    ("given", "repeated"),
+    [
+        (["x.pcap", "--json", "--workers", "2"], "x.pcap"),
+        (["my file.pcap", "--workload", "bulk", "--at", "middle"], "--at middle --workload bulk 'my file.pcap'"),
+        (["x.pcap", "--capacity", "1.5Gbit/s", "--inner", "--dedup"], "--capacity 1500Mbit/s --inner --dedup x.pcap"),
+        (["x.pcap", "--capacity", "64000bit/s"], "--capacity 0.064Mbit/s x.pcap"),
+        (["--sender", "a b", "--receiver", "c", "--same-clock"], "--sender 'a b' --receiver c --same-clock"),
+        (["--sender", "a", "--sender", "b", "--receiver", "c"], "--sender a --sender b --receiver c"),
+        (["-", "--workload", "interactive"], "--workload interactive CAPTURE"),
+        (["a", "b", "c"], "CAPTURE…"),
+    ],
+)
+def test_what_was_asked_can_be_asked_again(given: list[str], repeated: str) -> None:
+    options = arguments.parse(arguments.analyze_parser(), given)
+    arguments.check_analyze(options)
+    assert arguments.repeated(options) == repeated
+    if "CAPTURE" not in repeated:
+        again = arguments.parse(arguments.explain_parser(), [*shlex.split(repeated), "1.0"])
+        arguments.check_explain(again)
+        assert {name: value for name, value in vars(again).items() if name in vars(options) and name not in ("json", "workers")} == {
+            name: value for name, value in vars(options).items() if name in vars(again) and name not in ("json", "workers")
+        }

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import PATIENCE, wait_until
+from trustbed import analyze, join
 
 TRUSTBED = [sys.executable, "-m", "trustbed"]
 EMPTY = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
@@ -48,6 +49,14 @@ def test_a_starved_guest_is_discarded(quota: Path) -> None:
     assert "host_scheduling" in text
     assert max(len(line) for line in text.splitlines() if not line.startswith(("Next", "      trustbed"))) <= 100
     assert "\x1b" not in text
+
+
+def test_a_verdict_made_of_both_ends_is_explained_by_both(recordings: Path) -> None:
+    sender, receiver = recordings / "random-loss.sender.pcap.gz", recordings / "random-loss.receiver.pcap.gz"
+    both = json.loads(trustbed("explain", "--sender", sender, "--receiver", receiver, "12.0", "--json").stdout)
+    expected = analyze(sender, at="sender", host_of=join(sender, receiver).host_of).transfer("12.0").explain()
+    assert both["explanation"] == expected.split("\n")
+    assert both["explanation"] != json.loads(trustbed("explain", sender, "12.0", "--json").stdout)["explanation"]
 
 
 def test_standard_input_is_read_like_a_file(quota: Path) -> None:

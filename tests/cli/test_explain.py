@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,6 +25,13 @@ def test_what_the_person_knows_is_used(run: Run, made: Make, rows: Mapping[str, 
     engine = made([rows["starved"](2, app_limited_fraction=0.9)])
     assert "cause sender_application_limited" in run(engine, "explain", "x.pcap", "2.0").out
     assert "cause host_scheduling" in run(engine, "explain", "x.pcap", "2.0", "--workload", "bulk").out
+
+
+def test_the_next_step_of_an_analysis_explains_the_verdict_that_it_gave(run: Run, made: Make, rows: Mapping[str, Maker]) -> None:
+    engine = made([rows["starved"](2, app_limited_fraction=0.9)])
+    steps = [line for line in run(engine, "analyze", "x.pcap", "--workload", "bulk").out.splitlines() if line.startswith("Next: trustbed ")]
+    words = shlex.split(steps[0].partition("  ")[0].removeprefix("Next: trustbed "))
+    assert "cause host_scheduling" in run(engine, *words).out
 
 
 def test_a_short_transfer_can_be_asked_about(run: Run, made: Make, rows: Mapping[str, Maker]) -> None:

@@ -187,7 +187,6 @@ def make_capture(
     file = {"name": f"{name}.pcap", "format": "pcap", "compression": "none", "bytes": 9, "records": 9}
     overview = Overview(
         name=f"{name}.pcap",
-        files=(f"{name}.pcap",),
         facts=facts or {"files": [file]},
         findings=findings,
         skips=skips,

@@ -57,8 +57,12 @@ def overview(transfers: Iterable[Row] = (), *, verdicts: dict[str, int] | None =
     listed = list(transfers)
     counts = {verdict: sum(row["verdict"] == verdict for row in listed) for verdict in ("discard", "review", "trust")}
     facts = {"packets": 11_804, "first_seconds": 1_700_000_000.0, "last_seconds": 1_700_000_006.02}
-    given = {"name": "server.pcap", "files": ("server.pcap",), "facts": facts, "findings": [], "skips": [], "connections": 2, **parts}
+    given = {"name": "server.pcap", "facts": facts, "findings": [], "skips": [], "connections": 2, **parts}
     return Overview(transfers=listed, verdicts=counts if verdicts is None else verdicts, **given)
+
+
+def render(what: Overview, *, asked: str = "server.pcap", columns: int = terminal.WIDEST, paint: Paint | None = None) -> str:
+    return terminal.render(what, asked=asked, columns=columns, paint=paint or Paint())
 
 
 WIDE = overview(
@@ -79,21 +83,21 @@ WIDE = overview(
 
 @pytest.mark.parametrize("columns", [60, 80, 100, 250])
 def test_no_line_is_wider_than_the_terminal_or_100_columns(columns: int) -> None:
-    for line in terminal.render(WIDE, columns=columns).splitlines():
+    for line in render(WIDE, columns=columns).splitlines():
         if not line.startswith(("Next:", "      trustbed", "a-capture-with")):  # commands and names are not broken
             assert len(line) <= min(columns, 100), line
 
 
 @pytest.mark.parametrize("columns", [80, 100])
 def test_colour_adds_nothing_but_colour(columns: int) -> None:
-    painted = terminal.render(WIDE, columns=columns, paint=Paint(on=True))
+    painted = render(WIDE, columns=columns, paint=Paint(on=True))
     assert "\x1b[1;31mdiscard" in painted
-    assert re.sub("\x1b\\[[0-9;]*m", "", painted) == terminal.render(WIDE, columns=columns)
+    assert re.sub("\x1b\\[[0-9;]*m", "", painted) == render(WIDE, columns=columns)
 
 
 def test_an_estimate_stands_below_what_was_measured() -> None:
     said = "measured 18.2 Mbit/s; without the stalls about 30.1 Mbit/s (27.7 Mbit/s to 33.2 Mbit/s), an estimate"
-    lines = terminal.render(overview([transfer(1, "discard", without_stalls=said)])).splitlines()
+    lines = render(overview([transfer(1, "discard", without_stalls=said)])).splitlines()
     at = lines.index("         · no packet lost")
     assert lines[at + 1 : at + 3] == [
         "         ≈ measured 18.2 Mbit/s; without the stalls about 30.1 Mbit/s (27.7 Mbit/s to 33.2 Mbit/s),",
@@ -104,11 +108,11 @@ def test_an_estimate_stands_below_what_was_measured() -> None:
 
 def test_that_there_is_no_estimate_is_said_with_the_reason() -> None:
     why = "no estimate of what the network would have given: no validated transfer stood still like this one"
-    assert why in " ".join(terminal.render(overview([transfer(1, "discard", without_stalls=why)])).split())
+    assert why in " ".join(render(overview([transfer(1, "discard", without_stalls=why)])).split())
 
 
 def test_one_transfer_in_full() -> None:
-    lines = terminal.render(overview([transfer(1, "discard")])).splitlines()
+    lines = render(overview([transfer(1, "discard")])).splitlines()
     assert lines == [
         "server.pcap · 11,804 packets · 6.02 s · 2 connections",
         "captured beside the sender (seen from the handshake)",
@@ -132,7 +136,7 @@ def test_capture_quality_comes_before_the_verdicts_and_the_gravest_first() -> No
         finding("error", "a hole"),
         finding("info", "about one", scope="1.0"),
     ]
-    text = terminal.render(overview([transfer(1)], findings=findings))
+    text = render(overview([transfer(1)], findings=findings))
     assert text.index("a hole") < text.index("a doubt") < text.index("a note") < text.index("VERDICT")
     assert "What error means." in text
     assert "What info means." not in text
@@ -141,13 +145,13 @@ def test_capture_quality_comes_before_the_verdicts_and_the_gravest_first() -> No
 
 
 def test_many_findings_are_counted() -> None:
-    text = terminal.render(overview(findings=[finding("warning", f"doubt {number}") for number in range(20)]))
+    text = render(overview(findings=[finding("warning", f"doubt {number}") for number in range(20)]))
     assert text.count("doubt ") == terminal.FINDINGS
     assert f"{20 - terminal.FINDINGS} more" in text
 
 
 def test_many_transfers_are_counted() -> None:
-    text = terminal.render(overview([transfer(number) for number in range(1, 51)], verdicts={"trust": 731, "not_judged": 12_345}))
+    text = render(overview([transfer(number) for number in range(1, 51)], verdicts={"trust": 731, "not_judged": 12_345}))
     assert text.count("\ntrust ") == terminal.LISTED
     assert "… and 711 transfers more (--json has them all)" in text
     assert "12,345 transfers too short to judge" in text
@@ -155,13 +159,13 @@ def test_many_transfers_are_counted() -> None:
 
 def test_what_would_settle_an_open_question_is_said_once_for_all() -> None:
     other = {"cause": "sender_application_limited", "hint": "no clear lean", "settled_by": SETTLED}
-    text = terminal.render(overview([transfer(1, alternatives=[other]), transfer(2, alternatives=[other]), transfer(3)]))
+    text = render(overview([transfer(1, alternatives=[other]), transfer(2, alternatives=[other]), transfer(3)]))
     assert text.count("? or sender_application_limited: no clear lean") == 2
     assert text.count("1.0, 2.0: the CPU share of the sending host") == 1
 
 
 def test_transfers_captured_at_different_places_each_say_where() -> None:
-    text = terminal.render(overview([transfer(1), transfer(2, at="unknown", at_from="none"), transfer(3, at="middle", at_from="given")]))
+    text = render(overview([transfer(1), transfer(2, at="unknown", at_from="none"), transfer(3, at="middle", at_from="given")]))
     folded = " ".join(text.split())
     assert "confidence 0.90; captured beside the sender (seen from the handshake))" in folded
     assert "where it was captured is unknown: judged as if beside the sender" in folded
@@ -169,16 +173,16 @@ def test_transfers_captured_at_different_places_each_say_where() -> None:
 
 
 def test_unknown_numbers_are_question_marks() -> None:
-    text = terminal.render(overview([transfer(1, unique_bytes=None, duration_seconds=None, throughput_bytes_per_second=None)]))
+    text = render(overview([transfer(1, unique_bytes=None, duration_seconds=None, throughput_bytes_per_second=None)]))
     row = next(line for line in text.splitlines() if line.startswith("trust"))
     assert row.split()[-3:] == ["?", "?", "?"]
 
 
 def test_a_capture_without_transfers_says_so() -> None:
-    assert "No TCP transfer in this capture: there is nothing to judge." in terminal.render(overview())
+    assert "No TCP transfer in this capture: there is nothing to judge." in render(overview())
 
 
-def test_files_with_blanks_can_be_pasted() -> None:
-    assert "trustbed explain 'my file.pcap' 1.0" in terminal.render(overview([transfer(1)], files=("my file.pcap",)))
-    assert "trustbed explain CAPTURE 1.0" in terminal.render(overview([transfer(1)], files=("-",)))
-    assert "trustbed explain CAPTURE… 1.0" in terminal.render(overview([transfer(1)], files=("a", "b", "c")))
+def test_the_next_steps_ask_the_same_of_the_same_captures() -> None:
+    lines = render(overview([transfer(1)]), asked="--workload bulk 'my file.pcap'").splitlines()
+    assert lines[-2].startswith("Next: trustbed explain --workload bulk 'my file.pcap' 1.0")
+    assert lines[-1].startswith("      trustbed analyze --workload bulk 'my file.pcap' --report report.html")

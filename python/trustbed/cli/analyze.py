@@ -28,10 +28,7 @@ def run(words: Sequence[str]) -> int:
     arguments.check_analyze(options)
     _check_places(options)
     about = describe(words, "analyze")
-    ends = _join(options) if options.receiver else None
-    capture = read(options, options.captures, samples=options.samples, series=options.report is not None, ends=ends)
-    if ends is not None:
-        _check_ends(capture, options)
+    capture, ends = read(options, samples=options.samples, series=options.report is not None)
     _write_files(capture, ends, options, about)
     if options.json:
         write_json(capture, about, burst=options.burst, ends=ends)
@@ -49,12 +46,11 @@ def describe(words: Sequence[str], verb: str) -> dict[str, Any]:
     return {"version": __version__, "schema_version": SCHEMA_VERSION, "command": shlex.join(["trustbed", verb, *words]), "started": started}
 
 
-def read(
-    options: argparse.Namespace, captures: Sequence[str], *, samples: bool = False, series: bool = False, ends: Ends | None = None
-) -> Capture:
-    """The capture, analysed, with a progress bar if somebody waits for it, and judged by both ends where there are two."""
+def read(options: argparse.Namespace, *, samples: bool = False, series: bool = False) -> tuple[Capture, Ends | None]:
+    """The capture, analysed, with a progress bar if somebody waits for it; judged by both ends, and those joined, where there are two."""
     from trustbed.capture import analyze
 
+    ends = _join(options) if options.receiver else None
     asked: dict[str, Any] = {
         "at": options.at,
         "workload": options.workload,
@@ -68,9 +64,13 @@ def read(
     }
     with interrupt.ends_waiting(give_up):
         if not progress.wanted(quiet=options.quiet):
-            return analyze(captures, **asked)
-        with progress.Progress(captures[0]) as bar:
-            return analyze(captures, **asked, progress=bar)
+            capture = analyze(options.captures, **asked)
+        else:
+            with progress.Progress(options.captures[0]) as bar:
+                capture = analyze(options.captures, **asked, progress=bar)
+    if ends is not None:
+        _check_ends(capture, options)
+    return capture, ends
 
 
 def _join(options: argparse.Namespace) -> Ends:
@@ -147,7 +147,7 @@ def _print_summary(capture: Capture, ends: Ends | None, options: argparse.Namesp
 
     columns = shutil.get_terminal_size((terminal.WIDEST, 24)).columns if sys.stdout.isatty() else terminal.WIDEST
     painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
-    sys.stdout.write(terminal.render(capture.overview, columns=columns, paint=painter))
+    sys.stdout.write(terminal.render(capture.overview, asked=arguments.repeated(options), columns=columns, paint=painter))
     if ends is not None:
         from trustbed.report import ends_text
 

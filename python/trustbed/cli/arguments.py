@@ -7,8 +7,10 @@ Only argparse: its parser costs a tenth of the start-up that the larger command-
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import NoReturn
 
@@ -85,13 +87,22 @@ def size(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def _shared_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-h", "--help", action="store_true")
+def _question_options(parser: argparse.ArgumentParser) -> None:
+    """What a verdict depends on."""
     parser.add_argument("--at", choices=PLACES)
     parser.add_argument("--workload", choices=WORKLOADS)
     parser.add_argument("--capacity", type=rate)
     parser.add_argument("--inner", action="store_true")
     parser.add_argument("--dedup", action="store_true")
+    parser.add_argument("--sender", action="append")
+    parser.add_argument("--receiver", action="append")
+    parser.add_argument("--same-clock", action="store_true")
+    parser.add_argument("captures", nargs="*", metavar="CAPTURE")
+
+
+def _shared_options(parser: argparse.ArgumentParser) -> None:
+    _question_options(parser)
+    parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("--workers", type=workers)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("-q", "--quiet", action="store_true")
@@ -102,10 +113,6 @@ def analyze_parser() -> argparse.ArgumentParser:
     """The parser of ``trustbed analyze``."""
     parser = Parser(prog="trustbed analyze", add_help=False, allow_abbrev=False)
     _shared_options(parser)
-    parser.add_argument("captures", nargs="*", metavar="CAPTURE")
-    parser.add_argument("--sender", action="append")
-    parser.add_argument("--receiver", action="append")
-    parser.add_argument("--same-clock", action="store_true")
     parser.add_argument("--burst", action="store_true")
     parser.add_argument("--report", type=Path)
     parser.add_argument("-o", "--out", type=Path)
@@ -122,8 +129,36 @@ def explain_parser() -> argparse.ArgumentParser:
     """The parser of ``trustbed explain``."""
     parser = Parser(prog="trustbed explain", add_help=False, allow_abbrev=False)
     _shared_options(parser)
-    parser.add_argument("captures", nargs="*", metavar="CAPTURE")
     return parser
+
+
+def repeated(options: argparse.Namespace) -> str:
+    """Options and captures that lead to the same verdicts again, as a shell takes them.
+
+    The options are those that :func:`check_analyze` has passed. What cannot be repeated (standard input) and what would fill the line (the
+    files of a rotated capture) is ``CAPTURE``.
+    """
+    asked = argparse.ArgumentParser(add_help=False)
+    _question_options(asked)
+    given = vars(options) | ({"at": None, "captures": []} if options.sender else {})
+    words: list[str] = []
+    for action in asked._actions:
+        value, name = given[action.dest], action.option_strings[:1]
+        if value is True:
+            words += name
+        elif isinstance(value, list):
+            words += [word for file in _captures(value) for word in (*name, file)]
+        elif isinstance(value, int) and value:
+            words += [*name, f"{Decimal(value) / 10**6:f}Mbit/s"]
+        elif value:
+            words += [*name, shlex.quote(value)]
+    return " ".join(words)
+
+
+def _captures(files: Sequence[str]) -> list[str]:
+    if "-" in files:
+        return ["CAPTURE"]
+    return ["CAPTURE…"] if len(files) > 2 else [shlex.quote(file) for file in files]
 
 
 def parse(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
@@ -138,7 +173,7 @@ def parse(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse
 def check_analyze(options: argparse.Namespace) -> None:
     """What the options must satisfy together."""
     hint = "see trustbed analyze --help"
-    _check_ends(options)
+    _check_ends(options, "analyze")
     if not options.captures:
         raise UsageError("no capture given", "for example: trustbed analyze server.pcap")
     if options.csv and options.out is None:
@@ -155,9 +190,9 @@ def check_analyze(options: argparse.Namespace) -> None:
         )
 
 
-def _check_ends(options: argparse.Namespace) -> None:
+def _check_ends(options: argparse.Namespace, verb: str, behind: str = "") -> None:
     """Either captures, or both ends; the sender's is judged then."""
-    example = "for example: trustbed analyze --sender client.pcap --receiver server.pcap"
+    example = f"for example: trustbed {verb} --sender client.pcap --receiver server.pcap{behind}"
     if not options.sender and not options.receiver:
         if options.same_clock:
             raise UsageError("--same-clock says something about two captures", example)
@@ -175,10 +210,13 @@ def _check_ends(options: argparse.Namespace) -> None:
 
 
 def check_explain(options: argparse.Namespace) -> None:
-    """A capture and a transfer, in this order."""
-    if len(options.captures) < 2:
+    """A capture, or both ends, and behind it a transfer, which becomes an option of its own."""
+    both_ends = options.sender or options.receiver
+    if len(options.captures) < (1 if both_ends else 2):
         raise UsageError("a capture and a transfer are needed", "for example: trustbed explain server.pcap 1.0")
-    check_inputs(options.captures[:-1])
+    options.transfer = options.captures.pop()
+    _check_ends(options, "explain", " 1.0")
+    check_inputs(options.captures)
 
 
 def check_inputs(captures: Sequence[str], verb: str = "analyze") -> None:

@@ -19,12 +19,11 @@ def run(words: Sequence[str]) -> int:
     """Runs the verb."""
     options = arguments.parse(arguments.explain_parser(), words)
     arguments.check_explain(options)
-    *captures, name = options.captures
-    capture = read(options, captures)
+    capture, _ = read(options)
     try:
-        transfer = capture.transfer(name)
+        transfer = capture.transfer(options.transfer)
     except KeyError:
-        raise arguments.Complaint(f"no transfer {name}, {capture.question.name}", _those_there(capture)) from None
+        raise arguments.Complaint(f"no transfer {options.transfer}, {capture.question.name}", _those_there(capture)) from None
     if options.json:
         document = {"trustbed": describe(words, "explain"), "transfer": transfer.row, "explanation": transfer.explain().split("\n")}
         json.dump(document, sys.stdout, ensure_ascii=False, allow_nan=False, indent=1)

@@ -84,7 +84,7 @@ What to write:
                           more (a report always says it)
   --json                  Everything as JSON on standard output
   -o, --out DIR           Parquet tables: connections, transfers, findings,
-                          skips
+                          skips; crossings, with both ends
   --csv                   CSV beside every Parquet table (with --out)
   --samples               Tables rtt, spacing and segments too: a row per
                           packet (with --out)
@@ -107,9 +107,12 @@ Says why one transfer was judged as it was: the rule that fired, its numbers,
 the limits they were held against, and what would change the verdict.
 
 Usage: trustbed explain [OPTIONS] CAPTURE… TRANSFER
+       trustbed explain [OPTIONS] --sender CAPTURE --receiver CAPTURE TRANSFER
 
   CAPTURE     as for trustbed analyze
   TRANSFER    the transfer's name in trustbed analyze, for example 1.0
+
+The same captures and options as for trustbed analyze lead to the same verdict.
 
 Options:
   --at PLACE              Where the capture was taken: sender, receiver or
@@ -120,6 +123,9 @@ Options:
   --inner                 Judge the packets inside VXLAN, GRE, Geneve and IP
                           in IP instead of the tunnel
   --dedup                 Drop packets that were captured twice
+  --sender CAPTURE        Taken beside the sender: its transfer is explained
+  --receiver CAPTURE      Taken beside the receiver: joined with the other
+  --same-clock            One clock stamped both
   --workers N             Threads (default: one per core)
   --json                  The same as JSON
   -q, --quiet             No progress bar

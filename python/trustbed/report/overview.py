@@ -22,7 +22,6 @@ class Overview:
     """One capture in short. ``transfers`` are judged ones, the most severe first, the larger first among equals."""
 
     name: str
-    files: Sequence[str]
     facts: Row
     findings: Sequence[Row]
     skips: Sequence[Row]

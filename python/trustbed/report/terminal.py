@@ -6,7 +6,6 @@ decided; what was too short; what to do next. The same capture gives the same te
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 from collections.abc import Iterator
 
@@ -38,8 +37,8 @@ _PLACE_FROM = {
 }
 
 
-def render(overview: Overview, *, columns: int = WIDEST, paint: Paint = _PLAIN) -> str:
-    """The whole summary, with a newline at its end."""
+def render(overview: Overview, *, asked: str, columns: int = WIDEST, paint: Paint = _PLAIN) -> str:
+    """The whole summary, with a newline at its end. ``asked`` are the options and captures that it came from, as a shell takes them."""
     width = max(NARROWEST, min(columns, WIDEST))
     blocks = [
         list(_what_was_read(overview, width, paint)),
@@ -47,7 +46,7 @@ def render(overview: Overview, *, columns: int = WIDEST, paint: Paint = _PLAIN) 
         list(_transfers(overview, width, paint)),
         list(_what_would_settle(overview, width, paint)),
         list(_left_out(overview, width)),
-        list(_next(overview, width, paint)),
+        list(_next(overview, asked, width, paint)),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
@@ -190,13 +189,10 @@ def _left_out(overview: Overview, width: int) -> Iterator[str]:
         yield "No TCP transfer in this capture: there is nothing to judge."
 
 
-def _next(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
+def _next(overview: Overview, asked: str, width: int, paint: Paint) -> Iterator[str]:
     if not overview.transfers:
         return
-    files = " ".join(shlex.quote(file) for file in overview.files)
-    if "-" in overview.files or len(overview.files) > 2:
-        files = "CAPTURE" if len(overview.files) == 1 else "CAPTURE…"
-    steps = [f"trustbed explain {files} {overview.transfers[0]['transfer']}", f"trustbed analyze {files} --report report.html"]
+    steps = [f"trustbed explain {asked} {overview.transfers[0]['transfer']}", f"trustbed analyze {asked} --report report.html"]
     said = ["the rule that decided, number by number", "the same with charts, for the browser"]
     column = max(len(step) for step in steps) + 2
     fits = len("Next: ") + column + max(len(meaning) for meaning in said) <= width
