@@ -94,6 +94,11 @@ def files_of(captures: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     return files
 
 
+def lacks_unit(text: str) -> bool:
+    """A number other than 0 without a unit. The engine would take some for bit/s or bytes; where people write it, it is a slip."""
+    return text.strip().replace(".", "", 1).isdecimal() and float(text) != 0
+
+
 def available_cores() -> int:
     """The cores that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

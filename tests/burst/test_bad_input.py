@@ -101,6 +101,9 @@ def test_a_silence_of_years_is_one_row(run: Run) -> None:
     ("words", "said"),
     [
         (["--rate", "0"], "a link with a rate of 0 carries nothing"),
+        (["--rate", "40"], "'40' lacks a unit (write it like 20Mbit/s"),
+        (["--rates", "1Mbit/s,40"], "'40' lacks a unit"),
+        (["--buffer", "16KiB,32"], "'32' lacks a unit (write it like 64KiB or 1500B)"),
         (["--rate", "11Tbit/s"], "11Tbit/s is beyond 10 Tbit/s"),
         (["--rate", "fast"], "--rate"),
         (["--rates", "1Mbit/s,0bit/s"], "a link with a rate of 0 carries nothing"),

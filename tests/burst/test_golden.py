@@ -62,7 +62,7 @@ def test_a_rate_makes_the_mode_static_and_its_absence_dynamic(run: Run) -> None:
 
 def test_sigma_of_rho(run: Run) -> None:
     wanted = {rate: depth for rate, depth in BURSTINESS["sigma_of_rho_bytes"] if rate}
-    model = run(example(ends=False), "--rates", ",".join(map(str, wanted)), "--json").model
+    model = run(example(ends=False), "--rates", ",".join(f"{rate}bit/s" for rate in wanted), "--json").model
     found = {point["rate_bits_per_second"]: point["sigma_bytes"] for point in model["sigma"] if point["role"] == "given"}
     assert found == wanted
     assert {row["rate_bits_per_second"]: row["buffer_needed_bytes"] for row in model["delay"]}.items() >= wanted.items()

@@ -49,7 +49,7 @@ def rows(table: Any) -> list[tuple[int, int, int]]:  # noqa: ANN401 - an Arrow t
 
 @pytest.fixture
 def written(run: Run, tmp_path: Path) -> Path:
-    ended = run(bursts(), "--rate", str(RATE), "--buffer", str(BUFFER), "--lost", "--out", str(tmp_path / "tables"), "--csv", "-q")
+    ended = run(bursts(), "--rate", f"{RATE}bit/s", "--buffer", f"{BUFFER}B", "--lost", "--out", str(tmp_path / "tables"), "--csv", "-q")
     assert ended.code == 0, ended.err
     return tmp_path / "tables"
 
@@ -115,7 +115,7 @@ def test_questions_that_cannot_be_answered(run: Run, words: list[str], said: str
 
 def test_more_losses_than_anybody_reads(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trustbed.burstiness.MOST_LOST", 10)
-    ended = run(bursts(), "--rate", str(RATE), "--buffer", "5000", "--lost", "--out", str(tmp_path / "tables"))
+    ended = run(bursts(), "--rate", f"{RATE}bit/s", "--buffer", "5000B", "--lost", "--out", str(tmp_path / "tables"))
     assert ended.code == 1
     assert ended.err.startswith("error: the queues lose ")
     assert not (tmp_path / "tables").exists()

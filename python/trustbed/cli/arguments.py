@@ -54,7 +54,10 @@ def workers(text: str) -> int:
 def rate(text: str) -> int:
     """Bits per second, above 0."""
     from trustbed._core import parse_rate
+    from trustbed.question import lacks_unit
 
+    if lacks_unit(text):
+        raise argparse.ArgumentTypeError(f"{text!r} lacks a unit (write it like 20Mbit/s or 1.5Gbit/s)")
     try:
         bits_per_second = int(parse_rate(text))
     except ValueError as error:
@@ -80,7 +83,10 @@ def span(text: str) -> int:
 def size(text: str) -> int:
     """Bytes."""
     from trustbed._core import parse_size
+    from trustbed.question import lacks_unit
 
+    if lacks_unit(text):
+        raise argparse.ArgumentTypeError(f"{text!r} lacks a unit (write it like 64KiB or 1500B)")
     try:
         return int(parse_size(text))
     except ValueError as error:

@@ -13,6 +13,7 @@ from pathlib import Path as File
 from typing import Any, NoReturn, TypeVar
 
 from trustbed import _core
+from trustbed.question import lacks_unit
 from trustbed.scenario.error import ScenarioError, nearest
 from trustbed.scenario.positions import Path
 
@@ -204,7 +205,7 @@ class Table:
                 raise self.error(key, f"{value} is no depth of a queue", f"give at most {_MOST_PACKETS}p")
             return int(digits), None
         hint = 'write packets like "50p" or bytes like "64KiB"'
-        if _bare_number(value):
+        if lacks_unit(value):
             raise self.error(key, f"{value!r} is no depth of a queue without its unit", hint)
         try:
             size = _core.parse_size(value)
@@ -220,7 +221,7 @@ class Table:
         value = self._values[key]
         if not isinstance(value, str):
             raise self.error(key, f"{value!r} lacks a unit", f'write it in quotes with its unit, for example "{example}"')
-        if _bare_number(value):
+        if lacks_unit(value):
             raise self.error(key, f"{value!r} lacks a unit", f'for example "{example}"')
         try:
             return parse(value)
@@ -300,11 +301,6 @@ def _binary_size(text: str) -> int:
     size = _core.parse_size(text)  # first, so that what is wrong is said about what was written
     binary = _DECIMAL_UNIT.sub(lambda unit: f"{unit.group(1).upper()}iB", text.strip())
     return _core.parse_size(binary) if binary != text.strip() else size
-
-
-def _bare_number(text: str) -> bool:
-    """A number other than 0 without a unit. The engine would take some for bit/s or bytes; in a file that others read it is a slip."""
-    return text.strip().replace(".", "", 1).isdecimal() and float(text) != 0
 
 
 def _kind(value: object) -> str:
