@@ -40,6 +40,10 @@ CASES = [
         "no host named cleint",
         "did you mean client?",
     ),
+    (SMALL.replace('host = "client"', 'hots = "client"'), "hots", "workload.transfer.hots", "no such key, hots", "did you mean host?"),
+    (SMALL.replace("[hosts.", "[host."), "[host.client]", "host", "no such key, host", "did you mean hosts?"),
+    (SMALL.replace("[link]", "[lnik]"), "[lnik]", "lnik", "no such key, lnik", "did you mean link?"),
+    (SMALL.replace("[workload.", "[workloads."), "[workloads", "workloads", "no such key, workloads", "did you mean workload?"),
     (SMALL.replace('host = "client"\n', ""), "[workload", "workload.transfer", "lacks host", 'host = "client"'),
     (SMALL.replace('to = "server"', 'to = "client"'), "to =", "workload.transfer.to", "talk to itself", "another host"),
     (SMALL.replace("[hosts.server]", '[hosts.server]\naddress = "10.1.0.300"'), "address", "hosts.server.address", "no IPv4", "10.1.0.5"),
@@ -278,7 +282,7 @@ def test_what_is_no_toml_says_so(written: Write) -> None:
 
 
 def test_a_relative_name_says_where_it_begins(written: Write) -> None:
-    path = written(SMALL.replace('rate = "20Mbit/s"', 'rate_trace = "/gone.txt"'))
+    path = written(SMALL.replace('rate = "20Mbit/s"', 'rate_trace = "none/gone.txt"'))
     with pytest.raises(ScenarioError) as caught:
         load(path)
     assert caught.value.hint.endswith(f"relative to {path.parent}")

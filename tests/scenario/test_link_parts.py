@@ -105,7 +105,7 @@ def keyed(text: str) -> str:
         (steps('[{ at = "1s", delay = "1ms" }]'), "delay", "link.delay.steps[0].at", "the first step", '"0s"'),
         (steps('[{ at = "0s" }]'), "delay", "link.delay.steps[0]", "lacks delay", "40ms"),
         (steps('[{ at = "0s", delay = "1ms" }, { at = "0s", delay = "2ms" }]'), "delay", "link.delay.steps[1].at", "not later", "order"),
-        (SMALL.replace('delay = "10ms"', "delay = { stes = [] }"), "delay", "link.delay", "lacks steps", "steps = ["),
+        (SMALL.replace('delay = "10ms"', "delay = { stes = [] }"), "delay", "link.delay.stes", "no such key, stes", "did you mean steps?"),
         (SMALL + '[capture]\npoints = ["clint"]\n', "points", "capture.points", "no host or router named clint", "client"),
     ],
 )

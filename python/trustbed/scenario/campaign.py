@@ -106,7 +106,8 @@ def _inventory(root: Table) -> Inventory:
     file = root.file("inventory")
     if file is None:
         if "hosts" not in root:
-            raise root.error(None, "there is no host", 'inventory = "hosts.toml", or [hosts.alpha] and below it: ssh = "alpha.example.net"')
+            hint = 'inventory = "hosts.toml", or [hosts.alpha] and below it: ssh = "alpha.example.net"'
+            raise root.missing(("inventory", "hosts"), "there is no host", hint)
         return described(root)
     if "hosts" in root:
         raise root.error("hosts", "there is an inventory too", "name hosts in one of the two; leave the other out")
@@ -122,7 +123,7 @@ def _inventory(root: Table) -> Inventory:
 def _pairs(root: Table, hosts: Sequence[str]) -> tuple[HostPair, ...]:
     tables = root.rows("pairs", _PAIR)
     if not tables:
-        raise root.error(None, "there is no pair of hosts", _PAIR)
+        raise root.missing(("pairs",), "there is no pair of hosts", _PAIR)
     found: dict[str, HostPair] = {}
     for table in tables:
         pair = _pair(table, hosts)
@@ -160,8 +161,8 @@ def _pair(table: Table, hosts: Sequence[str]) -> HostPair:
 def _rounds(root: Table) -> Rounds:
     table = root.table("rounds")
     if table is None:
-        raise root.error(None, "nothing says how long it lasts", '[rounds] and below it: lasts = "24h"')
-    period = table.span_above_zero("period", 300 * SECOND)
+        raise root.missing(("rounds",), "nothing says how long it lasts", '[rounds] and below it: lasts = "24h"')
+    period = table.span_above_zero("period", 300 * SECOND, example="300s")
     order: Order = table.choice("order", ORDERS, "cyclic")
     arrangement: Arrangement = table.choice("arrangement", ARRANGEMENTS, "concurrent")
     ping: Ping = table.choice("ping", PINGS, "auto")
@@ -177,9 +178,9 @@ def _rounds(root: Table) -> Rounds:
         probe_window_bytes=probe_window,
         data_window_bytes=data_window,
         pings=table.whole("pings", 10, most=_MOST_PINGS),
-        ping_interval_ns=table.span_above_zero("ping_interval", SECOND),
+        ping_interval_ns=table.span_above_zero("ping_interval", SECOND, example="1s"),
         ping=ping,
-        limit_ns=table.span_above_zero("time_limit", 300 * SECOND),
+        limit_ns=table.span_above_zero("time_limit", 300 * SECOND, example="300s"),
         delay=_delay(table),
         bandwidth=bandwidth,
         long_packets=long_packets,
@@ -201,8 +202,8 @@ def _count(table: Table, period: int) -> int:
             raise table.error("lasts", "says nothing beside count", "leave one of the two out")
         return table.whole("count", 1, least=1, most=_MOST_ROUNDS)
     if "lasts" not in table:
-        raise table.error(None, "nothing says how long it lasts", 'lasts = "24h", or count = 288')
-    count: int = table.span_above_zero("lasts", period) // period
+        raise table.missing(("lasts", "count"), "nothing says how long it lasts", 'lasts = "24h", or count = 288')
+    count: int = table.span_above_zero("lasts", period, example="24h") // period
     if count < 1:
         raise table.error("lasts", f"{table.raw('lasts')} is less than a period of {_seconds(period)}", "let it last longer")
     if count > _MOST_ROUNDS:
@@ -263,7 +264,9 @@ def _bandwidth(outer: Table) -> tuple[tuple[tuple[Estimator, int], ...], bool]:
     table = outer.table("bandwidth")
     if table is None:
         return (), False
-    found: tuple[tuple[Estimator, int], ...] = tuple((name, table.span_above_zero(name, 0)) for name in ESTIMATORS if name in table)
+    found: tuple[tuple[Estimator, int], ...] = tuple(
+        (name, table.span_above_zero(name, 0, example="120s")) for name in ESTIMATORS if name in table
+    )
     long_packets = table.flag("long_packets", False)
     table.close()
     if not found:

@@ -32,3 +32,10 @@ def nearest(word: str, known: Iterable[str], otherwise: str = "") -> str:
     if near:
         return f"did you mean {near[0]}?"
     return otherwise or (f"known here: {', '.join(names)}" if names else "there is none yet")
+
+
+def misspelt(word: str, known: Iterable[str]) -> str | None:
+    """Which of the known words is meant by one that differs by a slip: a letter in six, or the order of letters."""
+    names = list(known)
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.8)
+    return near[0] if near else next((name for name in names if sorted(name) == sorted(word)), None)

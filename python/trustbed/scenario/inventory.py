@@ -233,8 +233,7 @@ class Checks:
         except OSError:
             there = False
         if not there:
-            relative = f"names of files are relative to {self.source.file.parent.resolve()}"
-            raise self.source.error(key, f"no such file, {path}", relative)
+            raise self.source.error(key, f"no such file, {path}", self.source.hint_of_files(Path(name).expanduser()))
         return path
 
     def folder(self, key: Key, text: str) -> str:
@@ -266,7 +265,7 @@ def _hosts(root: Table) -> tuple[InventoryHost, ...]:
         table.close()
     tables = root.tables("hosts")
     if not tables:
-        raise root.error(None, "there is no host", '[hosts.alpha] and below it: ssh = "alpha.example.net"')
+        raise root.missing(("hosts",), "there is no host", '[hosts.alpha] and below it: ssh = "alpha.example.net"')
     hosts = []
     for name, host in tables.items():
         checks.name(host.path, name)

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 from trustbed import _core
 from trustbed.question import lacks_unit
-from trustbed.scenario.error import ScenarioError, nearest
+from trustbed.scenario.error import ScenarioError, misspelt, nearest
 from trustbed.scenario.positions import Path
 
 T = TypeVar("T")
@@ -41,6 +41,10 @@ class Source:
         line = next((self.lines[origin[:end]] for end in range(len(origin), 0, -1) if origin[:end] in self.lines), None)
         key = dotted(path) if origin == path else f"{dotted(path)} (from {dotted(origin)})"
         return ScenarioError(message, hint, file=self.file, line=line, key=key)
+
+    def hint_of_files(self, file: File) -> str:
+        """What helps who named a file that is not there."""
+        return "name a file that is there" if file.is_absolute() else f"names of files are relative to {self.file.parent.resolve()}"
 
     def _origin(self, path: Path) -> Path:
         for end in range(len(path), 0, -1):
@@ -79,7 +83,15 @@ class Table:
         """The key must be there."""
         if key not in self:
             where = f"[{dotted(self.path)}]" if self.path else "the scenario"
-            raise self.error(None, f"{where} lacks {key}", f"for example: {example}")
+            raise self.missing((key,), f"{where} lacks {key}", f"for example: {example}")
+
+    def missing(self, keys: Sequence[str], message: str, hint: str) -> ScenarioError:
+        """The complaint that none of some keys is there. Where a key that nobody asked for yet looks like one of them, it is about that."""
+        for written in self._values:
+            meant = misspelt(written, keys) if written not in self._asked else None
+            if meant is not None:
+                return self.error(written, f"no such key, {written}", f"did you mean {meant}?")
+        return self.error(None, message, hint)
 
     def error(self, key: str | None, message: str, hint: str) -> ScenarioError:
         """The complaint about one of its keys, or about the table."""
@@ -151,18 +163,18 @@ class Table:
             raise self.error(key, "a rate of 0 carries nothing", "give a rate above 0, for example 20Mbit/s")
         return value
 
-    def span(self, key: str, default: T) -> int | T:
+    def span(self, key: str, default: T, *, example: str = "20ms") -> int | T:
         """Nanoseconds, from 0."""
-        value = self._quantity(key, _core.parse_span, "20ms", default)
+        value = self._quantity(key, _core.parse_span, example, default)
         if isinstance(value, int) and value < 0:
-            raise self.error(key, f"{self._values[key]} is negative", "give a duration of 0 or more, for example 20ms")
+            raise self.error(key, f"{self._values[key]} is negative", f"give a duration of 0 or more, for example {example}")
         return value
 
-    def span_above_zero(self, key: str, default: T) -> int | T:
+    def span_above_zero(self, key: str, default: T, *, example: str = "20ms") -> int | T:
         """Nanoseconds, above 0."""
-        value = self.span(key, default)
+        value = self.span(key, default, example=example)
         if value == 0 and key in self:
-            raise self.error(key, f"{self._values[key]} is no length of time", "give a duration above 0, for example 20ms")
+            raise self.error(key, f"{self._values[key]} is no length of time", f"give a duration above 0, for example {example}")
         return value
 
     def size(self, key: str, default: T, *, least: int = 0, most: int = _MOST) -> int | T:
@@ -270,14 +282,14 @@ class Table:
         if name is None:
             return None
         path = self.source.file.parent / name
-        relative = f"names of files are relative to {self.source.file.parent.resolve()}"
+        hint = self.source.hint_of_files(File(name))
         try:
             if path.is_file():
                 return path
-            siblings = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+            siblings = [entry.name for entry in path.parent.iterdir() if entry != self.source.file] if path.parent.is_dir() else []
         except OSError as error:
-            raise self.error(key, f"{path} cannot be read: {(error.strerror or str(error)).lower()}", relative) from None
-        raise self.error(key, f"no such file, {path}", nearest(path.name, siblings, relative))
+            raise self.error(key, f"{path} cannot be read: {(error.strerror or str(error)).lower()}", hint) from None
+        raise self.error(key, f"no such file, {path}", nearest(path.name, siblings, hint))
 
     def _typed(self, key: str, kind: type[Any], default: T) -> Any:  # noqa: ANN401 - the callers say which
         if key not in self:

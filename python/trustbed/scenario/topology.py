@@ -67,7 +67,7 @@ def read(root: Table) -> Network:
         hint = f"at most {_MOST_ENDS}: hosts that are alike can be one with a count, or behind one router of a dumbbell"
         raise root.error("hosts", f"{ends} ends of the network are too many", hint)
     if not network.links:
-        raise root.error(None, "no link joins the hosts", 'for example: [link] and below it rate = "20Mbit/s"')
+        raise root.missing(("link", "links"), "no link joins the hosts", 'for example: [link] and below it rate = "20Mbit/s"')
     return network
 
 
@@ -238,7 +238,7 @@ def _graph(root: Table, shape: Table | None, hosts: Sequence[Host], plans: list[
         if endless is not None:
             names = ", ".join(f'"{host.name}"' for host in hosts[:2])
             hint = f"for example: between = [{names}]" if len(hosts) > 1 else "give it between, and a second host to lead to"
-            raise endless.table.error(None, "does not say what it joins", hint)
+            raise endless.table.missing(("between", "from", "to"), "does not say what it joins", hint)
         links = _placed(plans, [*(host.name for host in hosts), *routers])
     moved = [
         Link(
