@@ -11,6 +11,7 @@ import pytest
 from trustbed.diagnose import CATALOGUE, CaptureFacts, Finding, capture_findings, examine, host_findings
 from trustbed.diagnose.both_ends import EndsEvidence
 from trustbed.diagnose.host import HostEvidence
+from trustbed.diagnose.findings import finding
 from trustbed.diagnose.judge import FINDINGS_SHOWN
 
 CLEAN: CaptureFacts = {
@@ -228,3 +229,11 @@ def test_a_finding_is_data() -> None:
         "next_step",
     ]
     assert all(values[name] for name in ("code", "severity", "scope", "message", "unit", "evidence", "meaning", "next_step"))
+
+
+def test_a_finding_has_a_severity_of_the_catalogue_and_plain_words() -> None:
+    found = finding("machine_tcp_remembers", "it remembers")
+    assert found.next_step.startswith("sysctl -w net.ipv4.tcp_no_metrics_save=1, or ")
+    assert finding("read_problem", "cut", severity="warning").severity == "warning"
+    with pytest.raises(AssertionError, match="does not know read_problem as info"):
+        finding("read_problem", "cut", severity="info")

@@ -51,7 +51,7 @@ BURST_ENTRIES = (
         "packets",
         "The host captured large packets that its interface cuts, or put together, so their frames' own times are not known. Stacked they "
         "are the largest burst that they can have been.",
-        "say --offload spread with --link-rate, or capture with offload switched off (ethtool -K eth0 tso off gso off gro off)",
+        "say --offload spread with --link-rate, or capture with offload switched off (`ethtool -K eth0 tso off gso off gro off`)",
     ),
     Entry(
         "burst_without_ip",

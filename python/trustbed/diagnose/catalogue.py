@@ -3,8 +3,7 @@
 A finding is a checked statement about a capture, a host or a transfer. The checks are in :mod:`trustbed.diagnose.findings` and
 :mod:`trustbed.diagnose.transfer_findings`; what a finding leaves of a verdict is in :mod:`trustbed.diagnose.limits`.
 
-Severity: ``info`` lowers nothing, ``warning`` can lower what may be concluded, ``error`` means that something is missing. A check may
-soften a warning to ``info`` where its value stays below the threshold.
+Severity: ``info`` lowers nothing, ``warning`` can lower what may be concluded, ``error`` means that something is missing.
 """
 
 from __future__ import annotations
@@ -28,7 +27,8 @@ _ENTRIES = (
         "share",
         "The capturing kernel or interface counted packets that it could not record. A dropped packet looks like a pause of the sender; "
         "a dropped data packet that was retransmitted looks like none at all.",
-        "capture again with a larger buffer (tcpdump -B), a shorter snap length (-s 128) or a filter, on a machine with a CPU to spare",
+        "capture again with a larger buffer (`tcpdump -B`), a shorter snap length (-s 128) or a filter, on a machine with a CPU to spare",
+        otherwise=("info", "below {kernel_drop_share:.0%} of the packets"),
     ),
     Entry(
         "capture_loss",
@@ -39,6 +39,7 @@ _ENTRIES = (
         "The receiver acknowledged data that is not in the capture, so the capture lost packets, or some of them took another way. "
         "Losses and pauses seen in it may be the capture's own.",
         "compare with the drop counters; capture on the interface that carries all packets of the transfer",
+        otherwise=("info", "below {capture_loss_share:.1%} of the bytes"),
     ),
     Entry(
         "capture_duplicates",
@@ -49,6 +50,7 @@ _ENTRIES = (
         "The same packet was recorded more than once, as on a bridge, on 'any', or on a mirror port of both directions. A copy looks like "
         "a retransmission and spoils the RTT of its bytes.",
         "analyse with --dedup, or capture on one interface only",
+        otherwise=("info", "below {duplicate_share:.1%} of the packets, and where the copies were removed"),
     ),
     Entry(
         "clock_step",
@@ -68,7 +70,8 @@ _ENTRIES = (
         "seconds",
         "Records were put back into order by their timestamps before the analysis. Several queues or interfaces read in turns do this. "
         "RTT and pauses can be off by the disorder.",
-        "capture with one queue, or let the capture tool sort (reordercap)",
+        "capture with one queue, or let the capture tool sort (`reordercap`)",
+        otherwise=("warning", "from {reordered_share:.0%} of the records on"),
     ),
     Entry(
         "coarse_timestamps",
@@ -88,7 +91,8 @@ _ENTRIES = (
         "share",
         "Many records carry one and the same time, or follow closer than a wire allows: the machine read several packets at once. "
         "Inside a guest this hides the guest's own pauses and shortens trains.",
-        "capture outside the guest, on its tap or bridge, or switch interrupt coalescing off (ethtool -C)",
+        "capture outside the guest, on its tap or bridge, or switch interrupt coalescing off (`ethtool -C`)",
+        otherwise=("info", "where stamps lie close together and are not equal"),
     ),
     Entry(
         "timestamps_missing",
@@ -108,6 +112,7 @@ _ENTRIES = (
         "Packets were stored only in part. Lengths come from the headers, so counts and bytes stay right; a header that is cut makes its "
         "packet unmeasurable, and cut options hide window scale, timestamps and selective acknowledgements.",
         "capture with a snap length of 128 bytes or more, 256 with tunnels",
+        otherwise=("warning", "where headers were cut"),
     ),
     Entry(
         "offload",
@@ -117,7 +122,7 @@ _ENTRIES = (
         "connections",
         "The capture shows packets before the network card cut them, or after it merged them. Counts are given as captured and as on the "
         "wire; the spacing inside such a packet is unknown.",
-        "nothing for throughput and verdicts; for trains and bursts switch offloads off (ethtool -K … tso off gso off gro off)",
+        "nothing for throughput and verdicts; for trains and bursts switch offloads off (`ethtool -K … tso off gso off gro off`)",
     ),
     Entry(
         "one_sided",
@@ -155,6 +160,7 @@ _ENTRIES = (
         "A file is cut short or damaged at the byte named. Everything before it was analysed, and what follows it where the reader found "
         "the next record.",
         "copy the file again; let the capture end before copying; --strict makes this an error",
+        otherwise=("warning", "where nothing but the last record is cut short"),
     ),
     Entry(
         "skipped_records",
@@ -164,6 +170,7 @@ _ENTRIES = (
         "records",
         "Records that are no TCP or UDP packets, or whose headers are cut or contradict themselves, are counted by reason and left out.",
         "see the reason; --inner looks into tunnels",
+        otherwise=("warning", "from {skipped_share:.0%} of the records on, where they should have been measured"),
     ),
     Entry(
         "wild_sequence_numbers",
@@ -195,7 +202,7 @@ _ENTRIES = (
     ),
     Entry(
         "place_unknown",
-        "warning",
+        "info",
         "capture",
         "transfers whose capture place is unknown",
         "transfers",
@@ -212,6 +219,7 @@ _ENTRIES = (
         "For two seconds or more most open connections of the host sent nothing new although each had something to send. That is the "
         "machine or its driver, not a path.",
         "read the kernel log of the host for resets of the transmit queue, and the hypervisor's for pauses and migrations",
+        otherwise=("info", "below {stall_seconds:g} s in total"),
     ),
     Entry(
         "connection_outage",

@@ -19,7 +19,7 @@ _CLOCK = (
         "seconds",
         "Time is read from a source that takes long, or that programs cannot read without the kernel. Whatever stamps packets or waits for "
         "a moment by spinning is late by it, and busy with it.",
-        "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource, if available_clocksource beside it names tsc (in a "
+        "`echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource`, if available_clocksource beside it names tsc (in a "
         "guest kvm-clock or hyperv_clocksource_tsc_page is as good); if it does not, the kernel's log says why",
     ),
     Entry(
@@ -30,7 +30,8 @@ _CLOCK = (
         "seconds",
         "Round trips and rates of this host are not touched, but its times cannot be "
         "compared with another host's: one-way delays and joined captures are off by an unknown and growing amount.",
-        "apt install chrony (in a container: on its host), and wait with chronyc waitsync; measure until then only what one clock can see",
+        "`apt install chrony` (in a container: on its host), and wait with `chronyc waitsync`; measure until then only what one clock can "
+        "see",
     ),
     Entry(
         "machine_clock_error",
@@ -40,7 +41,7 @@ _CLOCK = (
         "seconds",
         "The clock is synchronised, and whoever steers it estimates that it is off by this much. One-way delays between this host and "
         "another are uncertain by the sum of both errors.",
-        "chronyc tracking shows why; a nearer server, a PTP clock of the network card or of the hypervisor (refclock PHC) is better",
+        "`chronyc tracking` shows why; a nearer server, a PTP clock of the network card or of the hypervisor (refclock PHC) is better",
     ),
     Entry(
         "machine_clock_set",
@@ -136,7 +137,7 @@ _LOAD = (
         "little memory is left",
         "bytes",
         "Captures and emulators hold packets in memory. When it ends, packets are dropped, or programs are.",
-        "end what uses it, or raise the limit (docker run --memory, systemctl set-property … MemoryMax=)",
+        "end what uses it, or raise the limit (`docker run --memory`, `systemctl set-property … MemoryMax=`)",
     ),
     Entry(
         "machine_quota",
@@ -146,7 +147,7 @@ _LOAD = (
         "processors",
         "A control group may use less processor time than it has processors. Whoever uses it up stands still until the next period "
         "begins, tens of milliseconds later.",
-        "lift it: docker update --cpus, systemctl set-property … CPUQuota=, resources.limits.cpu of a pod",
+        "lift it: `docker update --cpus`, `systemctl set-property … CPUQuota=`, resources.limits.cpu of a pod",
     ),
     Entry(
         "machine_throttled",
@@ -155,7 +156,7 @@ _LOAD = (
         "a quota has stopped this group",
         "share",
         "The quota was used up in this share of the periods in which it counted: the group was stopped as often.",
-        "lift the quota, or use less: docker update --cpus, systemctl set-property … CPUQuota=",
+        "lift the quota, or use less: `docker update --cpus`, `systemctl set-property … CPUQuota=`",
     ),
 )
 
@@ -167,7 +168,7 @@ _PERMISSIONS = (
         "nothing can be captured",
         "",
         "Without captures there is a result and no evidence: nothing says whether a number is the network's or this host's.",
-        "run as root, or setcap cap_net_raw+ep on the capturing program; in a container docker run --cap-add NET_RAW",
+        "run as root, or `setcap cap_net_raw+ep` on the capturing program; in a container `docker run --cap-add NET_RAW`",
     ),
     Entry(
         "machine_capture_lost",
@@ -196,7 +197,7 @@ _PERMISSIONS = (
         "no real-time priority",
         "",
         "Senders and emulators share the processor with everything else, and wait for it by milliseconds when something runs.",
-        "run as root, or with CAP_SYS_NICE, or with a limit (ulimit -r, rtprio in limits.conf); docker run --cap-add SYS_NICE",
+        "run as root, or with CAP_SYS_NICE, or with a limit (`ulimit -r`, rtprio in limits.conf); `docker run --cap-add SYS_NICE`",
     ),
     Entry(
         "machine_namespaces_refused",
@@ -205,7 +206,8 @@ _PERMISSIONS = (
         "no network namespace can be made",
         "",
         "trustbed run and trustbed shell make networks of their own in namespaces, as root or in a namespace of users.",
-        "run as root, or sysctl -w user.max_user_namespaces=10000 kernel.apparmor_restrict_unprivileged_userns=0; docker run --privileged",
+        "run as root, or `sysctl -w user.max_user_namespaces=10000 kernel.apparmor_restrict_unprivileged_userns=0`; "
+        "`docker run --privileged`",
     ),
     Entry(
         "machine_open_files",
@@ -214,7 +216,7 @@ _PERMISSIONS = (
         "few files may be open at once",
         "files",
         "Every connection is an open file. Workloads with many connections fail, or measure how they wait for one another.",
-        "ulimit -n 65536 (nofile in limits.conf, LimitNOFILE= of a service)",
+        "`ulimit -n 65536` (nofile in limits.conf, LimitNOFILE= of a service)",
     ),
 )
 

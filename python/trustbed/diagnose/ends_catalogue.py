@@ -54,7 +54,7 @@ ENDS_ENTRIES = (
         "No two clocks that run evenly explain the delays of both directions: one was steered, or set by a little, by more than the way "
         "takes. The offset was followed from frame to frame: while a queue stands it is known only within what a clock may have gone "
         "meanwhile (500 ppm), which the error that is stated includes. Losses, and round trips taken apart, are not touched by it.",
-        "let clocks settle before measuring (chronyc waitsync), or stamp both captures with one clock",
+        "let clocks settle before measuring (`chronyc waitsync`), or stamp both captures with one clock",
     ),
     Entry(
         "ends_clocks_uncertain",

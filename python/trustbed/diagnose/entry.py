@@ -11,7 +11,14 @@ ScopeKind: TypeAlias = Literal["capture", "host", "transfer", "run"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """One kind of finding. ``unit`` is the unit of its value and threshold."""
+    """One kind of finding.
+
+    Attributes:
+        severity: The usual one.
+        unit: Of its value and threshold.
+        next_step: Markdown: commands stand between backticks, which a finding does without.
+        otherwise: Another severity that it may have, and when; thresholds are named in braces.
+    """
 
     code: str
     severity: Severity
@@ -20,6 +27,12 @@ class Entry:
     unit: str
     meaning: str
     next_step: str
+    otherwise: tuple[Severity, str] | None = None
+
+    @property
+    def severities(self) -> tuple[Severity, ...]:
+        """Every severity that it may have, the usual one first."""
+        return (self.severity,) if self.otherwise is None else (self.severity, self.otherwise[0])
 
     @property
     def anchor(self) -> str:

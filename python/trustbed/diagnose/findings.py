@@ -48,6 +48,7 @@ def finding(
 ) -> Finding:
     """A finding with the words of the catalogue."""
     entry = CATALOGUE[code]
+    assert severity is None or severity in entry.severities, f"the catalogue does not know {code} as {severity}"
     return Finding(
         code=code,
         severity=severity or entry.severity,
@@ -58,7 +59,7 @@ def finding(
         unit=entry.unit,
         evidence=evidence,
         meaning=entry.meaning,
-        next_step=entry.next_step,
+        next_step=entry.next_step.replace("`", ""),
     )
 
 

@@ -147,7 +147,7 @@ def _about_the_rows(diagnoses: Sequence[Diagnosis], placeless: int) -> Iterator[
         yield finding("nothing_judged", message, value=float(len(diagnoses)))
     if placeless:
         message = f"the capture place of {count_words(placeless, 'transfer')} is unknown"
-        yield finding("place_unknown", message, value=float(placeless), severity="info")
+        yield finding("place_unknown", message, value=float(placeless))
 
 
 def verdict_columns(diagnoses: Sequence[Diagnosis]) -> dict[str, list[object]]:

@@ -20,6 +20,7 @@ from trustbed.diagnose.confidence import CONFIDENCE, HIGHEST, LOWEST
 from trustbed.diagnose.diagnosis import FLAGS
 from trustbed.diagnose.doctor_catalogue import DOCTOR_ENTRIES
 from trustbed.diagnose.doctor_thresholds import DOCTOR_THRESHOLDS, DoctorThresholds
+from trustbed.diagnose.entry import Entry
 from trustbed.diagnose.limits import JUDGED, LIMITS
 from trustbed.diagnose.rules import STAGES
 from trustbed.diagnose.sources import SOURCES
@@ -143,15 +144,15 @@ def findings_page() -> str:
     parts = [
         f"{MADE}\n\n# Findings",
         "A finding is a checked statement about the capture, a host or a transfer, with the value measured and the threshold it was "
-        "compared with. `info` lowers nothing, `warning` can lower what may be concluded, `error` means that something is missing. A "
-        "warning whose value stays below its threshold is given as `info`.",
+        "compared with. `info` lowers nothing, `warning` can lower what may be concluded, `error` means that something is missing. "
+        "The usual severity stands first; where there is another one, the section of the finding says when.",
         _table(
             ("finding", "severity", "about", "in words"),
-            ((f"[`{entry.code}`](#{entry.code})", entry.severity, entry.scope, entry.title) for entry in CATALOGUE.values()),
+            ((f"[`{entry.code}`](#{entry.code})", " or ".join(entry.severities), entry.scope, entry.title) for entry in CATALOGUE.values()),
         ),
     ]
     for entry in CATALOGUE.values():
-        about = f"{entry.severity}; {entry.scope}" + (f"; value in {entry.unit}" if entry.unit else "")
+        about = f"{_severity(entry)}; {entry.scope}" + (f"; value in {entry.unit}" if entry.unit else "")
         lines = [f"## {entry.code}", f"*{entry.title[0].upper()}{entry.title[1:]}.* ({about})"]
         lines.append(entry.meaning)
         limit = limits.get(entry.code)
@@ -164,6 +165,13 @@ def findings_page() -> str:
         lines.append(f"**Next step.** {entry.next_step[0].upper()}{entry.next_step[1:]}.")
         parts += lines
     return "\n\n".join(parts) + "\n"
+
+
+def _severity(entry: Entry) -> str:
+    if entry.otherwise is None:
+        return entry.severity
+    severity, when = entry.otherwise
+    return f"{entry.severity}; {severity} {when.format_map({**asdict(THRESHOLDS), **asdict(DOCTOR_THRESHOLDS)}).replace('%', ' %')}"
 
 
 _DOCTOR = """\
@@ -213,7 +221,10 @@ def doctor_page() -> str:
         "## Findings",
         _table(
             ("finding", "severity", "in words", "what mends it"),
-            ((f"[`{entry.code}`](findings.md#{entry.code})", entry.severity, entry.title, entry.next_step) for entry in DOCTOR_ENTRIES),
+            (
+                (f"[`{entry.code}`](findings.md#{entry.code})", " or ".join(entry.severities), entry.title, entry.next_step)
+                for entry in DOCTOR_ENTRIES
+            ),
         ),
         "## Thresholds",
         _table(("name", "value", "a finding when", "because"), _thresholds(DOCTOR_THRESHOLDS)),

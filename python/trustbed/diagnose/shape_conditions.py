@@ -253,7 +253,7 @@ LATE = Condition(
     share_shown("late", lambda c: shapes.late_share(c.evidence)),
 )
 CLEARLY_LATE = Condition(
-    "late or needlessly repeated segments ≥ {reordering_clear:.0%}",
+    "late or needlessly repeated segments ≥ {reordering_clear:.1%}",
     lambda c: at_least(shapes.late_share(c.evidence), c.thresholds.reordering_clear),
     share_shown("late", lambda c: shapes.late_share(c.evidence)),
 )
