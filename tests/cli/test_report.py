@@ -50,7 +50,7 @@ def test_quiet_says_nothing(study: Path, capsys: pytest.CaptureFixture[str]) -> 
     [
         ([], 2, "no run given"),
         (["a", "b"], 2, "one run at a time, not 2"),
-        (["nowhere"], 1, "no run directory, nowhere"),
+        (["nowhere"], 1, "neither a run nor a campaign, nowhere"),
         (["x", "--jsn"], 2, "no such option, --jsn"),
     ],
 )
@@ -62,6 +62,11 @@ def test_what_cannot_be_shown_is_said(
     said = capsys.readouterr().err.splitlines()
     assert said[0] == f"error: {error}"
     assert said[1].startswith("hint: ")
+
+
+def test_a_folder_that_nobody_made_is_neither_a_run_nor_a_campaign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(tmp_path)]) == 1
+    assert capsys.readouterr().err.splitlines()[1] == "hint: name a folder that trustbed run or trustbed pairs has made"
 
 
 def test_a_page_that_cannot_be_written_is_said_before_anything_is_read(

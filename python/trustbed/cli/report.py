@@ -39,10 +39,13 @@ def run(words: Sequence[str]) -> int:
         from trustbed.report import placing
 
         placing.check_file(options.out)
-    from trustbed.run.folder import kind_of
+    from trustbed.run.folder import MANIFEST, kind_of
 
-    if kind_of(Path(options.runs[0])) == "campaign":
+    folder = Path(options.runs[0])
+    if kind_of(folder) == "campaign":
         return _campaign(options, words)
+    if not (folder / MANIFEST).is_file():
+        raise arguments.Complaint(f"neither a run nor a campaign, {folder}", "name a folder that trustbed run or trustbed pairs has made")
     return _show(options, words)
 
 

@@ -10,6 +10,18 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+_HYPERVISORS = {
+    "KVMKVMKVM": "KVM",
+    "Linux KVM Hv": "KVM",
+    "Microsoft Hv": "Hyper-V",
+    "TCGTCGTCGTCG": "QEMU",
+    "VBoxVBoxVBox": "VirtualBox",
+    "VMwareVMware": "VMware",
+    "XenVMMXenVMM": "Xen",
+    "bhyve bhyve": "bhyve",
+}
+"""What hypervisors fill the twelve letters with that a processor has for their name, and what people call them."""
+
 
 class HostFacts:
     """A report of the agent's verb ``facts``, or a part of one."""
@@ -79,6 +91,12 @@ class HostFacts:
             return {}
         known = ((name, count) for name, count in found.items() if isinstance(count, int) and not isinstance(count, bool))
         return {printable(str(name)): count for name, count in known}
+
+    @property
+    def hypervisor(self) -> str | None:
+        """What the machine runs on, as people call it; as it calls itself where that is not known."""
+        name = self.text("virtual.hypervisor")
+        return None if name is None else _HYPERVISORS.get(name, name)
 
     def _at(self, place: str) -> object:
         found: object = self._report

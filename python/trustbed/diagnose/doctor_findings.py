@@ -117,7 +117,7 @@ def _frequency(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
 
 
 def _surroundings(facts: HostFacts, _limits: DoctorThresholds) -> Iterator[Finding]:
-    name, vendor = facts.text("virtual.hypervisor"), facts.text("virtual.vendor")
+    name, vendor = facts.hypervisor, facts.text("virtual.vendor")
     if facts.flag("virtual.hypervisor_flag") or name:
         said = ", ".join(one for one in (name, vendor, facts.text("virtual.product")) if one)
         yield finding("machine_virtual", f"a hypervisor runs this machine{f': {said}' if said else ''}", scope=HOST, evidence=said)

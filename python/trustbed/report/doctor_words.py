@@ -122,7 +122,7 @@ def _frequency(facts: HostFacts) -> str:
 
 
 def _surroundings(facts: HostFacts) -> str:
-    flag, hypervisor = facts.flag("virtual.hypervisor_flag"), facts.text("virtual.hypervisor")
+    flag, hypervisor = facts.flag("virtual.hypervisor_flag"), facts.hypervisor
     known = "virtual" if flag or hypervisor else "hypervisor unknown" if flag is None else "no hypervisor seen"
     container = facts.text("virtual.container")
     named = [hypervisor, facts.text("virtual.vendor"), facts.text("virtual.product")]
