@@ -54,6 +54,20 @@ def main_row(capture: trustbed.Capture) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_place_that_was_said_and_is_not_true_is_told_and_settles_nothing(name: str) -> None:
+    told = {}
+    for side, place in (("sender", "sender"), ("receiver", "receiver"), ("receiver", "sender"), ("sender", "receiver")):
+        capture = trustbed.analyze(RECORDINGS / f"{name}.{side}.pcap.gz", at=place)
+        codes = [finding.code for finding in capture.examination.findings if finding.scope == "capture"]
+        told[side, place] = "place_contradicted" in codes
+        if told[side, place]:
+            row = main_row(capture)
+            assert row["verdict"] == "review"
+            assert "beside the other end than was said" in capture.transfer(row["transfer"]).explain()
+    assert {pair for pair, is_told in told.items() if is_told} == {("receiver", "sender"), ("sender", "receiver")}
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_evidence_is_the_references(name: str) -> None:
     row = main_row(capture_of(name, "sender"))
     wanted = BY_NAME[name]["evidence"]

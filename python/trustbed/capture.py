@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from trustbed import _core
 from trustbed.diagnose.facts import CaptureFacts
 from trustbed.diagnose.judge import Examination, HostOf, examine, tally, verdict_columns
+from trustbed.diagnose.quality import is_place_contradicted
 from trustbed.question import Place, Question, Workload, available_cores, files_of
 from trustbed.report import columns, moments, rows, schemas
 from trustbed.report.overview import VERDICTS, Overview
@@ -204,7 +205,18 @@ class Capture:
             short = batch.column("too_short")
             judged = columns.plain_rows(batch.filter(pc.invert(short)))
             for too_short in columns.values(short):
-                yield _TOO_SHORT_ROW if too_short else next(judged)
+                yield _TOO_SHORT_ROW if too_short else self._with_place(next(judged))
+
+    def _with_place(self, row: dict[str, Any]) -> dict[str, Any]:
+        return {**row, "place_contradicted": True} if row["connection"] in self._misplaced else row
+
+    @cached_property
+    def _misplaced(self) -> frozenset[int]:
+        """Connections that were captured elsewhere than was said."""
+        if self.question.at is None:
+            return frozenset()
+        batches = pa.RecordBatchReader.from_stream(self._analysis.connections)
+        return frozenset(row["connection"] for batch in batches for row in columns.plain_rows(batch) if is_place_contradicted(row))
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -277,7 +289,7 @@ class Capture:
             place = pc.index(batch.column("transfer"), name).as_py()
             if place >= 0:
                 row = self._rows_at({start + place})[start + place]
-                measured = next(columns.plain_rows(batch.slice(place, 1)))
+                measured = self._with_place(next(columns.plain_rows(batch.slice(place, 1))))
                 host = None if self._host_of is None else self._host_of(measured)
                 return Transfer(row, measured, self.examination.diagnoses[start + place], host, self)
             start += batch.num_rows

@@ -184,6 +184,12 @@ def test_a_transfer_by_itself_is_not_counted_out(row: dict[str, Any]) -> None:
     assert found.message == "no transfer was long enough to be judged"
 
 
+def test_a_place_that_was_said_wrongly_is_told_of_the_capture_and_of_each_transfer(row: dict[str, Any]) -> None:
+    found = [one for one in examine([{**row, "place_contradicted": True}, row], CLEAN).findings if one.code == "place_contradicted"]
+    assert [one.scope for one in found] == ["capture", row["transfer"]]
+    assert found[0].message == "1 transfer captured beside the other end than was said"
+
+
 def test_a_capture_without_transfers_judges_nothing_and_says_so_elsewhere() -> None:
     assert examine([], CLEAN).findings == []
 
@@ -194,7 +200,7 @@ def test_a_short_stall_is_told_and_lowers_nothing() -> None:
 
 
 def test_every_finding_is_tested() -> None:
-    tested = {code for code, *_ in ABOUT_CAPTURES} | set(ABOUT_TRANSFERS) | set(ABOUT_ALL_ROWS)
+    tested = {code for code, *_ in ABOUT_CAPTURES} | {*ABOUT_TRANSFERS, *ABOUT_ALL_ROWS, "place_contradicted"}
     assert tested == {code for code in CATALOGUE if not code.startswith(("burst_", "ends_", "machine_", "run_"))}
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from trustbed.diagnose import CATALOGUE, CaptureQuality, Diagnosis, Evidence, Quality, diagnose
 from trustbed.diagnose.limits import LIMITS
+from trustbed.diagnose.quality import is_place_contradicted
 
 Weakness = tuple[dict[str, Any], dict[str, Any]]
 
@@ -30,6 +31,7 @@ BOTH_WAYS: dict[str, tuple[Weakness, Weakness]] = {
     "window_estimated": (({}, {"window_estimated": True}), ({}, {})),
     "echoed_rtt": (({}, {"rtt_echoed": True}), ({}, {})),
     "place_unknown": (({}, {"place_unknown": True}), ({}, {})),
+    "place_contradicted": (({}, {"place_contradicted": True}), ({}, {})),
     "estimated_spacing": (({}, {"spacing_estimated": True}), ({}, {})),
 }
 
@@ -121,6 +123,25 @@ def test_limits_add_up(starved: Evidence) -> None:
     assert both.flags[-2:] == ("one_sided", "capture_loss")
 
 
+@pytest.mark.parametrize(
+    ("changes", "is_contradicted"),
+    [
+        ({}, True),
+        ({"capture_place": "responder"}, False),
+        ({"capture_place": "responder", "nearest_initiator_ns": 1_400, "nearest_responder_ns": 20_000_000}, True),
+        ({"capture_place": "middle"}, False),
+        ({"capture_place_from": "answers"}, False),
+        ({"nearest_responder_ns": 6_000_000}, False),
+        ({"nearest_responder_ns": 5_000_000}, True),
+        ({"nearest_initiator_ns": 900_000}, False),
+        ({"nearest_responder_ns": None}, False),
+    ],
+)
+def test_a_place_that_was_said_is_held_against_who_answers_first(changes: dict[str, Any], is_contradicted: bool) -> None:
+    connection = {"capture_place": "initiator", "capture_place_from": "given", "nearest_initiator_ns": 20_000_000}
+    assert is_place_contradicted({**connection, "nearest_responder_ns": 1_400, **changes}) is is_contradicted
+
+
 class TestFromARow:
     def test_a_clean_row(self, row: dict[str, Any]) -> None:
         assert Quality.of(row, CaptureQuality()) == Quality()
@@ -135,6 +156,7 @@ class TestFromARow:
         assert of(flags=["one_sided"]).one_sided
         assert of(one_sided=True).one_sided
         assert of(at="unknown").place_unknown
+        assert of(place_contradicted=True).place_contradicted
         assert of(rtt_source="timestamp_echo").rtt_echoed
         assert of(rtt_source="both_halves").rtt_echoed
         assert not of(rtt_source="acknowledgements").rtt_echoed

@@ -211,6 +211,16 @@ _ENTRIES = (
         "say where it was taken: --at sender, --at receiver or --at middle",
     ),
     Entry(
+        "place_contradicted",
+        "warning",
+        "capture",
+        "transfers were captured elsewhere than was said",
+        "transfers",
+        "The end that the capture is said to be beside answers late, and the other end at once: it was taken there. RTT, window and pauses "
+        "were measured as if at the place that was said, and tell nothing.",
+        "leave --at away, or name the other end; with --sender and --receiver exchange the two",
+    ),
+    Entry(
         "host_stall",
         "warning",
         "host",

@@ -93,7 +93,7 @@ def examine(
     diagnoses: list[Diagnosis] = []
     about_transfers = _Folded()
     stalls: dict[str, tuple[float, ...]] = {}
-    placeless = 0
+    placeless = misplaced = 0
     for row in rows:
         if row.get("too_short"):
             diagnoses.append(TOO_SHORT)
@@ -103,9 +103,10 @@ def examine(
         diagnoses.append(diagnosis)
         about_transfers.extend(transfer_findings(row, diagnosis, thresholds=thresholds))
         placeless += row.get("at") == "unknown"
+        misplaced += bool(row.get("place_contradicted"))
         _note_stalls(row, stalls)
     findings = capture_findings(capture, thresholds=thresholds)
-    findings += _about_the_rows(diagnoses, placeless)
+    findings += _about_the_rows(diagnoses, placeless, misplaced)
     findings += host_findings(stalls, thresholds=thresholds)
     return Examination(diagnoses, [*findings, *about_transfers.findings()])
 
@@ -141,13 +142,16 @@ def _note_stalls(row: Row, stalls: dict[str, tuple[float, ...]]) -> None:
             stalls[host] = lengths
 
 
-def _about_the_rows(diagnoses: Sequence[Diagnosis], placeless: int) -> Iterator[Finding]:
+def _about_the_rows(diagnoses: Sequence[Diagnosis], placeless: int, misplaced: int) -> Iterator[Finding]:
     if diagnoses and all(diagnosis.verdict == "not_judged" for diagnosis in diagnoses):
         message = f"{'no transfer' if len(diagnoses) == 1 else f'none of {len(diagnoses)} transfers'} was long enough to be judged"
         yield finding("nothing_judged", message, value=float(len(diagnoses)))
     if placeless:
         message = f"the capture place of {count_words(placeless, 'transfer')} is unknown"
         yield finding("place_unknown", message, value=float(placeless))
+    if misplaced:
+        message = f"{count_words(misplaced, 'transfer')} captured beside the other end than was said"
+        yield finding("place_contradicted", message, value=float(misplaced))
 
 
 def verdict_columns(diagnoses: Sequence[Diagnosis]) -> dict[str, list[object]]:

@@ -198,6 +198,14 @@ LIMITS: tuple[Limit, ...] = (
         lambda quality, _e, _t: float(quality.place_unknown),
     ),
     Limit(
+        "place_contradicted",
+        "the capture was taken beside the other end than was said",
+        "bytes and packets; the RTT is that of the near end, so nothing was compared with what the path allows",
+        JUDGED,
+        lambda quality, _e, _t: float(quality.place_contradicted),
+        cap=50,
+    ),
+    Limit(
         "estimated_spacing",
         "pauses were estimated from a capture that was not taken at the sender",
         "every cause; those that rest on pauses or losses not beyond a score of 0.7",

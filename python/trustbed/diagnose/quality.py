@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from trustbed.diagnose.evidence import Row
 from trustbed.diagnose.facts import CaptureFacts
+from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
 
 NO_TIME = "no_timestamp"
 # Records that would have been packets of some transfer; the other reasons concern traffic that is not measured anyway.
@@ -80,6 +81,7 @@ class Quality:
     spacing_estimated: bool = False
     one_sided: bool = False
     place_unknown: bool = False
+    place_contradicted: bool = False
     rtt_echoed: bool = False
     window_estimated: bool = False
     clock_stepped: bool = False
@@ -99,6 +101,7 @@ class Quality:
             # Every packet of the receiver carries its window: a row without one has seen no such packet.
             one_sided=bool(row.get("one_sided")) or "one_sided" in flags or row.get("window_max_bytes", 0) is None,
             place_unknown=row.get("at") == "unknown",
+            place_contradicted=bool(row.get("place_contradicted")),
             # Away from the sender the RTT is, in part, the time that the sender took to answer.
             rtt_echoed=row.get("rtt_source") in ("timestamp_echo", "both_halves"),
             window_estimated=bool(row.get("window_estimated")),
@@ -107,6 +110,21 @@ class Quality:
             duplicate_share=duplicates / packets if packets else 0.0,
             at=row.get("at"),
         )
+
+
+def is_place_contradicted(connection: Row, thresholds: Thresholds = THRESHOLDS) -> bool:
+    """Whether a row of the connections table shows a capture that was taken beside the other end than was said.
+
+    Bias: an end that answers late every single time looks far away; the fastest of its answers guards against it.
+    """
+    place, ends = connection.get("capture_place"), ("initiator", "responder")
+    if connection.get("capture_place_from") != "given" or place not in ends:
+        return False
+    beside, other = (connection.get(f"nearest_{end}_ns") for end in (ends if place == "initiator" else ends[::-1]))
+    if beside is None or other is None:
+        return False
+    both = beside + other
+    return bool(both >= thresholds.far_seconds * 1e9 and beside >= thresholds.far_share * both)
 
 
 UNTOUCHED = Quality()

@@ -293,6 +293,14 @@ class Thresholds(PublishedThresholds):
         "full frames at 10 Gbit/s lie 1.2 µs apart, so a clock of 1 µs alone gives a fifth of them equal stamps; provisional",
     )
     bunched_share: float = value(0.5, "share of records stamped in bunches from which that is reported", "provisional")
+    far_share: float = value(
+        0.8,
+        "a capture was not taken beside the end that was said where that end has this share of both ends' fastest answer times",
+        "the engine finds the place by the same share (crates/analyze/src/place.rs)",
+    )
+    far_seconds: float = value(
+        0.001, "and both of these times together are this long", "below it both ends are at hand (crates/analyze/src/place.rs)"
+    )
     compensated_filled: float = value(
         0.95,
         "what a network would have given a stalled sender is estimated where outstanding data reached this share of the window",
