@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from trustbed import _core
 from trustbed.diagnose.facts import CaptureFacts
 from trustbed.diagnose.judge import Examination, HostOf, examine, tally, verdict_columns
-from trustbed.diagnose.quality import is_place_contradicted
+from trustbed.diagnose.quality import PLACE_COLUMNS, is_place_contradicted
 from trustbed.question import Place, Question, Workload, available_cores, files_of
 from trustbed.report import columns, moments, rows, schemas
 from trustbed.report.overview import VERDICTS, Overview
@@ -215,7 +215,7 @@ class Capture:
         """Connections that were captured elsewhere than was said."""
         if self.question.at is None:
             return frozenset()
-        batches = pa.RecordBatchReader.from_stream(self._analysis.connections)
+        batches = (batch.select(["connection", *PLACE_COLUMNS]) for batch in pa.RecordBatchReader.from_stream(self._analysis.connections))
         return frozenset(row["connection"] for batch in batches for row in columns.plain_rows(batch) if is_place_contradicted(row))
 
     @cached_property

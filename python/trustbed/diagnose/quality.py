@@ -112,8 +112,12 @@ class Quality:
         )
 
 
+PLACE_COLUMNS = ("capture_place", "capture_place_from", "nearest_initiator_ns", "nearest_responder_ns")
+"""What of a connection says where it was captured."""
+
+
 def is_place_contradicted(connection: Row, thresholds: Thresholds = THRESHOLDS) -> bool:
-    """Whether a row of the connections table shows a capture that was taken beside the other end than was said.
+    """Whether a connection's :data:`PLACE_COLUMNS` show a capture that was taken beside the other end than was said.
 
     Bias: an end that answers late every single time looks far away; the fastest of its answers guards against it.
     """
