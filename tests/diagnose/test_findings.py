@@ -10,8 +10,8 @@ import pytest
 
 from trustbed.diagnose import CATALOGUE, CaptureFacts, Finding, capture_findings, examine, host_findings
 from trustbed.diagnose.both_ends import EndsEvidence
-from trustbed.diagnose.host import HostEvidence
 from trustbed.diagnose.findings import finding
+from trustbed.diagnose.host import HostEvidence
 from trustbed.diagnose.judge import FINDINGS_SHOWN
 
 CLEAN: CaptureFacts = {
