@@ -105,7 +105,7 @@ docs: $(READY)/develop $(READY)/command ## The pages and schemas that follow fro
 	python -m trustbed.report.burst_contract
 	cargo doc --workspace --no-deps --locked --quiet
 
-validate: $(READY)/develop $(READY)/command tools ## Every capture against tcptrace and tshark; writes docs/validation.md
+validate: $(READY)/develop $(READY)/command tools ## Every capture against tcptrace and tshark; writes its section of docs/validation.md
 	python -m validation $(ARGS)
 
 # ARGS=--retry makes what was spoilt once more; ARGS="--wait 0" does not wait while others take the machine. truth-data holds the transfers of

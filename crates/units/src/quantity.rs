@@ -51,14 +51,14 @@ pub struct Ratio(pub f64);
 
 static RATE: Kind = Kind {
     quantity: "a rate",
-    accepted: "10Mbit/s, 1.5Gbit/s, 40kbit, 5MB/s or 64000 (bit/s)",
+    accepted: "10Mbit/s, 1.5Gbit/s, 40kbit, 5MB/s or 64000bit/s",
     smallest: "1bit/s",
     largest: "18446744Tbit/s",
     signed: false,
 };
 
 static SIZE: Kind =
-    Kind { quantity: "a size", accepted: "1500, 1500B, 64KiB, 2MiB, 1MB or 1GB", smallest: "1B", largest: "16777215TiB", signed: false };
+    Kind { quantity: "a size", accepted: "1500B, 64KiB, 2MiB, 1MB or 1GB", smallest: "1B", largest: "16777215TiB", signed: false };
 
 static RATIO: Kind =
     Kind { quantity: "a ratio", accepted: "0.1% or 0.001", smallest: "0", largest: "the largest floating-point number", signed: true };
