@@ -36,6 +36,7 @@ fn packet(bytes: &[u8], index: u64, now: &mut i64) -> (Packet, Options) {
         mss: (bytes[10] & 64 != 0).then(|| short(bytes, 4)),
         window_scale: (bytes[10] & 32 != 0).then_some(bytes[11]),
         sack_permitted: true,
+        multipath: bytes[10] & 128 != 0,
     };
     let packet = Packet {
         ts: Ns(*now),

@@ -90,6 +90,7 @@ impl TransferRow {
             window_estimated: !peer.seen.scale_known && peer.shift > 0,
             timestamps: stream.seen.timestamps,
             sack: stream.seen.sack && peer.seen.sack,
+            multipath: stream.seen.multipath && peer.seen.multipath,
             offloaded: stream.seen.offloaded,
             one_sided: peer.counters.packets == 0,
             midstream: connection.flags.midstream,

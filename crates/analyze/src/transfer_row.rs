@@ -32,6 +32,7 @@ pub struct TransferRow {
     pub window_estimated: bool,
     pub timestamps: bool,
     pub sack: bool,
+    pub multipath: bool,
     pub offloaded: bool,
     pub one_sided: bool,
     pub midstream: bool,

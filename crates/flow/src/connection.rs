@@ -334,6 +334,9 @@ impl<T> Connection<T> {
             stream.counters.payload += u64::from(packet.payload);
             return;
         }
+        if let Some(options) = options {
+            stream.seen.multipath |= options.multipath;
+        }
         let mut acknowledged = None;
         let mut answered = None;
         if packet.flags.any(TcpFlags::ACK) && !packet.flags.any(TcpFlags::RST) {

@@ -87,6 +87,9 @@ pub struct Seen {
     pub syn_ack: bool,
     /// Its SYN permitted SACK.
     pub sack: bool,
+    /// Its SYN carried `MP_CAPABLE` or `MP_JOIN`, or a later segment of it DSS: where both sides did, the connection is a subflow of Multipath
+    /// TCP (RFC 8684).
+    pub multipath: bool,
     /// A window that counts (not of a SYN).
     pub window: bool,
     /// A data segment larger than the MSS.

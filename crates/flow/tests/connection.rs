@@ -121,6 +121,24 @@ fn two_syns_are_a_simultaneous_open() {
 }
 
 #[test]
+fn multipath_is_what_both_sides_said_in_their_syns_or_in_later_segments() {
+    let ends = Ends::default();
+    let (syn, syn_ack) = (ends.syn(0), ends.syn_ack(10 * MS));
+    let (client, server) = (ends.client(11 * MS).data(100), ends.server(20 * MS).ack(100));
+    for (packets, said) in [
+        (vec![syn.multipath(), syn_ack.multipath(), client, server], [true, true]),
+        (vec![syn.multipath(), syn_ack, client, server], [true, false]),
+        (vec![syn, syn_ack, client, server], [false, false]),
+        (vec![client.multipath(), server.multipath()], [true, true]),
+        (vec![client, server, ends.client(21 * MS).seq(100).data(100).multipath()], [true, false]),
+        (vec![syn_ack.multipath(), client.multipath(), server], [true, true]),
+    ] {
+        let seen = record(&packets::batch(&packets));
+        assert_eq!([seen.client().seen.multipath, seen.server().seen.multipath], said);
+    }
+}
+
+#[test]
 fn a_stray_syn_is_told_and_changes_nothing() {
     let mut talk = Talk::open();
     let mut stray = Ends::default().syn(25 * MS);

@@ -40,6 +40,12 @@ pub fn connections() -> Table<ConnectionRow> {
             Values::Text(|r| Some(r.state.name().to_owned())),
         ),
         column("midstream", "", "it was already running when the capture began", Values::Truth(|r| Some(r.midstream))),
+        column(
+            "multipath",
+            "",
+            "it is a subflow of Multipath TCP (RFC 8684): both SYNs, or later segments of both sides, carried its option",
+            Values::Truth(|r| Some(r.multipath)),
+        ),
         column("evicted", "", "it was thrown out of a full table before it ended", Values::Truth(|r| Some(r.evicted))),
         column("packets", "1", "packets of both directions", Values::Count(|r| Some(r.from_initiator.packets + r.from_responder.packets))),
         column("packets_initiator", "1", "packets sent by the initiator", Values::Count(|r| Some(r.from_initiator.packets))),

@@ -9,7 +9,7 @@ mod packets;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type, UInt64Type};
 use measured::measure;
-use packets::{MS, S, Talk};
+use packets::{Ends, MS, S, Talk};
 use trustbed_analyze::Rows;
 use trustbed_record::{Table, address, connections, rtt, segments, spacing, transfers};
 
@@ -44,6 +44,22 @@ fn a_connection_and_its_transfer() {
     assert_eq!(transfer["duration_ns"].as_primitive::<Int64Type>().value(0), 990_000_000);
     assert!((transfer["loss_rate"].as_primitive::<Float64Type>().value(0) - 1.0 / 3.0).abs() < 1e-12);
     assert!(transfer["capacity_bytes_per_second"].is_null(0) && transfer["x3_bytes_per_second"].is_null(0), "unknown, not zero");
+}
+
+#[test]
+fn a_subflow_is_one_where_both_sides_said_so() {
+    for (accepted, multipath) in [(true, true), (false, false)] {
+        let ends = Ends::default();
+        let mut talk = Talk::silent();
+        talk.says(ends.syn(0).multipath()).says(if accepted { ends.syn_ack(10 * MS).multipath() } else { ends.syn_ack(10 * MS) });
+        talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1000);
+        let rows = measure(&talk.batch());
+        let connection = batch(&connections(), &[rows.ended[0].connection.clone()]);
+        let transfer = batch(&transfers(), &rows.ended[0].transfers);
+        for table in [connection, transfer] {
+            assert_eq!(table["multipath"].as_boolean().value(0), multipath);
+        }
+    }
 }
 
 #[test]

@@ -75,6 +75,18 @@ fn sack(bytes: &[u8], options: &mut Options) {
     }
 }
 
+/// Whether an option of Multipath TCP says that it is offered, accepted or in use: `MP_CAPABLE`, `MP_JOIN` and DSS, with the lengths that each
+/// has on this segment (RFC 8684, sections 3.1 to 3.3; RFC 6824 for the SYN of version 0).
+///
+/// A SYN-ACK that echoes the option of version 1's SYN, as some middleboxes do with what they do not know, has accepted nothing.
+fn is_multipath(subtype: u8, length: usize, flags: TcpFlags) -> bool {
+    match (flags.any(TcpFlags::SYN), flags.any(TcpFlags::ACK)) {
+        (true, false) => matches!((subtype, length), (0, 4 | 12) | (1, 12)),
+        (true, true) => matches!((subtype, length), (0, 12) | (1, 16)),
+        (false, _) => subtype == 2 && (4..=28).contains(&length),
+    }
+}
+
 #[inline(never)]
 fn one_by_one(mut area: &[u8], flags: TcpFlags, table: &mut Vec<Options>) -> Read {
     let syn = flags.any(TcpFlags::SYN);
@@ -97,6 +109,7 @@ fn one_by_one(mut area: &[u8], flags: TcpFlags, table: &mut Vec<Options>) -> Rea
             (2, &[high, low]) if syn && (high, low) != (0, 0) => options.mss = Some(u16::from_be_bytes([high, low])),
             (3, &[shift]) if syn => options.window_scale = Some(shift.min(MAX_WINDOW_SCALE)),
             (4, &[]) if syn => options.sack_permitted = true,
+            (30, &[first, ..]) => options.multipath |= is_multipath(first >> 4, length, flags),
             (5, blocks) if matches!(blocks.len(), 8 | 16 | 24 | 32) => sack(blocks, &mut options),
             (8, values) => {
                 if let Ok(values) = <&[u8; 8]>::try_from(values) {

@@ -101,7 +101,7 @@ impl Bits {
     pub const IPV6: u16 = 1;
     /// `tsval` and `tsecr` are valid.
     pub const TIMESTAMP: u16 = 2;
-    /// `options` is valid: SACK blocks, or the options of a SYN.
+    /// `options` is valid: SACK blocks, Multipath TCP, or the options of a SYN.
     pub const OPTIONS: u16 = 4;
     /// First fragment of a fragmented datagram: `payload` counts this fragment only.
     pub const FRAGMENT_FIRST: u16 = 8;

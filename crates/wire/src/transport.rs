@@ -99,7 +99,10 @@ impl Transport {
                 }
                 // Unknown, or known with an impossible length: passed by the length that it states.
                 Some(Err(_)) => match rest.get(1).map(|length| usize::from(*length)) {
-                    Some(length) if length >= 2 && length <= rest.len() => rest = &rest[length..],
+                    Some(length) if length >= 2 && length <= rest.len() => {
+                        self.take_multipath(&rest[..length]);
+                        rest = &rest[length..];
+                    }
                     _ => return,
                 },
             }
@@ -124,6 +127,22 @@ impl Transport {
             }
             _ => (),
         }
+    }
+
+    /// Multipath TCP is agreed upon by `MP_CAPABLE` or `MP_JOIN` in both SYNs, and in use where a segment carries DSS (RFC 8684).
+    fn take_multipath(&mut self, option: &[u8]) {
+        const MULTIPATH: u8 = 30;
+        let &[MULTIPATH, length, first, ..] = option else { return };
+        let syn = self.flags.any(TcpFlags::SYN);
+        let ack = self.flags.any(TcpFlags::ACK);
+        self.options.multipath |= match first >> 4 {
+            0 if syn && !ack => length == 4 || length == 12,
+            0 if syn => length == 12,
+            1 if syn && !ack => length == 12,
+            1 if syn => length == 16,
+            2 if !syn => (4..=28).contains(&length),
+            _ => false,
+        };
     }
 
     /// [`Bits`] of the transport layer.

@@ -97,6 +97,48 @@ fn the_last_of_two_equal_options_counts() {
     assert_eq!(read(ACK, &two).1, sacked(1, [(5, 6), (0, 0), (0, 0), (0, 0)]));
 }
 
+/// An option of Multipath TCP of this subtype and length, the rest of it zero.
+#[expect(clippy::cast_possible_truncation, reason = "options are short")]
+fn multipath(subtype: u8, length: usize) -> Vec<u8> {
+    let mut option = vec![0; length];
+    (option[0], option[1], option[2]) = (30, length as u8, subtype << 4 | 1);
+    option
+}
+
+#[test]
+fn multipath_tcp_is_told_by_the_options_that_each_segment_may_carry() {
+    let told = |flags: u8, subtype: u8, length: usize| read(flags, &multipath(subtype, length)).1.is_some_and(|options| options.multipath);
+    let (capable, join, dss) = (0, 1, 2);
+    for (flags, subtype, lengths) in [
+        (SYN, capable, vec![4, 12]),
+        (SYN, join, vec![12]),
+        (SYN, dss, vec![]),
+        (SYN | ACK, capable, vec![12]),
+        (SYN | ACK, join, vec![16]),
+        (SYN | ACK, dss, vec![]),
+        (ACK, capable, vec![]),
+        (ACK, join, vec![]),
+        (ACK, dss, (4..=28).collect()),
+        (ACK, 3, vec![]),
+    ] {
+        let found: Vec<usize> = (3..=40).filter(|length| told(flags, subtype, *length)).collect();
+        assert_eq!(found, lengths, "flags {flags}, subtype {subtype}");
+    }
+}
+
+#[test]
+fn multipath_tcp_among_other_options() {
+    let wanted = Options { mss: Some(1460), window_scale: Some(7), sack_permitted: true, multipath: true, ..Options::default() };
+    let usual = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 77, 0, 0, 0, 0, 1, 3, 3, 7];
+    assert_eq!(read(SYN, &concat(&[&usual, &multipath(0, 4)])), (Some((77, 0)), Some(wanted)));
+    let used = Some(Options { multipath: true, ..Options::default() });
+    assert_eq!(read(ACK, &concat(&[&TIMESTAMP, &multipath(2, 20)])), (Some((77, 55)), used));
+    assert_eq!(read(ACK, &concat(&[&TIMESTAMP, &multipath(3, 8), &multipath(2, 8)])), (Some((77, 55)), used), "an address and DSS");
+    assert_eq!(read(ACK, &concat(&[&multipath(2, 8), &multipath(3, 8)])).1, used, "the second takes nothing back");
+    assert_eq!(read(SYN, &[30, 2, 1, 1]), (None, None), "without a subtype");
+    assert_eq!(read(SYN, &[1, 30, 4, 0]), (None, None), "a length beyond the area");
+}
+
 #[test]
 fn all_eight_flags_come_through() {
     let bytes = ipv4(TCP, &tcp_with_flags(0xff, &[], &[]));

@@ -43,6 +43,17 @@ fn a_header_is_needed_up_to_the_fixed_part_of_tcp() {
 }
 
 #[test]
+fn a_multipath_option_that_was_cut_says_nothing() {
+    let area = concat(&[&[2, 4, 5, 0xb4, 30, 12, 1], &[9; 9]]);
+    let bytes = ipv4(TCP, &tcp_with_flags(2, &area, &[]));
+    for kept in 44..=bytes.len() {
+        let (_, options) = decode_record(&Record { bytes: &bytes[..kept], ..record(LinkType::Raw, &bytes) }, false).expect("measured");
+        let wanted = Options { mss: Some(1460), multipath: kept == bytes.len(), ..Options::default() };
+        assert_eq!(options, Some(wanted), "cut to {kept}");
+    }
+}
+
+#[test]
 fn options_that_were_cut_are_read_as_far_as_they_go() {
     let area = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 77, 0, 0, 0, 55, 1, 3, 3, 7];
     let bytes = ipv4(TCP, &tcp_with_flags(2, &area, &[]));

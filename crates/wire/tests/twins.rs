@@ -27,6 +27,9 @@ fn option() -> impl Strategy<Value = Vec<u8>> {
         1 => any::<[u8; 2]>().prop_map(|size| concat(&[&[2, 4], &size])),
         1 => any::<u8>().prop_map(|shift| vec![3, 3, shift]),
         1 => Just(vec![4, 2]),
+        1 => (any::<[u8; 26]>(), 3_u8..29, 0_u8..4).prop_map(|(rest, length, subtype)| {
+            concat(&[&[30, length, subtype << 4], &rest[..usize::from(length) - 3]])
+        }),
         1 => (any::<u8>(), 0_u8..12).prop_map(|(kind, length)| concat(&[&[kind, length], &vec![9; usize::from(length.saturating_sub(2))]])),
     ]
 }

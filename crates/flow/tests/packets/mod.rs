@@ -182,6 +182,12 @@ impl Made {
         self.bits(Bits::OPTIONS)
     }
 
+    /// An option of Multipath TCP: `MP_CAPABLE` or `MP_JOIN` on a SYN, DSS elsewhere.
+    pub(crate) fn multipath(mut self) -> Self {
+        self.options.multipath = true;
+        self.bits(Bits::OPTIONS)
+    }
+
     /// Options of a SYN.
     pub(crate) fn opening(mut self, mss: u16, shift: Option<u8>) -> Self {
         self.options.mss = (mss > 0).then_some(mss);

@@ -119,6 +119,12 @@ pub(super) fn packets() -> Vec<Column<Row>> {
         ),
         column("timestamps", "", "the sender used the timestamp option", Values::Truth(|r| Some(r.timestamps))),
         column("sack", "", "both sides permitted SACK", Values::Truth(|r| Some(r.sack))),
+        column(
+            "multipath",
+            "",
+            "the connection is a subflow of Multipath TCP (RFC 8684): both SYNs, or later segments of both sides, carried its option",
+            Values::Truth(|r| Some(r.multipath)),
+        ),
         column("offloaded", "", "a data packet exceeded the MSS: the capture shows super-packets", Values::Truth(|r| Some(r.offloaded))),
         column("one_sided", "", "the capture holds no packet of the receiver", Values::Truth(|r| Some(r.one_sided))),
         column("midstream", "", "the connection was already running when the capture began", Values::Truth(|r| Some(r.midstream))),
