@@ -190,6 +190,13 @@ def test_a_place_that_was_said_wrongly_is_told_of_the_capture_and_of_each_transf
     assert found[0].message == "1 transfer captured beside the other end than was said"
 
 
+def test_subflows_are_told_of_the_capture_and_of_each_transfer(row: dict[str, Any]) -> None:
+    found = [one for one in examine([{**row, "multipath": True}, row], CLEAN).findings if one.code == "multipath"]
+    assert [one.scope for one in found] == ["capture", row["transfer"]]
+    assert found[0].message == "1 subflow of Multipath TCP among the transfers"
+    assert "verdict held at review: the connection is one subflow of a Multipath TCP connection" in found[1].message
+
+
 def test_a_capture_without_transfers_judges_nothing_and_says_so_elsewhere() -> None:
     assert examine([], CLEAN).findings == []
 
@@ -200,7 +207,7 @@ def test_a_short_stall_is_told_and_lowers_nothing() -> None:
 
 
 def test_every_finding_is_tested() -> None:
-    tested = {code for code, *_ in ABOUT_CAPTURES} | {*ABOUT_TRANSFERS, *ABOUT_ALL_ROWS, "place_contradicted"}
+    tested = {code for code, *_ in ABOUT_CAPTURES} | {*ABOUT_TRANSFERS, *ABOUT_ALL_ROWS, "place_contradicted", "multipath"}
     assert tested == {code for code in CATALOGUE if not code.startswith(("burst_", "ends_", "machine_", "run_"))}
 
 

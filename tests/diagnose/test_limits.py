@@ -32,6 +32,7 @@ BOTH_WAYS: dict[str, tuple[Weakness, Weakness]] = {
     "echoed_rtt": (({}, {"rtt_echoed": True}), ({}, {})),
     "place_unknown": (({}, {"place_unknown": True}), ({}, {})),
     "place_contradicted": (({}, {"place_contradicted": True}), ({}, {})),
+    "multipath": (({}, {"multipath": True}), ({}, {})),
     "estimated_spacing": (({}, {"spacing_estimated": True}), ({}, {})),
 }
 
@@ -157,6 +158,7 @@ class TestFromARow:
         assert of(one_sided=True).one_sided
         assert of(at="unknown").place_unknown
         assert of(place_contradicted=True).place_contradicted
+        assert of(multipath=True).multipath
         assert of(rtt_source="timestamp_echo").rtt_echoed
         assert of(rtt_source="both_halves").rtt_echoed
         assert not of(rtt_source="acknowledgements").rtt_echoed

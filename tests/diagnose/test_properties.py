@@ -80,6 +80,7 @@ QUALITIES = st.builds(
     ),
     spacing_estimated=st.booleans(),
     one_sided=st.booleans(),
+    multipath=st.booleans(),
     window_estimated=st.booleans(),
     unseen_share=st.floats(0, 1),
     duplicate_share=st.floats(0, 1),

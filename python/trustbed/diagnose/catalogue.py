@@ -221,6 +221,16 @@ _ENTRIES = (
         "leave --at away, or name the other end; with --sender and --receiver exchange the two",
     ),
     Entry(
+        "multipath",
+        "warning",
+        "capture",
+        "transfers were subflows of Multipath TCP",
+        "transfers",
+        "Each subflow of a Multipath TCP connection (RFC 8684) looks like a connection of its own. What it carries, and when, is the "
+        "scheduler's choice: while data take another subflow, the sender seems to stand still on this one.",
+        "measure with plain TCP (on Linux: sysctl -w net.mptcp.enabled=0), or add up what all subflows carried",
+    ),
+    Entry(
         "host_stall",
         "warning",
         "host",

@@ -93,7 +93,7 @@ def examine(
     diagnoses: list[Diagnosis] = []
     about_transfers = _Folded()
     stalls: dict[str, tuple[float, ...]] = {}
-    placeless = misplaced = 0
+    placeless = misplaced = subflows = 0
     for row in rows:
         if row.get("too_short"):
             diagnoses.append(TOO_SHORT)
@@ -104,9 +104,10 @@ def examine(
         about_transfers.extend(transfer_findings(row, diagnosis, thresholds=thresholds))
         placeless += row.get("at") == "unknown"
         misplaced += bool(row.get("place_contradicted"))
+        subflows += bool(row.get("multipath"))
         _note_stalls(row, stalls)
     findings = capture_findings(capture, thresholds=thresholds)
-    findings += _about_the_rows(diagnoses, placeless, misplaced)
+    findings += _about_the_rows(diagnoses, placeless, misplaced, subflows)
     findings += host_findings(stalls, thresholds=thresholds)
     return Examination(diagnoses, [*findings, *about_transfers.findings()])
 
@@ -142,7 +143,7 @@ def _note_stalls(row: Row, stalls: dict[str, tuple[float, ...]]) -> None:
             stalls[host] = lengths
 
 
-def _about_the_rows(diagnoses: Sequence[Diagnosis], placeless: int, misplaced: int) -> Iterator[Finding]:
+def _about_the_rows(diagnoses: Sequence[Diagnosis], placeless: int, misplaced: int, subflows: int) -> Iterator[Finding]:
     if diagnoses and all(diagnosis.verdict == "not_judged" for diagnosis in diagnoses):
         message = f"{'no transfer' if len(diagnoses) == 1 else f'none of {len(diagnoses)} transfers'} was long enough to be judged"
         yield finding("nothing_judged", message, value=float(len(diagnoses)))
@@ -152,6 +153,9 @@ def _about_the_rows(diagnoses: Sequence[Diagnosis], placeless: int, misplaced: i
     if misplaced:
         message = f"{count_words(misplaced, 'transfer')} captured beside the other end than was said"
         yield finding("place_contradicted", message, value=float(misplaced))
+    if subflows:
+        message = f"{count_words(subflows, 'subflow')} of Multipath TCP among the transfers"
+        yield finding("multipath", message, value=float(subflows))
 
 
 def verdict_columns(diagnoses: Sequence[Diagnosis]) -> dict[str, list[object]]:

@@ -206,6 +206,13 @@ LIMITS: tuple[Limit, ...] = (
         cap=50,
     ),
     Limit(
+        "multipath",
+        "the connection is one subflow of a Multipath TCP connection",
+        "bytes, packets, RTT and losses of this subflow; its pauses, windows and rates are the scheduler's as well",
+        JUDGED,
+        lambda quality, _e, _t: float(quality.multipath),
+    ),
+    Limit(
         "estimated_spacing",
         "pauses were estimated from a capture that was not taken at the sender",
         "every cause; those that rest on pauses or losses not beyond a score of 0.7",

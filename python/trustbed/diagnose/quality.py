@@ -82,6 +82,7 @@ class Quality:
     one_sided: bool = False
     place_unknown: bool = False
     place_contradicted: bool = False
+    multipath: bool = False
     rtt_echoed: bool = False
     window_estimated: bool = False
     clock_stepped: bool = False
@@ -102,6 +103,8 @@ class Quality:
             one_sided=bool(row.get("one_sided")) or "one_sided" in flags or row.get("window_max_bytes", 0) is None,
             place_unknown=row.get("at") == "unknown",
             place_contradicted=bool(row.get("place_contradicted")),
+            # Also where it fell back to plain TCP after the handshake (RFC 8684, section 3.7).
+            multipath=bool(row.get("multipath")),
             # Away from the sender the RTT is, in part, the time that the sender took to answer.
             rtt_echoed=row.get("rtt_source") in ("timestamp_echo", "both_halves"),
             window_estimated=bool(row.get("window_estimated")),
