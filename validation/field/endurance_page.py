@@ -121,7 +121,7 @@ def _whole(told: Told, rounds: Sequence[Round]) -> list[Check]:
 def _cut(fault: Fault, rounds: Sequence[Round]) -> list[Check]:
     own = [one for one in rounds if _struck(one, fault)]
     complete = [one for one in own if one.outcome == "complete"]
-    return [_share(f"{_name(fault)}: the round in which the sessions were cut is complete all the same", complete, own, 1)]
+    return [_share(f"{_name(fault)}: rounds in which the sessions were cut are complete all the same", complete, own, 1)]
 
 
 def _killed(fault: Fault, rounds: Sequence[Round]) -> list[Check]:
@@ -196,7 +196,8 @@ def _struck(one: Round, fault: Fault) -> bool:
         return False
     begin, end = float(fault["begin"]), float(fault["end"])
     if fault["kind"] == "SSH cut":
-        return one.began <= begin <= one.ended
+        # From its beginning on a session to cut was waited for, as a rule until the next round.
+        return one.began <= end and begin <= one.ended
     # A fault that began at the end of a round did not hold for it.
     return one.began >= begin - 1 and one.ended <= end + 1
 
