@@ -55,8 +55,8 @@ def longest(near: Host, far: Host, from_: str = NEAR, to: str = FAR) -> int:
         got = receiver.stop()
     # But for some that the machine kept waiting, and those that told how long they may be.
     assert got["kept_packets"] > 0.9 * report["sent_packets"] - 20
-    assert report["sent_ip_bytes"] <= report["largest_ip_bytes"] * report["sent_packets"] + 20 * 1500
-    found: int = report["largest_ip_bytes"]
+    assert report["sent_ip_bytes"] <= report["longest_packet_bytes"] * report["sent_packets"] + 20 * 1500
+    found: int = report["longest_packet_bytes"]
     return found
 
 

@@ -327,6 +327,8 @@ fn a_measurement_ends_with_its_bytes_its_time_or_its_receiver() {
     let sent = number(&report["streams"]["sent"]) + number(&report["trains"]["discarded"]["sender_late"]);
     assert_eq!((&report["ending"], sent > 0), (&json!("byte_limit"), true), "{report}");
     assert!(number(&report["sent_ip_bytes"]) <= 100_000);
+    let report = estimate(link(), &pathload(&json!({})), &json!({"largest_ip_bytes": 1000}));
+    assert_eq!((&report["ending"], number(&report["sent_packets"])), (&json!("byte_limit"), 0), "not even to find how long packets may be");
     let report = estimate(link(), &pathload(&json!({"time_limit_ns": 300_000_000, "streams": 100})), &json!({}));
     assert_eq!(report["ending"], "time_limit", "{report}");
 

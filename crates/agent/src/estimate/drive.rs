@@ -18,7 +18,7 @@ use crate::talk::{Failure, Stop};
 const ECHOES: u32 = 5;
 /// Datagrams of one size that are sent, one after the other, until one arrives.
 const SOUNDINGS: u32 = 3;
-/// Sizes of IP packets that paths take which do not take those of 1500 bytes: of lines by telephone, in tunnels, and wherever there is IPv6 (RFC 8200).
+/// Sizes of IP packets that paths take which do not take those of 1500 bytes: behind `PPPoE`, in tunnels, and wherever there is IPv6 (RFC 8200).
 const SMALLER_IP_BYTES: [u32; 4] = [1492, 1420, 1380, 1280];
 /// A run that was spoilt so often in a row cannot be sent here.
 const MOST_SPOILT: u32 = 10;
@@ -155,7 +155,7 @@ pub(super) struct Prober {
     pub(super) chirps: Runs,
     pub(super) sent_packets: u64,
     pub(super) sent_ip_bytes: u64,
-    pub(super) largest_ip_bytes: Option<u32>,
+    pub(super) longest_packet_bytes: Option<u32>,
     pub(super) round_trip: Option<Span>,
     pub(super) lost: Option<String>,
     progress: Arc<Mutex<Progress>>,
@@ -178,7 +178,7 @@ impl Prober {
             chirps: Runs::default(),
             sent_packets: 0,
             sent_ip_bytes: 0,
-            largest_ip_bytes: None,
+            longest_packet_bytes: None,
             round_trip: None,
             lost: None,
             progress,
@@ -201,7 +201,7 @@ impl Prober {
     /// without a word (RFC 1191, RFC 8899). `most` if none arrives, since then the path loses more than its size explains.
     pub(super) fn sound(&mut self, most: u32) -> Result<u32, Halt> {
         let payload = self.largest_that_arrives(most)?;
-        self.largest_ip_bytes = Some(payload + self.flight.header_bytes);
+        self.longest_packet_bytes = Some(payload + self.flight.header_bytes);
         Ok(payload)
     }
 
@@ -226,9 +226,16 @@ impl Prober {
     /// Whether a single datagram arrives.
     fn arrives(&mut self, payload: u32) -> Result<bool, Halt> {
         let due = [Span::ZERO];
+        self.check_allowed(payload, due.len())?;
         let sent = self.flight.send(&Planned { due: &due, payload, begin: clock::monotonic(), until: self.until }).map_err(Halt::Failed)?;
         self.count(&sent, payload);
         Ok(self.outcome(&sent, due.len(), |_| true)?.is_ok_and(|seen| seen.iter().any(|packet| packet.received.is_some())))
+    }
+
+    /// Whether so many packets may still be sent.
+    fn check_allowed(&self, payload: u32, packets: usize) -> Result<(), Halt> {
+        let bytes = u64::from(payload + self.flight.header_bytes) * packets as u64;
+        if self.sent_ip_bytes + bytes > self.allowed.bytes { Err(Halt::Ended(Ended::ByteLimit)) } else { Ok(()) }
     }
 
     fn count(&mut self, sent: &Sent, payload: u32) {
@@ -328,10 +335,7 @@ impl Prober {
         begin: Ns,
         is_as_asked: impl Fn(&[Sighting]) -> bool,
     ) -> Result<Option<Vec<Sighting>>, Halt> {
-        let of_each = u64::from(payload + self.flight.header_bytes);
-        if self.sent_ip_bytes + of_each * due.len() as u64 > self.allowed.bytes {
-            return Err(Halt::Ended(Ended::ByteLimit));
-        }
+        self.check_allowed(payload, due.len())?;
         let sent = self.flight.send(&Planned { due, payload, begin, until: self.until }).map_err(Halt::Failed)?;
         self.free = clock::monotonic();
         self.count(&sent, payload);

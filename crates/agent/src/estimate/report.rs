@@ -51,8 +51,8 @@ pub(super) struct Report {
     sent_packets: u64,
     /// With the headers of IP and UDP.
     sent_ip_bytes: u64,
-    /// The longest packets that were sent, by what the path takes and what was asked for.
-    largest_ip_bytes: Option<u32>,
+    /// The longest packets that are sent, headers included, by what the path takes and what was asked for.
+    longest_packet_bytes: Option<u32>,
     trains: Runs,
     streams: Runs,
     chirps: Runs,
@@ -150,7 +150,7 @@ impl Report {
             round_trip_ns: prober.and_then(|prober| prober.round_trip).map(|span| span.0),
             sent_packets: prober.map_or(0, |prober| prober.sent_packets),
             sent_ip_bytes: prober.map_or(0, |prober| prober.sent_ip_bytes),
-            largest_ip_bytes: prober.and_then(|prober| prober.largest_ip_bytes),
+            longest_packet_bytes: prober.and_then(|prober| prober.longest_packet_bytes),
             trains: runs(|prober| &prober.trains),
             streams: runs(|prober| &prober.streams),
             chirps: runs(|prober| &prober.chirps),
