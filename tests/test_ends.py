@@ -16,6 +16,7 @@ import pytest
 
 import trustbed
 from tests.patience import PATIENCE
+from tests.pcap_records import records
 from trustbed.report import columns, contract, ends_text
 
 RECORDINGS = Path(__file__).resolve().parent.parent / "recordings"
@@ -139,17 +140,6 @@ def test_the_order_of_the_two_names_them_and_nothing_else() -> None:
     assert (there["from_place"], back["from_place"]) == ("first", "second")
     same = [name for name in names if not name.startswith("delay")]
     assert [there[name] for name in same] == [back[name] for name in same]
-
-
-def records(path: Path) -> tuple[bytes, list[bytes]]:
-    """The head of a capture, and its records."""
-    data = gzip.decompress(path.read_bytes())
-    found, at = [], 24
-    while at < len(data):
-        (kept,) = struct.unpack_from("<I", data, at + 8)
-        found.append(data[at : at + 16 + kept])
-        at += 16 + kept
-    return data[:24], found
 
 
 def moved(record: bytes, by: int) -> bytes:

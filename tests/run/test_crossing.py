@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import struct
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
 
+from tests.pcap_records import records
 from trustbed.crossing import JoinedCaptures
 from trustbed.diagnose.both_ends import EndsEvidence
 from trustbed.scenario import Scenario, load
@@ -41,17 +41,6 @@ def scenario(folder: Path, *pairs: tuple[str, str]) -> Scenario:
     return load(folder / "study.toml").first
 
 
-def records(end: str) -> tuple[bytes, list[bytes]]:
-    """The head of a recording, and its records."""
-    data = gzip.decompress((RECORDINGS / f"random-loss.{end}.pcap.gz").read_bytes())
-    found, at = [], 24
-    while at < len(data):
-        (kept,) = struct.unpack_from("<I", data, at + 8)
-        found.append(data[at : at + 16 + kept])
-        at += 16 + kept
-    return data[:24], found
-
-
 def at_the_other(record: bytes) -> bytes:
     """The same frame of a connection with the other host, of the same ports."""
     moved = bytearray(record)
@@ -64,7 +53,7 @@ def at_the_other(record: bytes) -> bytes:
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, Path]:
     """One connection twice, with two hosts; of the second every tenth frame of data is missing where it goes."""
-    (head, sent), (_, arrived) = records("sender"), records("receiver")
+    (head, sent), (_, arrived) = (records(RECORDINGS / f"random-loss.{end}.pcap.gz") for end in ("sender", "receiver"))
     large = [index for index, record in enumerate(arrived) if record[_TARGET] == NEAR and struct.unpack_from("<I", record, 12)[0] > 1000]
     missing = set(large[100::10])
     captures = {

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from trustbed.agent import AgentError
+from trustbed.report import words
 from trustbed.testbed import TestbedError
 from validation import captures, sections
 from validation.ending import ending_in_order
@@ -213,9 +214,9 @@ def _begin(field: Field, campaign: _Campaign, fault: Fault) -> str | None:
     match fault.kind, host:
         case "SSH cut", one if one is not None:
             with _in_a_round(field.folder / "out", one.name):
-                return f"{one.cut()} sessions"
+                return words.counted(one.cut(), "session")
         case "host killed", one if one is not None:
-            return f"{one.kill()} processes"
+            return words.counted(one.kill(), "process", "processes")
         case "disk full", one if one is not None:
             one.fill()
         case "starved", one if one is not None:
