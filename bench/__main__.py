@@ -17,7 +17,16 @@ from bench.captures import FOLDER, Captures
 from bench.flood import flood
 from bench.memory import measure_flood, measure_peaks
 from bench.process import ProgramFailed, program, run
-from bench.speed import Costs, Target, compare, compare_workers, measure_cpu, programs, slopes, start_up
+from bench.speed import (
+    Costs,
+    Target,
+    compare,
+    compare_workers,
+    measure_cpu,
+    programs,
+    slopes,
+    start_up,
+)
 
 MILLION = 1_000_000
 
@@ -73,12 +82,19 @@ class Bench:
         self._long_seconds = long_seconds
         self._captures = Captures(block_packets=scale.block)
         self._targets: list[Target] = []
-        self._facts: dict[str, object] = {"scale": asdict(scale), "templates": [template.name for template in self._captures.templates]}
+        self._facts: dict[str, object] = {
+            "scale": asdict(scale),
+            "templates": [template.name for template in self._captures.templates],
+        }
 
     def speed(self) -> None:
         """CPU per packet against the other programs."""
         heading("CPU per packet (user and system, one worker, medians of rounds in turns)")
-        costs = measure_cpu(self._captures, programs(self._scale.sizes, self._scale.tshark_sizes), self._scale.rounds)
+        costs = measure_cpu(
+            self._captures,
+            programs(self._scale.sizes, self._scale.tshark_sizes),
+            self._scale.rounds,
+        )
         self._facts["cpu_seconds"] = costs
         print_costs(costs)
         self._keep(compare(costs))
@@ -86,7 +102,9 @@ class Bench:
     def workers(self) -> None:
         """Wall time of two workers against one."""
         heading("two workers")
-        one, two, target = compare_workers(self._captures.of(self._scale.sizes[-1]), self._scale.rounds)
+        one, two, target = compare_workers(
+            self._captures.of(self._scale.sizes[-1]), self._scale.rounds
+        )
         self._facts["wall_seconds"] = {"one worker": one, "two workers": two}
         print(f"  one worker {one:.2f} s, two workers {two:.2f} s, {os.cpu_count()} cores")
         self._keep([target])
@@ -107,9 +125,20 @@ class Bench:
         result = measure_flood(flood(self._scale.half_open))
         self._facts["flood"] = {"evicted": result.evicted, "cpu_seconds": result.cost.cpu_seconds}
         for workers, evicted in result.evicted.items():
-            print(f"  evicted and counted with {workers} {'worker' if workers == 1 else 'workers'}: {evicted}")
+            print(
+                f"  evicted and counted with {workers} {'worker' if workers == 1 else 'workers'}: {evicted}"
+            )
         different = len(set(result.evicted.values())) - 1
-        self._keep([result.peak, Target(what="different counts of evictions for other numbers of workers", value=different, limit=0)])
+        self._keep(
+            [
+                result.peak,
+                Target(
+                    what="different counts of evictions for other numbers of workers",
+                    value=different,
+                    limit=0,
+                ),
+            ]
+        )
 
     def burst(self) -> None:
         """Burstiness and energy: the engine in memory, and the verb on files."""
@@ -131,9 +160,14 @@ class Bench:
         with watch.hosts() as (near, far):
             flooded = watch.measure_flood(near, far)
             packets, share = flooded.frames_per_second, flooded.cpu_share
-            print(f"  {packets / 1e3:.0f} thousand frames/s, {flooded.dropped} dropped, watcher {share:.0%} of a core")
+            print(
+                f"  {packets / 1e3:.0f} thousand frames/s, {flooded.dropped} dropped, watcher {share:.0%} of a core"
+            )
             heading("watch: requests per second with ab (medians of rounds in turns)")
-            loads = [watch.measure_load(near, far, size, 2 * self._scale.rounds + 1) for size in (watch.LARGE, watch.SMALL)]
+            loads = [
+                watch.measure_load(near, far, size, 2 * self._scale.rounds + 1)
+                for size in (watch.LARGE, watch.SMALL)
+            ]
         for load in loads:
             print_load(load)
         self._facts["watch"] = {"flood": asdict(flooded), "loads": [asdict(load) for load in loads]}
@@ -150,7 +184,9 @@ class Bench:
 
     def generators(self) -> None:
         """Senders against their schedules."""
-        heading("generators: 40 Mbit/s of 1500 bytes (errors as seen by a capture; medians of rounds in turns)")
+        heading(
+            "generators: 40 Mbit/s of 1500 bytes (errors as seen by a capture; medians of rounds in turns)"
+        )
         found = generators.measure(2.0 * self._scale.rounds, self._scale.rounds, self._long_seconds)
         for line in generators.lines(found):
             print(f"  {line}", flush=True)
@@ -159,7 +195,9 @@ class Bench:
 
     def delay(self) -> None:
         """One-way delays by test packets against the emulator's ledger."""
-        heading("delay: STAMP over 10 ms and a jitter of 1 ms (every packet against the ledger's own account of it)")
+        heading(
+            "delay: STAMP over 10 ms and a jitter of 1 ms (every packet against the ledger's own account of it)"
+        )
         found = delay.measure(self._scale.probes)
         for name, way in found.items():
             print(f"  {delay.line(name, way)}", flush=True)
@@ -177,8 +215,14 @@ class Bench:
 
     def estimators(self) -> None:
         """Two estimators, pathload and pathChirp, on paths whose available bandwidth is known."""
-        heading(f"estimators: {self._scale.paths} paths of 5 to 100 Mbit/s with cross traffic at a constant rate")
-        virtuals = [estimators.virtual(cross, long_packets=long) for long in (False, True) for cross in estimators.CROSS_BYTES]
+        heading(
+            f"estimators: {self._scale.paths} paths of 5 to 100 Mbit/s with cross traffic at a constant rate"
+        )
+        virtuals = [
+            estimators.virtual(cross, long_packets=long)
+            for long in (False, True)
+            for cross in estimators.CROSS_BYTES
+        ]
         for one in virtuals:
             print(f"  {estimators.virtual_line(one)}", flush=True)
         readings: dict[str, list[estimators.Reading]] = {"pathload": [], "pathchirp": []}
@@ -189,7 +233,9 @@ class Bench:
         judged = {name: estimators.judge(found) for name, found in readings.items()}
         for name, found in judged.items():
             print(f"  {estimators.summary(name, found)}")
-        self._facts["estimators"] = {name: [asdict(reading) for reading in found] for name, found in readings.items()}
+        self._facts["estimators"] = {
+            name: [asdict(reading) for reading in found] for name, found in readings.items()
+        }
         self._facts["estimators_virtual"] = [asdict(one) for one in virtuals]
         self._keep(estimators.targets(judged, virtuals))
 
@@ -204,7 +250,11 @@ class Bench:
         heading(f"{len(self._targets) - len(missed)} of {len(self._targets)} targets hold")
         for target in missed:
             print("  " + sentence(target))
-        kept = {"machine": machine(), **self._facts, "targets": [asdict(target) | {"holds": target.holds} for target in self._targets]}
+        kept = {
+            "machine": machine(),
+            **self._facts,
+            "targets": [asdict(target) | {"holds": target.holds} for target in self._targets],
+        }
         (FOLDER / "results.json").write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
 
 
@@ -216,8 +266,16 @@ def heading(text: str) -> None:
 def sentence(target: Target) -> str:
     """A target in a line: what, how much, how much it should be, whether it is."""
     unit = f" {target.unit}" if target.unit else ""
-    least, most = (None if bound is None else f"{bound:g}" for bound in (target.lower, target.limit))
-    asked = f"≤ {most}{unit}" if least is None else f"≥ {least}{unit}" if most is None else f"{least} … {most}{unit}"
+    least, most = (
+        None if bound is None else f"{bound:g}" for bound in (target.lower, target.limit)
+    )
+    asked = (
+        f"≤ {most}{unit}"
+        if least is None
+        else f"≥ {least}{unit}"
+        if most is None
+        else f"{least} … {most}{unit}"
+    )
     return f"{'holds ' if target.holds else 'MISSED'}  {target.what}: {target.value:.3g}{unit} (should be {asked})"
 
 
@@ -232,7 +290,9 @@ def print_costs(costs: Costs) -> None:
 def print_load(load: watch.Load) -> None:
     """The three medians, and what each looker costs."""
     runs = {"alone": load.alone, "watch": load.watch, "tcpdump": load.tcpdump}
-    medians = {name: median(one.requests_per_second for one in found) for name, found in runs.items()}
+    medians = {
+        name: median(one.requests_per_second for one in found) for name, found in runs.items()
+    }
     shown = ", ".join(f"{name} {value:.0f}/s" for name, value in medians.items())
     losses = f"watch costs {load.loss(load.watch):.1%}, tcpdump {load.loss(load.tcpdump):.1%}"
     print(f"  objects of {load.size} bytes: {shown}; {losses}")
@@ -253,7 +313,9 @@ def machine() -> dict[str, object]:
 
 def main() -> int:
     """Runs what the command line asks for."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Speed and memory of trustbed, with their targets.")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Speed and memory of trustbed, with their targets."
+    )
     parts: dict[str, Callable[[Bench], None]] = {
         "speed": Bench.speed,
         "workers": Bench.workers,
@@ -269,16 +331,23 @@ def main() -> int:
         "estimators": Bench.estimators,
     }
     said = f"quick, long (ten minutes for what may drift), or some of: {', '.join(parts)}"
-    parser.add_argument("words", nargs="*", choices=[*parts, "quick", "long", []], metavar="PART", help=said)
+    parser.add_argument(
+        "words", nargs="*", choices=[*parts, "quick", "long", []], metavar="PART", help=said
+    )
     words = parser.parse_args().words
     FOLDER.mkdir(exist_ok=True)
     try:
-        bench = Bench(QUICK if "quick" in words else FULL, long_seconds=600.0 if "long" in words else 60.0)
+        bench = Bench(
+            QUICK if "quick" in words else FULL, long_seconds=600.0 if "long" in words else 60.0
+        )
         for name in [word for word in words if word in parts] or parts:
             parts[name](bench)
         bench.finish()
     except ProgramFailed as error:
-        print(f"error: {error}\nhint: run it by hand; make setup installs what is missing", file=sys.stderr)
+        print(
+            f"error: {error}\nhint: run it by hand; make setup installs what is missing",
+            file=sys.stderr,
+        )
         return 1
     return 0
 

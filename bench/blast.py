@@ -26,11 +26,15 @@ def blast(to: str, rate: float, size: int, seconds: float, sources: list[str]) -
     while sent < total:
         due = min(int((time.perf_counter() - begun) * rate) + 1, total)
         for number in range(sent, due):
-            doors[number % len(doors)].sendto(number.to_bytes(NUMBER_BYTES, "big") + padding, (to, 9))
+            doors[number % len(doors)].sendto(
+                number.to_bytes(NUMBER_BYTES, "big") + padding, (to, 9)
+            )
         sent = due
         time.sleep(_NAP_SECONDS)
     return sent
 
 
 if __name__ == "__main__":
-    print(blast(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), sys.argv[5:]))
+    print(
+        blast(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), sys.argv[5:])
+    )

@@ -73,7 +73,9 @@ class Block:
     def repetition(self, number: int) -> npt.NDArray[np.uint8]:
         """The bytes of the block's records in its repetition `number`, counted from 0."""
         if number > LARGEST_REPETITION:
-            raise ValueError(f"a block can be repeated {LARGEST_REPETITION + 1} times, asked for repetition {number}")
+            raise ValueError(
+                f"a block can be repeated {LARGEST_REPETITION + 1} times, asked for repetition {number}"
+            )
         rows = self.rows.copy()
         _write_timestamps(rows, self.since_start_ns + FIRST_NS + number * self.duration_ns)
         _write_network(rows, self.ipv4, number)
@@ -89,7 +91,9 @@ def build_block(templates: list[Template], packets: int) -> Block:
     original = np.concatenate([template.original_length for template, _ in copies])
     captured = np.concatenate([template.captured_length for template, _ in copies])
     ipv6 = np.concatenate([template.ipv6 for template, _ in copies])
-    owner = np.repeat(np.arange(len(copies)), [len(template.since_start_ns) for template, _ in copies])
+    owner = np.repeat(
+        np.arange(len(copies)), [len(template.since_start_ns) for template, _ in copies]
+    )
     order = np.argsort(since_start, kind="stable")[:packets]
     frames, ipv4, captured = frames[order], ~ipv6[order], captured[order]
     hosts = _number_hosts(frames, ipv4, owner[order])
@@ -121,12 +125,17 @@ def _choose_copies(templates: list[Template], packets: int) -> Iterator[tuple[Te
             chosen += len(template.since_start_ns)
 
 
-def _number_hosts(frames: npt.NDArray[np.uint8], ipv4: npt.NDArray[np.bool_], owner: npt.NDArray[np.int64]) -> list[npt.NDArray[np.uint32]]:
+def _number_hosts(
+    frames: npt.NDArray[np.uint8], ipv4: npt.NDArray[np.bool_], owner: npt.NDArray[np.int64]
+) -> list[npt.NDArray[np.uint32]]:
     """Numbers for the source and the destination of every packet: one number per address and copy of a template."""
     keys = []
     for at in (0, 1):
         key = np.zeros((len(frames), 24), dtype=np.uint8)
-        ipv4_at, ipv6_at = _IPV4_ADDRESSES[at] - RECORD_HEADER, _IPV6_ADDRESSES[at] - RECORD_HEADER - 12
+        ipv4_at, ipv6_at = (
+            _IPV4_ADDRESSES[at] - RECORD_HEADER,
+            _IPV6_ADDRESSES[at] - RECORD_HEADER - 12,
+        )
         key[ipv4, 0:4] = frames[ipv4, ipv4_at : ipv4_at + 4]
         key[~ipv4, 0:16] = frames[~ipv4, ipv6_at : ipv6_at + 16]
         key[:, 16:24] = owner.astype(">u8").view(np.uint8).reshape(-1, 8)
@@ -138,7 +147,9 @@ def _number_hosts(frames: npt.NDArray[np.uint8], ipv4: npt.NDArray[np.bool_], ow
     return list(np.split(numbers, 2))
 
 
-def _write_hosts(rows: npt.NDArray[np.uint8], ipv4: npt.NDArray[np.bool_], hosts: list[npt.NDArray[np.uint32]]) -> None:
+def _write_hosts(
+    rows: npt.NDArray[np.uint8], ipv4: npt.NDArray[np.bool_], hosts: list[npt.NDArray[np.uint32]]
+) -> None:
     """Writes the hosts' numbers into the last two bytes of the addresses."""
     for at in (0, 1):
         number = hosts[at].astype(">u2").view(np.uint8).reshape(-1, 2)
@@ -167,14 +178,21 @@ def _checksum_base(
     change = hosts[0] + hosts[1]
     for at in (0, 1):
         for word in (0, 2):
-            old = np.where(ipv4, _word(rows, _IPV4_ADDRESSES[at] + word), _word(rows, _IPV6_ADDRESSES[at] + word))
+            old = np.where(
+                ipv4,
+                _word(rows, _IPV4_ADDRESSES[at] + word),
+                _word(rows, _IPV6_ADDRESSES[at] + word),
+            )
             change = change + (old ^ 0xFFFF)
     tcp = np.where(ipv4, _word(rows, _IPV4_TCP_CHECKSUM), _word(rows, _IPV6_TCP_CHECKSUM))
     return change + (_word(rows, _IPV4_CHECKSUM) ^ 0xFFFF), change + (tcp ^ 0xFFFF)
 
 
 def _write_checksums(
-    rows: npt.NDArray[np.uint8], ipv4: npt.NDArray[np.bool_], base: tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], number: int
+    rows: npt.NDArray[np.uint8],
+    ipv4: npt.NDArray[np.bool_],
+    base: tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]],
+    number: int,
 ) -> None:
     ip, tcp = (_fold(part + 2 * (_NETWORK << 8 | number)) for part in base)
     rows[ipv4, _IPV4_CHECKSUM : _IPV4_CHECKSUM + 2] = ip[ipv4]
@@ -189,7 +207,9 @@ def _fold(total: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
     return (total ^ 0xFFFF).astype(">u2").view(np.uint8).reshape(-1, 2)
 
 
-def _write_column(rows: npt.NDArray[np.uint8], column: int, values: npt.NDArray[np.integer]) -> None:
+def _write_column(
+    rows: npt.NDArray[np.uint8], column: int, values: npt.NDArray[np.integer]
+) -> None:
     rows[:, column : column + 4] = values.astype("<u4").view(np.uint8).reshape(-1, 4)
 
 
@@ -203,12 +223,19 @@ def _endpoints(
     rows: npt.NDArray[np.uint8], ipv4: npt.NDArray[np.bool_], hosts: list[npt.NDArray[np.uint32]]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """Source and destination of every packet as numbers of 32 bits: the host's, then the port."""
-    ports = [np.where(ipv4, _word(rows, RECORD_HEADER + 34 + at), _word(rows, RECORD_HEADER + 54 + at)) for at in (0, 2)]
-    source, destination = (hosts[at].astype(np.uint64) << np.uint64(16) | ports[at] for at in (0, 1))
+    ports = [
+        np.where(ipv4, _word(rows, RECORD_HEADER + 34 + at), _word(rows, RECORD_HEADER + 54 + at))
+        for at in (0, 2)
+    ]
+    source, destination = (
+        hosts[at].astype(np.uint64) << np.uint64(16) | ports[at] for at in (0, 1)
+    )
     return source, destination
 
 
-def _count_long(pairs: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]], original: npt.NDArray[np.uint32]) -> int:
+def _count_long(
+    pairs: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]], original: npt.NDArray[np.uint32]
+) -> int:
     with_payload = original > LARGEST_EMPTY_FRAME
     directions = (pairs[0] << np.uint64(32) | pairs[1])[with_payload]
     return int((np.unique(directions, return_counts=True)[1] > EXACT_VALUES).sum())

@@ -24,8 +24,22 @@ OF_TCPDUMP = 0.7
 
 def example(name: str) -> dict[str, Any]:
     """What an example of the engine measured."""
-    run(["cargo", "build", "--release", "--locked", "--quiet", "-p", "trustbed-burst", "--example", name])
-    answer: dict[str, Any] = json.loads(run([str(ROOT / "target" / "release" / "examples" / name)], keep_output=True).output)
+    run(
+        [
+            "cargo",
+            "build",
+            "--release",
+            "--locked",
+            "--quiet",
+            "-p",
+            "trustbed-burst",
+            "--example",
+            name,
+        ]
+    )
+    answer: dict[str, Any] = json.loads(
+        run([str(ROOT / "target" / "release" / "examples" / name)], keep_output=True).output
+    )
     return answer
 
 
@@ -33,25 +47,45 @@ def measure_engine() -> tuple[dict[str, float], list[Target]]:
     """The engine on columns in memory: millions of packets per second, on one core and on two."""
     energy = example("energy_speed")
     rates: dict[str, float] = example("speed")["millions_of_packets_per_second"]
-    rates |= {name: value["packets_per_second"] / 1e6 for name, value in energy.items() if isinstance(value, dict)}
+    rates |= {
+        name: value["packets_per_second"] / 1e6
+        for name, value in energy.items()
+        if isinstance(value, dict)
+    }
     targets = [
-        Target(what=f"{name}: what is asked ({least:g} million packets/s) against what it does", value=least / rates[name], limit=1.0)
+        Target(
+            what=f"{name}: what is asked ({least:g} million packets/s) against what it does",
+            value=least / rates[name],
+            limit=1.0,
+        )
         for name, least in LEAST.items()
     ]
-    targets.append(Target(what="static against a plain pass over the columns", value=rates["plain"] / rates["static"], limit=4.0))
+    targets.append(
+        Target(
+            what="static against a plain pass over the columns",
+            value=rates["plain"] / rates["static"],
+            limit=4.0,
+        )
+    )
     rates |= {
         "sigma48: times the time of a plain pass": rates["plain"] / rates["sigma48"],
         "haar_1ms: times the time of a plain pass": rates["sum"] / rates["haar_1ms"],
         "plain pass, two cores: times one core": rates["plain_two_threads"] / rates["plain"],
     }
     targets += [
-        Target(what=f"{name}, two cores: time against one core", value=rates[name] / rates[f"{name}_two_threads"], limit=1 / 1.8)
+        Target(
+            what=f"{name}, two cores: time against one core",
+            value=rates[name] / rates[f"{name}_two_threads"],
+            limit=1 / 1.8,
+        )
         for name in ("static", "sigma48", "haar_1ms")
     ]
     return rates, targets
 
 
-def measure_files(captures: Captures, sizes: tuple[int, ...], rounds: int) -> tuple[dict[str, dict[int, float]], list[Target]]:
+def measure_files(
+    captures: Captures, sizes: tuple[int, ...], rounds: int
+) -> tuple[dict[str, dict[int, float]], list[Target]]:
     """`trustbed burst` against tcpdump: only the windows of one rate, and everything that it prints by default."""
     burst = [program("trustbed"), "burst", "FILE", "--rate", "1Gbit/s", "--quiet"]
     asked = [

@@ -82,7 +82,11 @@ def measure(rounds: int) -> list[Loaded]:
     """So many rounds without captures, and as many with them."""
     try:
         with cable() as (near, far), tempfile.TemporaryDirectory() as name:
-            return [one for captured in (False, True) for one in _campaign(near, far, Path(name), rounds, captured=captured)]
+            return [
+                one
+                for captured in (False, True)
+                for one in _campaign(near, far, Path(name), rounds, captured=captured)
+            ]
     except NoNamespaces as error:
         raise ProgramFailed(str(error)) from error
 
@@ -90,15 +94,24 @@ def measure(rounds: int) -> list[Loaded]:
 def _campaign(near: Host, far: Host, folder: Path, rounds: int, *, captured: bool) -> list[Loaded]:
     ends = {"near": (near, "10.0.0.1"), "far": (far, "10.0.0.2")}
     tables = [
-        f'[hosts.{name}]\nnamespace = "/proc/{host.holder.pid}/ns/net"\nmeasure = "{address}"\n' for name, (host, address) in ends.items()
+        f'[hosts.{name}]\nnamespace = "/proc/{host.holder.pid}/ns/net"\nmeasure = "{address}"\n'
+        for name, (host, address) in ends.items()
     ]
     (folder / "hosts.toml").write_text("".join(tables), encoding="utf-8")
     study, out = folder / f"campaign-{captured}.toml", folder / f"campaign-{captured}"
-    what = {"rounds": rounds, "period": _PERIOD_SECONDS, "megabytes": _MEGABYTES, "connections": _CONNECTIONS}
+    what = {
+        "rounds": rounds,
+        "period": _PERIOD_SECONDS,
+        "megabytes": _MEGABYTES,
+        "connections": _CONNECTIONS,
+    }
     study.write_text(_CAMPAIGN.format(**what, capture=str(captured).lower()), encoding="utf-8")
     run([program("trustbed"), "pairs", str(study), "--out", str(out), "--quiet"])
     return [
-        loaded(one.record(), [_moments(one.path / f"{role}.samples.jsonl") for role in ("sender", "receiver")])
+        loaded(
+            one.record(),
+            [_moments(one.path / f"{role}.samples.jsonl") for role in ("sender", "receiver")],
+        )
         for one in sorted(CampaignDirectory(out).rounds())
     ]
 
@@ -114,20 +127,28 @@ def loaded(record: Mapping[str, Any], samples: Sequence[Sequence[int]]) -> Loade
         ProgramFailed: The round was not carried out whole.
     """
     if record["outcome"] != "complete":
-        raise ProgramFailed(f"a round at full speed was {record['outcome']}: {record.get('error') or record['connections']}")
+        raise ProgramFailed(
+            f"a round at full speed was {record['outcome']}: {record.get('error') or record['connections']}"
+        )
     data = [row for row in record["received"]["connections"] if row["role"] == "data"]
     lasted = max(row["last_byte_ns"] for row in data) - min(row["accepted_ns"] for row in data)
     watched = record["watched"]
     captures = [watched[key] for key in ("sender.capture", "receiver.capture") if key in watched]
     missing = [role for role in ("sender", "receiver") if f"{role}.samples" not in watched]
     if missing:
-        raise ProgramFailed(f"there are no samples of {' and '.join(missing)}: {record['troubles']}")
+        raise ProgramFailed(
+            f"there are no samples of {' and '.join(missing)}: {record['troubles']}"
+        )
     return Loaded(
         captured=bool(captures),
         bits_per_second=8e9 * sum(row["payload_bytes"] for row in data) / lasted,
         samples=sum(len(moments) for moments in samples),
         missed=sum(watched[f"{role}.samples"]["samples_missed"] for role in ("sender", "receiver")),
-        gaps=sum(after - before > _APART * _INTERVAL_NS for moments in samples for before, after in pairwise(moments)),
+        gaps=sum(
+            after - before > _APART * _INTERVAL_NS
+            for moments in samples
+            for before, after in pairwise(moments)
+        ),
         frames=sum(one["frames"] for one in captures),
         dropped=sum(one["dropped_frames"] or 0 for one in captures),
     )
@@ -146,8 +167,19 @@ def targets(found: Sequence[Loaded]) -> list[Target]:
         rounds = [one for one in found if one.captured is captured]
         rate = median(one.bits_per_second for one in rounds)
         if not captured:
-            wanted.append(Target(what=f"campaign at full speed, {words}", value=rate / 1e9, lower=WANTED_RATE / 1e9, unit="Gbit/s"))
+            wanted.append(
+                Target(
+                    what=f"campaign at full speed, {words}",
+                    value=rate / 1e9,
+                    lower=WANTED_RATE / 1e9,
+                    unit="Gbit/s",
+                )
+            )
         wanted.append(
-            Target(what=f"campaign at full speed, {words}: samples that are missing", value=sum(one.lost for one in rounds), limit=0)
+            Target(
+                what=f"campaign at full speed, {words}: samples that are missing",
+                value=sum(one.lost for one in rounds),
+                limit=0,
+            )
         )
     return wanted

@@ -50,7 +50,11 @@ class Capture:
 def template_folders() -> list[Path]:
     """The shipped recordings and, where they lie beside the checkout, captures from elsewhere."""
     elsewhere = Path(os.environ.get("TRUSTBED_TRACES", ROOT.parent / "shared" / "traces"))
-    return [ROOT / "recordings"] + [folder for name in ("bulk", "aggregate", "sessions") if (folder := elsewhere / name).is_dir()]
+    return [ROOT / "recordings"] + [
+        folder
+        for name in ("bulk", "aggregate", "sessions")
+        if (folder := elsewhere / name).is_dir()
+    ]
 
 
 class Captures:
@@ -72,16 +76,26 @@ class Captures:
         """The capture of that many packets, a multiple of the block's; built when it is not there."""
         repetitions, rest = divmod(packets, self._block_packets)
         if rest:
-            raise ValueError(f"{packets} is not a multiple of {self._block_packets}, the block's packets")
+            raise ValueError(
+                f"{packets} is not a multiple of {self._block_packets}, the block's packets"
+            )
         path = FOLDER / f"{self._name}-{packets}.pcap"
         count = FOLDER / f"{self._name}.counts"
         if not (path.exists() and count.exists()):
             self._remove_outdated()
             block = self._made_block()
-            write_capture(path, (block.repetition(number) for number in range(repetitions)), expected_bytes=packets * (16 + SNAP_LENGTH))
+            write_capture(
+                path,
+                (block.repetition(number) for number in range(repetitions)),
+                expected_bytes=packets * (16 + SNAP_LENGTH),
+            )
             count.write_text(f"{block.connections} {block.long_transfers}\n", encoding="ascii")
-        connections, long_transfers = (int(word) * repetitions for word in count.read_text(encoding="ascii").split())
-        return Capture(path=path, packets=packets, connections=connections, long_transfers=long_transfers)
+        connections, long_transfers = (
+            int(word) * repetitions for word in count.read_text(encoding="ascii").split()
+        )
+        return Capture(
+            path=path, packets=packets, connections=connections, long_transfers=long_transfers
+        )
 
     def _remove_outdated(self) -> None:
         """Captures of this kind that another version of the builder or other templates made: gigabytes that nothing will read."""
@@ -107,7 +121,9 @@ def fingerprint(templates: list[Template], block_packets: int) -> str:
     return digest.hexdigest()[:10]
 
 
-def write_capture(path: Path, parts: Iterator[npt.NDArray[np.uint8]], *, expected_bytes: int) -> None:
+def write_capture(
+    path: Path, parts: Iterator[npt.NDArray[np.uint8]], *, expected_bytes: int
+) -> None:
     """Writes a nanosecond pcap file of the records in `parts`; nothing half-written stays under its name."""
     path.parent.mkdir(exist_ok=True)
     _make_room(path.parent, expected_bytes)

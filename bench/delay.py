@@ -57,16 +57,29 @@ class Way:
 
 def measure(count: int) -> Mapping[str, Way]:
     """Both directions, by so many probes."""
-    link = {"delay_ns": _DELAY_NS, "jitter": {"kind": "normal", "deviation_ns": _DEVIATION_NS, "keep_order": False}}
+    link = {
+        "delay_ns": _DELAY_NS,
+        "jitter": {"kind": "normal", "deviation_ns": _DEVIATION_NS, "keep_order": False},
+    }
     ends = [{"name": "near", "addresses": [NEAR]}, {"name": "far", "addresses": [FAR]}]
     topology = {"chain": {"ends": ends, "up": [link], "down": [link]}}
     try:
-        with hosts() as (middle, near, far), tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+        with (
+            hosts() as (middle, near, far),
+            tempfile.TemporaryDirectory() as name,
+            contextlib.ExitStack() as stack,
+        ):
             ledger, told = Path(name) / "ledger", Path(name) / "probes"
             with emulator(middle, topology, ledger=str(ledger)):
                 agents = Agents(stack)
                 reflector = agents.start(far, "reflect", {"listen": f"{FAR}:0", "peer": NEAR})
-                asked = {"to": reflector.ready["listening"], "from": NEAR, "mean_gap_ns": _GAP_NS, "count": count, "rows": str(told)}
+                asked = {
+                    "to": reflector.ready["listening"],
+                    "from": NEAR,
+                    "mean_gap_ns": _GAP_NS,
+                    "count": count,
+                    "rows": str(told),
+                }
                 agents.start(near, "probe", asked).report()
                 reflector.stop()
             return compared(rows.read(told).to_pylist(), rows.read(ledger).to_pylist())
@@ -74,7 +87,9 @@ def measure(count: int) -> Mapping[str, Way]:
         raise ProgramFailed(str(error)) from error
 
 
-def compared(probes: Sequence[Mapping[str, Any]], ledger: Sequence[Mapping[str, Any]]) -> dict[str, Way]:
+def compared(
+    probes: Sequence[Mapping[str, Any]], ledger: Sequence[Mapping[str, Any]]
+) -> dict[str, Way]:
     """Both directions: the packets of a direction came to its link in the order in which they were sent.
 
     Raises:
@@ -82,16 +97,27 @@ def compared(probes: Sequence[Mapping[str, Any]], ledger: Sequence[Mapping[str, 
     """
     found = {}
     for name, pipe in _PIPES.items():
-        crossed = sorted((row for row in ledger if row["pipe"] == pipe), key=lambda row: row["packet"])
+        crossed = sorted(
+            (row for row in ledger if row["pipe"] == pipe), key=lambda row: row["packet"]
+        )
         # The reflector answers in the order in which probes come to it.
-        sent = sorted(probes, key=lambda row: row["sent_ns"] if name == "forward" else row["reflector_sent_ns"])
+        sent = sorted(
+            probes,
+            key=lambda row: row["sent_ns"] if name == "forward" else row["reflector_sent_ns"],
+        )
         if len(crossed) != len(sent) or any(row["round_trip_ns"] is None for row in sent):
-            raise ProgramFailed(f"{len(sent)} probes, and {len(crossed)} packets in the ledger: something was lost, or somebody else sends")
+            raise ProgramFailed(
+                f"{len(sent)} probes, and {len(crossed)} packets in the ledger: something was lost, or somebody else sends"
+            )
         truth = [row["done_ns"] - row["arrived_ns"] for row in crossed]
         seen = [row[f"{name}_ns"] for row in sent]
         errors = sorted(abs(one - other) for one, other in zip(seen, truth, strict=True))
         found[name] = Way(
-            probes=len(sent), error_p50=_at(errors, 0.5), error_p99=_at(errors, 0.99), jitter=_spread(seen), ledger_jitter=_spread(truth)
+            probes=len(sent),
+            error_p50=_at(errors, 0.5),
+            error_p99=_at(errors, 0.99),
+            jitter=_spread(seen),
+            ledger_jitter=_spread(truth),
         )
     return found
 
@@ -116,7 +142,18 @@ def targets(found: Mapping[str, Way]) -> list[Target]:
     wanted = []
     for name, way in found.items():
         wanted.append(
-            Target(what=f"delay: {name} probes against the ledger, p50", value=way.error_p50 / 1e3, limit=WANTED_NS / 1e3, unit="µs")
+            Target(
+                what=f"delay: {name} probes against the ledger, p50",
+                value=way.error_p50 / 1e3,
+                limit=WANTED_NS / 1e3,
+                unit="µs",
+            )
         )
-        wanted.append(Target(what=f"delay: {name} jitter (P95 − P50) against the ledger's", value=way.jitter_error, limit=TOLERATED_JITTER))
+        wanted.append(
+            Target(
+                what=f"delay: {name} jitter (P95 − P50) against the ledger's",
+                value=way.jitter_error,
+                limit=TOLERATED_JITTER,
+            )
+        )
     return wanted

@@ -110,15 +110,28 @@ def box(addresses: int = 1) -> Iterator[tuple[Host, Host, Host]]:
 
 @contextlib.contextmanager
 def emulator(
-    middle: Host, topology: dict[str, Any], *, who: Who = "agent", ledger: str | None = None, core: int | None = None
+    middle: Host,
+    topology: dict[str, Any],
+    *,
+    who: Who = "agent",
+    ledger: str | None = None,
+    core: int | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Moves packets in the middle, on one core where that is said; what the agent reports is there afterwards."""
-    ports = [{"host": name, "interface": name, "mac": mac(number)} for number, name in enumerate(("near", "far"), 1)]
+    ports = [
+        {"host": name, "interface": name, "mac": mac(number)}
+        for number, name in enumerate(("near", "far"), 1)
+    ]
     configuration: dict[str, Any] = {"topology": topology, "ports": ports, **AGENTS[who]}
     if ledger is not None:
         configuration["ledger"] = {"path": ledger}
     pinned = [] if core is None else ["taskset", "--cpu-list", str(core)]
-    child = subprocess.Popen(middle.enter([*pinned, _agent(), "emulate"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        middle.enter([*pinned, _agent(), "emulate"]),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     report: dict[str, Any] = {}
     assert child.stdin is not None
     assert child.stdout is not None
@@ -152,7 +165,9 @@ def token_bucket(middle: Host) -> Iterator[None]:
     middle.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
     for number, name in enumerate(("near", "far"), 1):
         middle.ip(f"route replace 10.{number}.0.0/16 dev {name}")
-        middle.ip(f"neighbour replace {address(number, 0)} lladdr {mac(number)} dev {name} nud permanent")
+        middle.ip(
+            f"neighbour replace {address(number, 0)} lladdr {mac(number)} dev {name} nud permanent"
+        )
     words = f"qdisc replace dev far root tbf rate {RATE} burst {FRAME + 14} limit {QUEUE_PACKETS * FRAME}"
     middle.run("tc", *words.split())
     try:
@@ -178,7 +193,10 @@ def captured(middle: Host, far: Host) -> Iterator[tuple[Stamps, Stamps]]:
     entered: Stamps = {}
     left: Stamps = {}
     with tempfile.TemporaryDirectory() as folder:
-        places = ((middle, "near", Path(folder) / "entered", entered), (far, "eth0", Path(folder) / "left", left))
+        places = (
+            (middle, "near", Path(folder) / "entered", entered),
+            (far, "eth0", Path(folder) / "left", left),
+        )
         lookers = [_look(host, interface, file) for host, interface, file, _ in places]
         try:
             time.sleep(_SETTLE_SECONDS)
@@ -193,7 +211,19 @@ def captured(middle: Host, far: Host) -> Iterator[tuple[Stamps, Stamps]]:
 
 
 def _look(host: Host, interface: str, file: Path) -> subprocess.Popen[str]:
-    options = ("--time-stamp-precision=nano", "-B", "32768", "-s", "64", "-Q", "in", "-Z", "root", "-w", str(file))
+    options = (
+        "--time-stamp-precision=nano",
+        "-B",
+        "32768",
+        "-s",
+        "64",
+        "-Q",
+        "in",
+        "-Z",
+        "root",
+        "-w",
+        str(file),
+    )
     looker = host.start("tcpdump", "-i", interface, *options, "udp", "and", "dst", "port", "9")
     assert looker.stderr is not None
     if "listening on" not in (said := looker.stderr.readline()):
@@ -214,7 +244,9 @@ def _read(file: Path) -> Stamps:
     return found
 
 
-def blast(near: Host, rate: float, frame: int, seconds: float, *, sources: Sequence[str] = ()) -> None:
+def blast(
+    near: Host, rate: float, frame: int, seconds: float, *, sources: Sequence[str] = ()
+) -> None:
     """Sends datagrams from the near host to the far one."""
     words = (address(2, 0), str(rate), str(frame - HEADERS), str(seconds), *sources)
     near.run("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "bench.blast", *words)
@@ -226,7 +258,12 @@ def spread(errors: Sequence[float]) -> Spread:
         raise ProgramFailed("no packet came through")
     size = sorted(abs(error) for error in errors)
     p99 = size[min(int(len(size) * 0.99), len(size) - 1)]
-    return Spread(p50=statistics.median(errors) / 1e3, p99=p99 / 1e3, worst=size[-1] / 1e3, earliest=min(errors) / 1e3)
+    return Spread(
+        p50=statistics.median(errors) / 1e3,
+        p99=p99 / 1e3,
+        worst=size[-1] / 1e3,
+        earliest=min(errors) / 1e3,
+    )
 
 
 def bottleneck_error(entered: Stamps, left: Stamps) -> Bottleneck:
@@ -241,12 +278,22 @@ def bottleneck_error(entered: Stamps, left: Stamps) -> Bottleneck:
         if before is not None:
             gaps.append(left[number] - left[before] - gap)
     lasted = left[numbers[-1]] - left[numbers[0]]
-    return Bottleneck(departure=spread(errors), gap=spread(gaps), rate_error=(len(numbers) - 1) * gap / lasted - 1, packets=len(numbers))
+    return Bottleneck(
+        departure=spread(errors),
+        gap=spread(gaps),
+        rate_error=(len(numbers) - 1) * gap / lasted - 1,
+        packets=len(numbers),
+    )
 
 
-def measure_bottleneck(middle: Host, near: Host, far: Host, seconds: float, *, who: Who) -> Bottleneck:
+def measure_bottleneck(
+    middle: Host, near: Host, far: Host, seconds: float, *, who: Who
+) -> Bottleneck:
     """One run through the emulator, or through the kernel's tbf."""
-    link = {"rate_bits_per_second": RATE, "queue": {"kind": "drop_tail", "limit_packets": QUEUE_PACKETS}}
+    link = {
+        "rate_bits_per_second": RATE,
+        "queue": {"kind": "drop_tail", "limit_packets": QUEUE_PACKETS},
+    }
     mover = emulator(middle, chain(link), who=who) if who in AGENTS else token_bucket(middle)
     with mover, polling(who == "tbf"), captured(middle, far) as (entered, left):
         blast(near, OFFERED / 8 / FRAME, FRAME, seconds)
@@ -255,7 +302,10 @@ def measure_bottleneck(middle: Host, near: Host, far: Host, seconds: float, *, w
 
 def measure_delay(middle: Host, near: Host, far: Host, seconds: float, *, who: Who) -> Spread:
     """The error of a delay of 10 ms, 1000 packets a second."""
-    with emulator(middle, chain({"delay_ns": DELAY_NS}), who=who), captured(middle, far) as (entered, left):
+    with (
+        emulator(middle, chain({"delay_ns": DELAY_NS}), who=who),
+        captured(middle, far) as (entered, left),
+    ):
         blast(near, 1000, 500, seconds)
     return spread([left[number] - entered[number] - DELAY_NS for number in left])
 
@@ -263,13 +313,19 @@ def measure_delay(middle: Host, near: Host, far: Host, seconds: float, *, who: W
 def crowd(hosts: int) -> dict[str, Any]:
     """Hosts with access links of their own on the left of a dumbbell, one on the right."""
     access = {"up": {"delay_ns": CROWD_ACCESS_NS}, "down": {"delay_ns": CROWD_ACCESS_NS}}
-    left = {"name": "near", "addresses": [address(1, one) for one in range(hosts)], "access": access}
+    left = {
+        "name": "near",
+        "addresses": [address(1, one) for one in range(hosts)],
+        "access": access,
+    }
     right = {"name": "far", "addresses": [address(2, 0)], "access": {"up": {}, "down": {}}}
     middle = {"rate_bits_per_second": CROWD_LINK_RATE, "delay_ns": CROWD_DELAY_NS}
     return {"dumbbell": {"left": [left], "right": [right], "up": middle, "down": middle}}
 
 
-def measure_crowd(middle: Host, near: Host, far: Host, seconds: float) -> tuple[Spread, dict[str, Any]]:
+def measure_crowd(
+    middle: Host, near: Host, far: Host, seconds: float
+) -> tuple[Spread, dict[str, Any]]:
     """The error of arrivals from a thousand emulated hosts that share a bottleneck."""
     sources = [address(1, one) for one in range(CROWD)]
     with emulator(middle, crowd(CROWD)) as report, captured(middle, far) as (entered, left):
@@ -302,10 +358,20 @@ def measure_forwarding(middle: Host, near: Host, far: Host, seconds: float) -> F
     # The sender takes the last core for itself.
     with emulator(middle, chain({}), core=min(os.sched_getaffinity(0))) as report:
         before, begun = _received(far), time.perf_counter()
-        flooding = ("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "bench.sender", "eth0", str(seconds))
+        flooding = (
+            "env",
+            f"PYTHONPATH={ROOT}",
+            sys.executable,
+            "-m",
+            "bench.sender",
+            "eth0",
+            str(seconds),
+        )
         sent, lasted = near.run(*flooding, address(1, 0), address(2, 0)).stdout.split()
         received, took = _received(far) - before, time.perf_counter() - begun
-    return Forwarded(packets_per_second=received / took, offered=int(sent) / float(lasted), reported=report)
+    return Forwarded(
+        packets_per_second=received / took, offered=int(sent) / float(lasted), reported=report
+    )
 
 
 def _received(host: Host) -> int:
@@ -314,7 +380,9 @@ def _received(host: Host) -> int:
     return packets
 
 
-def measure_tcp(middle: Host, near: Host, far: Host, seconds: float) -> tuple[float, dict[str, Any]]:
+def measure_tcp(
+    middle: Host, near: Host, far: Host, seconds: float
+) -> tuple[float, dict[str, Any]]:
     """Bits per second of one TCP connection, frames of 1514 bytes, through a link that has no limits; and what the agent says."""
     with emulator(middle, chain({})) as report:
         server = far.start("iperf3", "--server", "--one-off", "--forceflush")
@@ -322,7 +390,17 @@ def measure_tcp(middle: Host, near: Host, far: Host, seconds: float) -> tuple[fl
         while "listening" not in server.stdout.readline():
             if server.poll() is not None:
                 raise ProgramFailed("iperf3 --server did not start")
-        said = near.run("iperf3", "--client", address(2, 0), "--time", str(seconds), "--congestion", "cubic", "--json", check=False)
+        said = near.run(
+            "iperf3",
+            "--client",
+            address(2, 0),
+            "--time",
+            str(seconds),
+            "--congestion",
+            "cubic",
+            "--json",
+            check=False,
+        )
         server.communicate(timeout=30)
     found = json.loads(said.stdout)
     if "error" in found:
@@ -332,7 +410,10 @@ def measure_tcp(middle: Host, near: Host, far: Host, seconds: float) -> tuple[fl
 
 def chain(link: dict[str, Any], back: dict[str, Any] | None = None) -> dict[str, Any]:
     """Two hosts and one link."""
-    ends = [{"name": name, "addresses": [address(number, 0)]} for number, name in enumerate(("near", "far"), 1)]
+    ends = [
+        {"name": name, "addresses": [address(number, 0)]}
+        for number, name in enumerate(("near", "far"), 1)
+    ]
     return {"chain": {"ends": ends, "up": [link], "down": [{} if back is None else back]}}
 
 
@@ -360,7 +441,13 @@ class Figures:
 def measure(rounds: int, seconds: float) -> Figures:
     """Everything, in turns."""
     found = Figures(
-        bottleneck={"agent": [], "tbf": [], "agent, halting": [], "tbf, halting": [], "agent, unprivileged": []},
+        bottleneck={
+            "agent": [],
+            "tbf": [],
+            "agent, halting": [],
+            "tbf, halting": [],
+            "agent, unprivileged": [],
+        },
         delay={who: [] for who in AGENTS},
         packets_per_second=[],
         tcp_bits_per_second=[],
@@ -376,7 +463,9 @@ def measure(rounds: int, seconds: float) -> Figures:
                 with _beside(found, f"10 ms, {who}"):
                     spreads.append(measure_delay(middle, near, far, seconds, who=who))
             with _beside(found, "64 bytes"):
-                found.packets_per_second.append(measure_forwarding(middle, near, far, seconds).packets_per_second)
+                found.packets_per_second.append(
+                    measure_forwarding(middle, near, far, seconds).packets_per_second
+                )
             with _beside(found, "TCP"):
                 found.tcp_bits_per_second.append(measure_tcp(middle, near, far, seconds)[0])
             with _beside(found, "1000 hosts"):
@@ -395,7 +484,10 @@ def _beside(found: Figures, what: str) -> Iterator[None]:
 
 def _processor_ticks() -> tuple[int, int]:
     """What was stolen from all processors, and what they spent in all (proc(5))."""
-    ticks = [int(word) for word in Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]]
+    ticks = [
+        int(word)
+        for word in Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]
+    ]
     return ticks[7], sum(ticks)
 
 
@@ -411,15 +503,24 @@ def lines(found: Figures) -> Iterator[str]:
     for who, spreads in found.delay.items():
         yield f"10 ms, {who:<19}: {_words(spreads)}"
     yield f"1000 hosts, 20 000 packets/s: {_words(found.crowd)}"
-    packets, bits = statistics.median(found.packets_per_second) / 1e3, statistics.median(found.tcp_bits_per_second) / 1e9
+    packets, bits = (
+        statistics.median(found.packets_per_second) / 1e3,
+        statistics.median(found.tcp_bits_per_second) / 1e9,
+    )
     yield f"forwarding: {packets:.0f} thousand packets/s of 64 bytes, TCP {bits:.2f} Gbit/s"
-    shares = (f"{what} {statistics.median(stolen):.1%} ({max(stolen):.1%})" for what, stolen in found.stolen.items())
+    shares = (
+        f"{what} {statistics.median(stolen):.1%} ({max(stolen):.1%})"
+        for what, stolen in found.stolen.items()
+    )
     yield f"processor time that the hypervisor gave to others meanwhile, median (worst round): {', '.join(shares)}"
     yield MAHIMAHI
 
 
 def _words(spreads: Sequence[Spread]) -> str:
-    p50, p99, worst, earliest = (statistics.median(getattr(one, name) for one in spreads) for name in ("p50", "p99", "worst", "earliest"))
+    p50, p99, worst, earliest = (
+        statistics.median(getattr(one, name) for one in spreads)
+        for name in ("p50", "p99", "worst", "earliest")
+    )
     return f"p50 {p50:.1f} p99 {p99:.1f} worst {worst:.0f} earliest {earliest:.1f} µs"
 
 
@@ -430,12 +531,29 @@ def targets(found: Figures) -> list[Target]:
     rate = statistics.median(abs(run.rate_error) for run in runs)
     delay = statistics.median(one.p99 for one in found.delay["agent"])
     crowded = statistics.median(one.p99 for one in found.crowd)
-    packets, bits = statistics.median(found.packets_per_second), statistics.median(found.tcp_bits_per_second)
+    packets, bits = (
+        statistics.median(found.packets_per_second),
+        statistics.median(found.tcp_bits_per_second),
+    )
     return [
-        Target(what="emulate: departure error at 20 Mbit/s under 40 Mbit/s, p99", value=departure, limit=50, unit="µs"),
+        Target(
+            what="emulate: departure error at 20 Mbit/s under 40 Mbit/s, p99",
+            value=departure,
+            limit=50,
+            unit="µs",
+        ),
         Target(what="emulate: rate error at 20 Mbit/s", value=rate, limit=0.0005),
-        Target(what="emulate: error of a delay of 10 ms as root, p99", value=delay, limit=50, unit="µs"),
-        Target(what="emulate: error with 1000 hosts at 20 000 packets/s, p99", value=crowded, limit=50, unit="µs"),
+        Target(
+            what="emulate: error of a delay of 10 ms as root, p99", value=delay, limit=50, unit="µs"
+        ),
+        Target(
+            what="emulate: error with 1000 hosts at 20 000 packets/s, p99",
+            value=crowded,
+            limit=50,
+            unit="µs",
+        ),
         Target(what="emulate: packets of 64 bytes per second", value=packets, lower=300_000),
-        Target(what="emulate: TCP in frames of 1514 bytes", value=bits / 1e9, lower=2, unit="Gbit/s"),
+        Target(
+            what="emulate: TCP in frames of 1514 bytes", value=bits / 1e9, lower=2, unit="Gbit/s"
+        ),
     ]

@@ -87,7 +87,11 @@ class Reading:
     def holds(self) -> bool:
         """Whether the interval, widened by 5 % of the capacity, holds what was available."""
         tolerated = TOLERATED * self.path.capacity
-        return self.low is not None and self.high is not None and self.low - tolerated <= self.path.available <= self.high + tolerated
+        return (
+            self.low is not None
+            and self.high is not None
+            and self.low - tolerated <= self.path.available <= self.high + tolerated
+        )
 
     @property
     def error(self) -> float | None:
@@ -99,7 +103,10 @@ class Reading:
 
 def pathchirp(path: Path, seconds: float) -> dict[str, Any]:
     """Settings of pathChirp for a path: rates around its capacity, and chirps that load it by a twentieth, so that a run is short."""
-    rates = {"lowest_bits_per_second": path.capacity / 8, "highest_bits_per_second": path.capacity * 2.5}
+    rates = {
+        "lowest_bits_per_second": path.capacity / 8,
+        "highest_bits_per_second": path.capacity * 2.5,
+    }
     often = {"mean_bits_per_second": path.capacity / 20, "coalescence_ns": 2_000, "adapts": False}
     return {"kind": "pathchirp", **rates, **often, "duration_ns": int(seconds * 1e9)}
 
@@ -115,7 +122,9 @@ def hosts() -> Iterator[tuple[Host, Host, Host]]:
         yield middle, near, far
 
 
-def estimate(middle: Host, near: Host, far: Host, path: Path, estimators: Sequence[Mapping[str, Any]]) -> list[Reading]:
+def estimate(
+    middle: Host, near: Host, far: Host, path: Path, estimators: Sequence[Mapping[str, Any]]
+) -> list[Reading]:
     """One run: the estimators one after the other over the same path."""
     link = {"rate_bits_per_second": path.capacity, "delay_ns": path.delay_ns}
     ends = [{"name": "near", "addresses": [NEAR]}, {"name": "far", "addresses": [FAR]}]
@@ -124,13 +133,24 @@ def estimate(middle: Host, near: Host, far: Host, path: Path, estimators: Sequen
         moved = stack.enter_context(emulator(middle, topology))
         agents = Agents(stack)
         if path.cross:
-            sink = agents.start(far, "sink", {"listen": [{"transport": "udp", "address": f"{FAR}:9"}]})
-            model = {"kind": "cbr", "rate_bits_per_second": path.cross, "packet_bytes": path.cross_bytes}
+            sink = agents.start(
+                far, "sink", {"listen": [{"transport": "udp", "address": f"{FAR}:9"}]}
+            )
+            model = {
+                "kind": "cbr",
+                "rate_bits_per_second": path.cross,
+                "packet_bytes": path.cross_bytes,
+            }
             source = {"name": "cross", "transport": "udp", "to": f"{FAR}:9", "model": model}
             cross = agents.start(near, "send", {"sources": [source]})
-        receiver = agents.start(far, "estimate", {"role": "receive", "listen": f"{FAR}:0", "peer": NEAR, "nonce": NONCE})
+        receiver = agents.start(
+            far, "estimate", {"role": "receive", "listen": f"{FAR}:0", "peer": NEAR, "nonce": NONCE}
+        )
         to = {"role": "send", "to": receiver.ready["listening"], "from": NEAR, "nonce": NONCE}
-        reports = [agents.start(near, "estimate", {**to, "estimator": dict(one)}).report() for one in estimators]
+        reports = [
+            agents.start(near, "estimate", {**to, "estimator": dict(one)}).report()
+            for one in estimators
+        ]
         receiver.stop()
         sent = cross.stop() if path.cross else None
         if path.cross:
@@ -152,14 +172,21 @@ class Agents:
         return agent
 
 
-def _reading(path: Path, report: Mapping[str, Any], moved: Mapping[str, Any], cross: Mapping[str, Any] | None) -> Reading:
+def _reading(
+    path: Path, report: Mapping[str, Any], moved: Mapping[str, Any], cross: Mapping[str, Any] | None
+) -> Reading:
     found = report[report["estimator"]] or {}
     if report["estimator"] == "pathload":
         low, high = found.get("low_bits_per_second"), found.get("high_bits_per_second")
     else:
         low, high = _about(found)
     return Reading(
-        path=path, estimator=report["estimator"], low=low, high=high, report=report, spoilt=spoilt(report, moved["lateness"], cross)
+        path=path,
+        estimator=report["estimator"],
+        low=low,
+        high=high,
+        report=report,
+        spoilt=spoilt(report, moved["lateness"], cross),
     )
 
 
@@ -168,11 +195,15 @@ def _about(found: Mapping[str, Any]) -> tuple[float | None, float | None]:
     mean = found.get("mean_ip_bits_per_second")
     if mean is None:
         return None, None
-    deviation = (found.get("deviation_bits_per_second") or 0.0) * mean / found["mean_bits_per_second"]
+    deviation = (
+        (found.get("deviation_bits_per_second") or 0.0) * mean / found["mean_bits_per_second"]
+    )
     return mean - deviation, mean + deviation
 
 
-def spoilt(report: Mapping[str, Any], moved: Mapping[str, Any], cross: Mapping[str, Any] | None) -> str | None:
+def spoilt(
+    report: Mapping[str, Any], moved: Mapping[str, Any], cross: Mapping[str, Any] | None
+) -> str | None:
     """Why a run says nothing of the estimator, by what its programs say of their own lateness: sender, emulator and cross traffic."""
     # A sender that stood still has told so by itself: that run was not used.
     for who, late in (("emulator", moved), ("cross traffic", cross and cross["lateness"])):
@@ -260,7 +291,9 @@ class Virtual:
     mean_absolute_error: float
 
 
-_VIRTUAL = re.compile(r"pathload: (\d+) of (\d+) intervals .* mean error (\S+), mean absolute error (\S+)$")
+_VIRTUAL = re.compile(
+    r"pathload: (\d+) of (\d+) intervals .* mean error (\S+), mean absolute error (\S+)$"
+)
 CROSS_BYTES = (100, 500, 1500)
 """Packets of cross traffic from those of a voice to the longest: the longer they are, the more delays rise and fall by them alone."""
 
@@ -271,8 +304,22 @@ def virtual(cross_bytes: int, *, long_packets: bool, runs: int = 100) -> Virtual
     Raises:
         ProgramFailed: The program cannot be built or did not end well.
     """
-    command = ["cargo", "run", "--release", "--quiet", "--locked", "--package", "trustbed-probe", "--example", "accuracy", "--"]
-    output = run([*command, str(runs), str(cross_bytes), *(["long"] if long_packets else [])], keep_output=True).output
+    command = [
+        "cargo",
+        "run",
+        "--release",
+        "--quiet",
+        "--locked",
+        "--package",
+        "trustbed-probe",
+        "--example",
+        "accuracy",
+        "--",
+    ]
+    output = run(
+        [*command, str(runs), str(cross_bytes), *(["long"] if long_packets else [])],
+        keep_output=True,
+    ).output
     if (found := _VIRTUAL.search(output.rstrip())) is None:
         raise ProgramFailed(f"the example accuracy ended with {output.splitlines()[-1:]}")
     held, of, error, absolute = found.groups()
@@ -290,9 +337,7 @@ def virtual_line(one: Virtual) -> str:
     """The same for a person."""
     errors = f"pathChirp off by {one.mean_error:+.1%} ({one.mean_absolute_error:.1%} without signs)"
     settings = "settings for long packets" if one.long_packets else "settings of the tools"
-    return (
-        f"in virtual time, {one.cross_bytes} bytes of cross traffic a packet, {settings}: pathload holds {one.held} of {one.runs}, {errors}"
-    )
+    return f"in virtual time, {one.cross_bytes} bytes of cross traffic a packet, {settings}: pathload holds {one.held} of {one.runs}, {errors}"
 
 
 def paths(count: int) -> Iterator[Path]:
@@ -301,7 +346,9 @@ def paths(count: int) -> Iterator[Path]:
         capacity = _LEAST * (_MOST / _LEAST) ** (number * 0.618034 % 1)
         round_trip_ns = 2e6 * 20 ** (number * 0.414214 % 1)
         load = _LOAD_MOST * (number * 0.732051 % 1)
-        yield Path(capacity=int(capacity), cross=int(capacity * load), delay_ns=int(round_trip_ns / 2))
+        yield Path(
+            capacity=int(capacity), cross=int(capacity * load), delay_ns=int(round_trip_ns / 2)
+        )
 
 
 def measure(runs: int) -> Iterator[list[Reading]]:
@@ -319,7 +366,9 @@ def line(reading: Reading) -> str:
     """A reading for a person."""
     path = reading.path
     what = f"{path.capacity / 1e6:5.1f} Mbit/s, {path.available / 1e6:5.1f} available"
-    low, high = ("?" if bound is None else f"{bound / 1e6:.1f}" for bound in (reading.low, reading.high))
+    low, high = (
+        "?" if bound is None else f"{bound / 1e6:.1f}" for bound in (reading.low, reading.high)
+    )
     error = "" if reading.error is None else f" ({reading.error:+.0%})"
     spent = f"{reading.report['duration_ns'] / 1e9:.0f} s, {reading.report['sent_ip_bytes'] / 1e6:.1f} MB"
     verdict = reading.spoilt or ("holds" if reading.holds else "misses")
@@ -332,7 +381,9 @@ def summary(name: str, judged: Judged) -> str:
         return f"{name}: the machine was too busy in all of {judged.runs} runs"
     error = "no estimates"
     if judged.mean_error is not None:
-        error = f"mean error {judged.mean_error:+.1%} ({judged.mean_absolute_error:.1%} without signs)"
+        error = (
+            f"mean error {judged.mean_error:+.1%} ({judged.mean_absolute_error:.1%} without signs)"
+        )
     spent = f"{judged.mean_seconds:.0f} s and {(judged.mean_bytes or 0) / 1e6:.1f} MB each"
     return f"{name}: {judged.held} of {judged.judged} hold what was available, {error}, {spent}; {judged.spoilt} more on a busy machine"
 
@@ -347,13 +398,43 @@ def targets(judged: Mapping[str, Judged], virtuals: Sequence[Virtual]) -> list[T
     found = []
     for one in (fluid, *(one for one in virtuals if one.long_packets)):
         which = f"estimators in virtual time, {one.cross_bytes} bytes a packet{', settings for long ones' if one.long_packets else ''}"
-        found.append(Target(what=f"{which}: share of pathload's intervals that hold", value=one.held / one.runs, lower=0.9))
-        found.append(Target(what=f"{which}: mean error of pathChirp without signs", value=one.mean_absolute_error, limit=0.15))
+        found.append(
+            Target(
+                what=f"{which}: share of pathload's intervals that hold",
+                value=one.held / one.runs,
+                lower=0.9,
+            )
+        )
+        found.append(
+            Target(
+                what=f"{which}: mean error of pathChirp without signs",
+                value=one.mean_absolute_error,
+                limit=0.15,
+            )
+        )
     if (share := judged["pathload"].held_share) is not None:
-        found.append(Target(what="estimators: share of pathload's intervals that hold what was available", value=share, lower=0.9))
+        found.append(
+            Target(
+                what="estimators: share of pathload's intervals that hold what was available",
+                value=share,
+                lower=0.9,
+            )
+        )
     if all(one.judged for one in judged.values()):
-        share = sum(one.held for one in judged.values()) / sum(one.judged for one in judged.values())
-        found.append(Target(what="estimators: the same of both, pathChirp's being a deviation to either side", value=share, lower=0.9))
+        share = sum(one.held for one in judged.values()) / sum(
+            one.judged for one in judged.values()
+        )
+        found.append(
+            Target(
+                what="estimators: the same of both, pathChirp's being a deviation to either side",
+                value=share,
+                lower=0.9,
+            )
+        )
     if (error := judged["pathchirp"].mean_absolute_error) is not None:
-        found.append(Target(what="estimators: mean error of pathChirp without signs", value=error, limit=0.25))
+        found.append(
+            Target(
+                what="estimators: mean error of pathChirp without signs", value=error, limit=0.25
+            )
+        )
     return found

@@ -55,7 +55,9 @@ def parts(connections: int) -> Iterator[npt.NDArray[np.uint8]]:
 
 def _syns(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
     """One SYN per number, each from an address and port of its own."""
-    rows = np.tile(np.frombuffer(bytes(16) + _ETHERNET + _IPV4 + _TCP, dtype=np.uint8), (len(numbers), 1))
+    rows = np.tile(
+        np.frombuffer(bytes(16) + _ETHERNET + _IPV4 + _TCP, dtype=np.uint8), (len(numbers), 1)
+    )
     seconds, fraction = np.divmod(FIRST_NS + numbers.astype(np.int64) * GAP_NS, 1_000_000_000)
     _put(rows, 0, seconds, "<u4")
     _put(rows, 4, fraction, "<u4")
@@ -85,14 +87,22 @@ def _answers(syns: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     fraction = rows[:, 4:8].copy().view("<u4").reshape(-1) + 1000
     _put(rows, 4, fraction, "<u4")
     at = 16
-    rows[:, at + 26 : at + 30], rows[:, at + 30 : at + 34] = syns[:, at + 30 : at + 34], syns[:, at + 26 : at + 30]
-    rows[:, at + 34 : at + 36], rows[:, at + 36 : at + 38] = syns[:, at + 36 : at + 38], syns[:, at + 34 : at + 36]
+    rows[:, at + 26 : at + 30], rows[:, at + 30 : at + 34] = (
+        syns[:, at + 30 : at + 34],
+        syns[:, at + 26 : at + 30],
+    )
+    rows[:, at + 34 : at + 36], rows[:, at + 36 : at + 38] = (
+        syns[:, at + 36 : at + 38],
+        syns[:, at + 34 : at + 36],
+    )
     acknowledged = syns[:, at + 38 : at + 42].copy().view(">u4").reshape(-1).astype(np.uint32) + 1
     _put(rows, at + 42, acknowledged, ">u4")
     rows[:, at + 47] = _SYN_ACK
     return rows
 
 
-def _put(rows: npt.NDArray[np.uint8], column: int, values: npt.NDArray[np.integer], kind: str) -> None:
+def _put(
+    rows: npt.NDArray[np.uint8], column: int, values: npt.NDArray[np.integer], kind: str
+) -> None:
     width = int(kind[-1])
     rows[:, column : column + width] = values.astype(kind).view(np.uint8).reshape(-1, width)

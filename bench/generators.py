@@ -56,7 +56,9 @@ class Agent:
         except AgentError as error:
             raise ProgramFailed(error.message) from error
         self._verb = verb
-        self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._child = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self._say(configuration)
         self.ready = self._hear("ready")
 
@@ -144,13 +146,17 @@ def hosts() -> Iterator[tuple[Host, Host]]:
         raise ProgramFailed("no tcpdump")
     try:
         with cable() as (near, far):
-            near.run("ping", "-c", "1", "-W", "2", "10.0.0.2", check=False)  # so that no packet waits for an address
+            near.run(
+                "ping", "-c", "1", "-W", "2", "10.0.0.2", check=False
+            )  # so that no packet waits for an address
             yield near, far
     except NoNamespaces as error:
         raise ProgramFailed(str(error)) from error
 
 
-def observe(near: Host, far: Host, release: object, seconds: float, *, priority: str = "fifo") -> tuple[Stamps, dict[str, Any]]:
+def observe(
+    near: Host, far: Host, release: object, seconds: float, *, priority: str = "fifo"
+) -> tuple[Stamps, dict[str, Any]]:
     """When each packet of a run came out of the cable, in nanoseconds; and what the sender says of itself."""
     with contextlib.ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
         sink = Agent(far, "sink", {"listen": [{"transport": "udp", "address": "10.0.0.2:9"}]})
@@ -177,13 +183,27 @@ def observe(near: Host, far: Host, release: object, seconds: float, *, priority:
     sent: int = report["sources"][0]["sent_packets"]
     # What tcpdump missed the sink has counted; a few gaps of two packets change no quantile.
     if lost or len(stamps) > sent or np.isnan(stamps).sum() + sent - len(stamps) > _MISSED * sent:
-        raise ProgramFailed(f"{sent} packets were sent, {np.isfinite(stamps).sum()} captured, {lost} lost")
+        raise ProgramFailed(
+            f"{sent} packets were sent, {np.isfinite(stamps).sum()} captured, {lost} lost"
+        )
     return stamps, report
 
 
 @contextlib.contextmanager
 def _tcpdump(host: Host, file: Path) -> Iterator[None]:
-    options = ("--time-stamp-precision=nano", "-B", "32768", "-s", str(_KEPT), "-Q", "in", "-Z", "root", "-w", str(file))
+    options = (
+        "--time-stamp-precision=nano",
+        "-B",
+        "32768",
+        "-s",
+        str(_KEPT),
+        "-Q",
+        "in",
+        "-Z",
+        "root",
+        "-w",
+        str(file),
+    )
     looker = host.start("tcpdump", "-i", "right", *options, "udp", "and", "dst", "port", "9")
     try:
         assert looker.stderr is not None
@@ -204,7 +224,11 @@ def _read(file: Path) -> Stamps:
     names = ("seconds", "nanoseconds", "kept", "length")
     record = np.dtype([*((name, "<u4") for name in names), ("frame", "u1", (_KEPT,))])
     records = np.frombuffer(file.read_bytes(), dtype=record, offset=24)
-    numbers = np.ascontiguousarray(records["frame"][:, _NUMBER_AT : _NUMBER_AT + 4]).view(">u4").reshape(-1)
+    numbers = (
+        np.ascontiguousarray(records["frame"][:, _NUMBER_AT : _NUMBER_AT + 4])
+        .view(">u4")
+        .reshape(-1)
+    )
     if len(np.unique(numbers)) != len(numbers) or not len(numbers):
         raise ProgramFailed("the capture holds a packet twice, or none")
     times = records["seconds"].astype(np.int64) * 1_000_000_000 + records["nanoseconds"]
@@ -312,10 +336,38 @@ def lines(figures: Figures) -> Iterator[str]:
 def targets(figures: Figures) -> list[Target]:
     """What should be."""
     p99 = median(run.gap_p99_us for run in figures.paced["fifo"])
-    found = [Target(what="generators: gap error at 40 Mbit/s, paced, p99", value=p99, limit=50, unit="µs")]
+    found = [
+        Target(
+            what="generators: gap error at 40 Mbit/s, paced, p99", value=p99, limit=50, unit="µs"
+        )
+    ]
     for hertz, bursts in figures.timed.items():
-        odd, tick = median(run.odd_share for run in bursts), median(run.tick_p99_us for run in bursts)
-        found.append(Target(what=f"generators: share of ticks at {hertz} Hz with another number of packets", value=odd, limit=0.01))
-        found.append(Target(what=f"generators: error between ticks at {hertz} Hz, p99", value=tick, limit=50, unit="µs"))
+        odd, tick = (
+            median(run.odd_share for run in bursts),
+            median(run.tick_p99_us for run in bursts),
+        )
+        found.append(
+            Target(
+                what=f"generators: share of ticks at {hertz} Hz with another number of packets",
+                value=odd,
+                limit=0.01,
+            )
+        )
+        found.append(
+            Target(
+                what=f"generators: error between ticks at {hertz} Hz, p99",
+                value=tick,
+                limit=50,
+                unit="µs",
+            )
+        )
     drift = abs(figures.long.drift_us)
-    return [*found, Target(what=f"generators: drift over {figures.long.seconds:.0f} s", value=drift, limit=20, unit="µs")]
+    return [
+        *found,
+        Target(
+            what=f"generators: drift over {figures.long.seconds:.0f} s",
+            value=drift,
+            limit=20,
+            unit="µs",
+        ),
+    ]

@@ -44,19 +44,39 @@ def measure_peaks(captures: list[Capture]) -> list[Target]:
     """Peak private memory of one worker per capture, in bytes, against what it may need for all its connections being open."""
     targets = []
     for capture in captures:
-        cost = run(Program(name="trustbed", command=trustbed_command(1), sizes=()).on(capture), watch_memory=True)
-        limit = FIXED_BYTES + BYTES_PER_CONNECTION * capture.connections + BYTES_PER_LONG_TRANSFER * capture.long_transfers
+        cost = run(
+            Program(name="trustbed", command=trustbed_command(1), sizes=()).on(capture),
+            watch_memory=True,
+        )
+        limit = (
+            FIXED_BYTES
+            + BYTES_PER_CONNECTION * capture.connections
+            + BYTES_PER_LONG_TRANSFER * capture.long_transfers
+        )
         what = f"peak private memory, {capture.packets / 1e6:g} million packets, {capture.connections} connections"
-        targets.append(Target(what=what, value=(cost.peak_private_bytes or 0) / 1e6, limit=limit / 1e6, unit="MB"))
+        targets.append(
+            Target(
+                what=what, value=(cost.peak_private_bytes or 0) / 1e6, limit=limit / 1e6, unit="MB"
+            )
+        )
     return targets
 
 
 def measure_flood(capture: Capture, workers: tuple[int, ...] = (1, 2)) -> Flood:
     """Peak private memory on a flood, and its evictions for several numbers of workers."""
-    cost = run(Program(name="trustbed", command=trustbed_command(1), sizes=()).on(capture), watch_memory=True)
-    what = f"peak private memory, flood of {capture.connections / 1e6:g} million half-open connections"
-    peak = Target(what=what, value=(cost.peak_private_bytes or 0) / 1e6, limit=FLOOD_BYTES / 1e6, unit="MB")
-    return Flood(peak=peak, cost=cost, evicted={number: count_evicted(capture, number) for number in workers})
+    cost = run(
+        Program(name="trustbed", command=trustbed_command(1), sizes=()).on(capture),
+        watch_memory=True,
+    )
+    what = (
+        f"peak private memory, flood of {capture.connections / 1e6:g} million half-open connections"
+    )
+    peak = Target(
+        what=what, value=(cost.peak_private_bytes or 0) / 1e6, limit=FLOOD_BYTES / 1e6, unit="MB"
+    )
+    return Flood(
+        peak=peak, cost=cost, evicted={number: count_evicted(capture, number) for number in workers}
+    )
 
 
 def count_evicted(capture: Capture, workers: int) -> int:

@@ -12,7 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO
 
-_WAYS: tuple[tuple[str, ...], ...] = (("--net", "--mount"), ("--user", "--map-root-user", "--net", "--mount"))
+_WAYS: tuple[tuple[str, ...], ...] = (
+    ("--net", "--mount"),
+    ("--user", "--map-root-user", "--net", "--mount"),
+)
 
 
 class NoNamespaces(Exception):
@@ -29,19 +32,45 @@ class Host:
     def enter(self, command: Sequence[str]) -> list[str]:
         """The command that runs a command inside."""
         user = ["--user", "--preserve-credentials"] if self.user else []
-        return ["nsenter", "--target", str(self.holder.pid), *user, "--net", "--mount", "--", *command]
+        return [
+            "nsenter",
+            "--target",
+            str(self.holder.pid),
+            *user,
+            "--net",
+            "--mount",
+            "--",
+            *command,
+        ]
 
-    def run(self, *command: str, check: bool = True, given: str = "") -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *command: str, check: bool = True, given: str = ""
+    ) -> subprocess.CompletedProcess[str]:
         """Runs a command to its end, with a text on its standard input."""
-        return subprocess.run(self.enter(command), check=check, input=given, capture_output=True, text=True, timeout=100)
+        return subprocess.run(
+            self.enter(command),
+            check=check,
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
 
     def ip(self, line: str) -> None:
         """Runs ``ip`` with the words of a line."""
         self.run("ip", *line.split())
 
-    def start(self, *command: str, stdout: int | IO[str] = subprocess.PIPE) -> subprocess.Popen[str]:
+    def start(
+        self, *command: str, stdout: int | IO[str] = subprocess.PIPE
+    ) -> subprocess.Popen[str]:
         """Starts a command."""
-        return subprocess.Popen(self.enter(command), stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            self.enter(command),
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
 
 @contextlib.contextmanager
@@ -70,7 +99,19 @@ def cable() -> Iterator[tuple[Host, Host]]:
 def _way(ways: Sequence[tuple[str, ...]] = _WAYS) -> tuple[str, ...]:
     reasons = []
     for way in ways:
-        command = ["unshare", *way, "ip", "link", "add", "left", "type", "veth", "peer", "name", "right"]
+        command = [
+            "unshare",
+            *way,
+            "ip",
+            "link",
+            "add",
+            "left",
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "right",
+        ]
         try:
             tried = subprocess.run(command, capture_output=True, text=True, check=False)
         except FileNotFoundError as error:
@@ -83,7 +124,9 @@ def _way(ways: Sequence[tuple[str, ...]] = _WAYS) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _host(command: Sequence[str], *, user: bool) -> Iterator[Host]:
-    holder = subprocess.Popen([*command, "sh", "-c", "echo ready; exec sleep 600"], stdout=subprocess.PIPE, text=True)
+    holder = subprocess.Popen(
+        [*command, "sh", "-c", "echo ready; exec sleep 600"], stdout=subprocess.PIPE, text=True
+    )
     try:
         assert holder.stdout is not None
         if holder.stdout.readline() != "ready\n":
@@ -110,7 +153,9 @@ for name in sys.argv[2:]:
 
 
 @contextlib.contextmanager
-def star(names: Sequence[str], addresses: int = 1, *, rootless: bool = False) -> Iterator[tuple[Host, list[Host]]]:
+def star(
+    names: Sequence[str], addresses: int = 1, *, rootless: bool = False
+) -> Iterator[tuple[Host, list[Host]]]:
     """A namespace in the middle, and hosts each on a cable of its own to it.
 
     In the middle the interfaces have the hosts' names, all with one Ethernet address; host number n (from 1) has eth0 with `mac(n)` and the
@@ -124,7 +169,10 @@ def star(names: Sequence[str], addresses: int = 1, *, rootless: bool = False) ->
     user = "--user" in way
     with contextlib.ExitStack() as stack:
         middle = stack.enter_context(_host(["unshare", *way], user=user))
-        hosts = [stack.enter_context(_host(middle.enter(["unshare", "--net", "--mount"]), user=user)) for _ in names]
+        hosts = [
+            stack.enter_context(_host(middle.enter(["unshare", "--net", "--mount"]), user=user))
+            for _ in names
+        ]
         for number, (name, host) in enumerate(zip(names, hosts, strict=True), 1):
             middle.ip(f"link add {name} type veth peer name eth0 netns {host.holder.pid}")
             middle.ip(f"link set {name} addrgenmode none address {mac(255)}")
@@ -132,10 +180,18 @@ def star(names: Sequence[str], addresses: int = 1, *, rootless: bool = False) ->
             host.ip("link set lo up")
             host.ip(f"link set eth0 addrgenmode none address {mac(number)}")
             host.ip("link set eth0 up")
-            others = [address(other, one) for other in range(1, len(names) + 1) if other != number for one in range(addresses)]
+            others = [
+                address(other, one)
+                for other in range(1, len(names) + 1)
+                if other != number
+                for one in range(addresses)
+            ]
             lines = [f"address add {address(number, one)}/32 dev eth0" for one in range(addresses)]
             lines += [f"route add 10.0.0.0/8 dev eth0 src {address(number, 0)}"]
-            lines += [f"neighbour add {other} lladdr {mac(255)} dev eth0 nud permanent" for other in others]
+            lines += [
+                f"neighbour add {other} lladdr {mac(255)} dev eth0 nud permanent"
+                for other in others
+            ]
             host.run("ip", "-batch", "-", given="\n".join(lines))
             host.run(sys.executable, "-c", OFFLOADS, "off", "eth0")
         middle.run(sys.executable, "-c", OFFLOADS, "off", *names)

@@ -52,7 +52,11 @@ def run(command: list[str], *, watch_memory: bool = False, keep_output: bool = F
     with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as output:
         started = time.perf_counter()
         child = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output if keep_output else subprocess.DEVNULL, stderr=errors
+            command,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=output if keep_output else subprocess.DEVNULL,
+            stderr=errors,
         )
         watch = _Watch(child.pid) if watch_memory else None
         _, status, usage = os.wait4(child.pid, 0)
@@ -63,10 +67,17 @@ def run(command: list[str], *, watch_memory: bool = False, keep_output: bool = F
         if child.returncode != 0:
             errors.seek(0)
             tail = errors.read().decode(errors="replace").strip().splitlines()[-5:]
-            raise ProgramFailed(f"{' '.join(command)} exited with {child.returncode}: {' / '.join(tail)}")
+            raise ProgramFailed(
+                f"{' '.join(command)} exited with {child.returncode}: {' / '.join(tail)}"
+            )
         output.seek(0)
         text = output.read().decode(errors="replace")
-    return Cost(cpu_seconds=usage.ru_utime + usage.ru_stime, wall_seconds=wall, peak_private_bytes=peak, output=text)
+    return Cost(
+        cpu_seconds=usage.ru_utime + usage.ru_stime,
+        wall_seconds=wall,
+        peak_private_bytes=peak,
+        output=text,
+    )
 
 
 class _Watch:
@@ -85,7 +96,10 @@ class _Watch:
                 lines = self._status.read_text(encoding="ascii").splitlines()
             except OSError:
                 return
-            self._peak = max(self._peak, sum(_bytes(line) for line in lines if line.startswith(("RssAnon:", "RssShmem:"))))
+            self._peak = max(
+                self._peak,
+                sum(_bytes(line) for line in lines if line.startswith(("RssAnon:", "RssShmem:"))),
+            )
 
     def stop(self) -> int:
         """Ends the polling and returns the peak in bytes."""

@@ -13,7 +13,12 @@ import socket
 import sys
 import time
 
-FRAME = bytes.fromhex("020000000099020000000001") + b"\x08\x00" + bytes.fromhex("4500002e0001000040110000") + bytes(34)
+FRAME = (
+    bytes.fromhex("020000000099020000000001")
+    + b"\x08\x00"
+    + bytes.fromhex("4500002e0001000040110000")
+    + bytes(34)
+)
 """60 bytes: Ethernet, the beginning of an IPv4 header, zeros."""
 BATCH = 512
 _SOL_PACKET, _PACKET_QDISC_BYPASS = 263, 20
@@ -70,5 +75,7 @@ def flood(interface: str, seconds: float, content: bytes = FRAME) -> tuple[int, 
 
 if __name__ == "__main__":
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    count, lasted = flood(sys.argv[1], float(sys.argv[2]), addressed(*sys.argv[3:5]) if sys.argv[3:] else FRAME)
+    count, lasted = flood(
+        sys.argv[1], float(sys.argv[2]), addressed(*sys.argv[3:5]) if sys.argv[3:] else FRAME
+    )
     print(count, lasted)

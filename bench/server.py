@@ -48,7 +48,12 @@ def _accept(door: socket.socket, waiting: selectors.BaseSelector) -> None:
         waiting.register(peer, selectors.EVENT_READ)
 
 
-def _advance(peer: socket.socket, left: dict[socket.socket, memoryview], answer: memoryview, waiting: selectors.BaseSelector) -> bool:
+def _advance(
+    peer: socket.socket,
+    left: dict[socket.socket, memoryview],
+    answer: memoryview,
+    waiting: selectors.BaseSelector,
+) -> bool:
     """Reads the request or writes some of the answer; true when it is through."""
     rest = left.get(peer)
     if rest is None:

@@ -36,7 +36,9 @@ class Target:
     @property
     def holds(self) -> bool:
         """Whether the figure is what it should be."""
-        return (self.limit is None or self.value <= self.limit) and (self.lower is None or self.value >= self.lower)
+        return (self.limit is None or self.value <= self.limit) and (
+            self.lower is None or self.value >= self.lower
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +75,11 @@ def programs(sizes: tuple[int, ...], tshark_sizes: tuple[int, ...]) -> list[Prog
         Program(name="trustbed", command=trustbed_command(1), sizes=sizes),
         Program(name="tcpdump", command=["tcpdump", "-r", "FILE", "-w", "/dev/null"], sizes=sizes),
         Program(name="tcptrace", command=["tcptrace", "-n", "-l", "-r", "FILE"], sizes=sizes),
-        Program(name="tshark", command=["tshark", "-n", "-q", "-z", "conv,tcp", "-r", "FILE"], sizes=tshark_sizes),
+        Program(
+            name="tshark",
+            command=["tshark", "-n", "-q", "-z", "conv,tcp", "-r", "FILE"],
+            sizes=tshark_sizes,
+        ),
     ]
     missing = [one.name for one in asked if shutil.which(one.command[0]) is None]
     if missing:
@@ -83,16 +89,23 @@ def programs(sizes: tuple[int, ...], tshark_sizes: tuple[int, ...]) -> list[Prog
 
 def measure_cpu(captures: Captures, asked: list[Program], rounds: int) -> Costs:
     """Median CPU seconds of every program on every size of its own."""
-    seconds: dict[str, dict[int, list[float]]] = {one.name: {size: [] for size in one.sizes} for one in asked}
+    seconds: dict[str, dict[int, list[float]]] = {
+        one.name: {size: [] for size in one.sizes} for one in asked
+    }
     for size in sorted({size for one in asked for size in one.sizes}):
         capture = captures.of(size)
         _warm(capture)
         for number in range(rounds):
-            print(f"  {size / 1e6:g} million packets, round {number + 1} of {rounds}", file=sys.stderr)
+            print(
+                f"  {size / 1e6:g} million packets, round {number + 1} of {rounds}", file=sys.stderr
+            )
             for one in asked:
                 if size in one.sizes:
                     seconds[one.name][size].append(run(one.on(capture)).cpu_seconds)
-    return {name: {size: statistics.median(values) for size, values in by_size.items()} for name, by_size in seconds.items()}
+    return {
+        name: {size: statistics.median(values) for size, values in by_size.items()}
+        for name, by_size in seconds.items()
+    }
 
 
 def _warm(capture: Capture) -> None:
@@ -117,14 +130,20 @@ def compare(costs: Costs) -> list[Target]:
     per_packet = slopes(costs)
     limits = {"tcpdump": 1.5, "tcptrace": 0.5, "tshark": 0.02}
     found = [
-        Target(what=f"CPU per packet against {name}", value=per_packet["trustbed"] / per_packet[name], limit=limit)
+        Target(
+            what=f"CPU per packet against {name}",
+            value=per_packet["trustbed"] / per_packet[name],
+            limit=limit,
+        )
         for name, limit in limits.items()
         if name in per_packet
     ]
     small, middle, large = sorted(costs["trustbed"])
     ours = costs["trustbed"]
     ratio = slope_ns(ours, middle, large) / slope_ns(ours, small, middle)
-    sizes = f"{middle / 1e6:g}–{large / 1e6:g} million packets against {small / 1e6:g}–{middle / 1e6:g}"
+    sizes = (
+        f"{middle / 1e6:g}–{large / 1e6:g} million packets against {small / 1e6:g}–{middle / 1e6:g}"
+    )
     return [*found, Target(what=f"CPU per packet, {sizes}", value=ratio, limit=1.15, lower=0.85)]
 
 
@@ -134,7 +153,9 @@ def compare_workers(capture: Capture, rounds: int) -> tuple[float, float, Target
     walls: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(rounds):
         for workers, seconds in walls.items():
-            command = Program(name="trustbed", command=trustbed_command(workers), sizes=()).on(capture)
+            command = Program(name="trustbed", command=trustbed_command(workers), sizes=()).on(
+                capture
+            )
             seconds.append(run(command).wall_seconds)
     one, two = (statistics.median(walls[workers]) for workers in (1, 2))
     return one, two, Target(what="wall time, two workers against one", value=two / one, limit=0.65)
@@ -143,5 +164,7 @@ def compare_workers(capture: Capture, rounds: int) -> tuple[float, float, Target
 def start_up(rounds: int) -> Target:
     """CPU of `trustbed --help`."""
     run([program("trustbed"), "--help"])
-    seconds = statistics.median(run([program("trustbed"), "--help"]).cpu_seconds for _ in range(rounds))
+    seconds = statistics.median(
+        run([program("trustbed"), "--help"]).cpu_seconds for _ in range(rounds)
+    )
     return Target(what="CPU of trustbed --help", value=seconds, limit=0.2, unit="s")

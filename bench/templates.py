@@ -19,7 +19,12 @@ SNAP_LENGTH = 128
 # Packets later than this after a template's first are left out: one slow capture must not stretch the whole bench.
 LONGEST_NS = 60 * 1_000_000_000
 
-_MAGICS = {b"\xd4\xc3\xb2\xa1": ("<", 1000), b"\xa1\xb2\xc3\xd4": (">", 1000), b"\x4d\x3c\xb2\xa1": ("<", 1), b"\xa1\xb2\x3c\x4d": (">", 1)}
+_MAGICS = {
+    b"\xd4\xc3\xb2\xa1": ("<", 1000),
+    b"\xa1\xb2\xc3\xd4": (">", 1000),
+    b"\x4d\x3c\xb2\xa1": ("<", 1),
+    b"\xa1\xb2\x3c\x4d": (">", 1),
+}
 _ETHERNET = 1
 _SMALLEST_FRAME = 54
 
@@ -57,7 +62,9 @@ def read_template(path: Path) -> Template | None:
     if not rows:
         return None
     table = np.array([row[:3] for row in rows], dtype=np.int64)
-    frames = np.frombuffer(b"".join(row[3].ljust(SNAP_LENGTH, b"\0") for row in rows), dtype=np.uint8).reshape(-1, SNAP_LENGTH)
+    frames = np.frombuffer(
+        b"".join(row[3].ljust(SNAP_LENGTH, b"\0") for row in rows), dtype=np.uint8
+    ).reshape(-1, SNAP_LENGTH)
     order_in_time = np.argsort(table[:, 0], kind="stable")
     table, frames = table[order_in_time], frames[order_in_time]
     since_start = table[:, 0] - table[0, 0]
@@ -83,7 +90,9 @@ def _rows(content: bytes, order: str, nanoseconds: int) -> list[tuple[int, int, 
         frame = content[at + 16 : at + 16 + min(captured, SNAP_LENGTH)]
         at += 16 + captured
         if at <= len(content) and _serves(frame):
-            rows.append((seconds * 1_000_000_000 + fraction * nanoseconds, original, len(frame), frame))
+            rows.append(
+                (seconds * 1_000_000_000 + fraction * nanoseconds, original, len(frame), frame)
+            )
     return rows
 
 
@@ -99,7 +108,12 @@ def _serves(frame: bytes) -> bool:
 
 def read_templates(folders: list[Path]) -> list[Template]:
     """Every template under `folders`, in the order of folder and file name."""
-    paths = [path for folder in folders for path in sorted(folder.rglob("*")) if path.name.endswith((".pcap", ".pcap.gz", ".cap"))]
+    paths = [
+        path
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
+        if path.name.endswith((".pcap", ".pcap.gz", ".cap"))
+    ]
     # Both ends of one transfer would be one connection twice: the sender's side stands for it.
     templates = (read_template(path) for path in paths if ".receiver" not in path.name)
     return [template for template in templates if template is not None]

@@ -80,12 +80,19 @@ class Load:
     def loss(self, looked_at: list[Fetched]) -> float:
         """The share of requests that was lost while somebody looked."""
         pairs = zip(looked_at, self.alone, strict=True)
-        return 1 - statistics.median(one.requests_per_second / without.requests_per_second for one, without in pairs)
+        return 1 - statistics.median(
+            one.requests_per_second / without.requests_per_second for one, without in pairs
+        )
 
     def more_cpu(self, looked_at: list[Fetched]) -> float:
         """How much more CPU a request took meanwhile, as a share."""
         pairs = zip(looked_at, self.alone, strict=True)
-        return statistics.median(one.cpu_per_request / without.cpu_per_request for one, without in pairs) - 1
+        return (
+            statistics.median(
+                one.cpu_per_request / without.cpu_per_request for one, without in pairs
+            )
+            - 1
+        )
 
 
 @contextlib.contextmanager
@@ -112,7 +119,16 @@ def cores() -> list[str]:
 def measure_flood(near: Host, far: Host) -> Flooded:
     """The watcher against a sender that saturates the cable."""
     with tempfile.TemporaryFile("w+") as lines:
-        watcher = near.start("taskset", "--cpu-list", cores()[0], program("trustbed"), "watch", "left", "--json", stdout=lines)
+        watcher = near.start(
+            "taskset",
+            "--cpu-list",
+            cores()[0],
+            program("trustbed"),
+            "watch",
+            "left",
+            "--json",
+            stdout=lines,
+        )
         time.sleep(_START_SECONDS)
         begun = time.perf_counter()
         sent, seconds = _module(far, "bench.sender", "right", str(_FLOOD_SECONDS)).stdout.split()
@@ -128,15 +144,32 @@ def measure_flood(near: Host, far: Host) -> Flooded:
     dropped: int = windows[-1]["kernel_dropped"]
     cpu = usage.ru_utime + usage.ru_stime
     if seen + dropped < int(sent):
-        raise ProgramFailed(f"{int(sent) - seen - dropped} of {sent} frames are neither measured nor counted as dropped")
-    return Flooded(frames_per_second=int(sent) / float(seconds), seen=seen, dropped=dropped, cpu_share=cpu / lasted)
+        raise ProgramFailed(
+            f"{int(sent) - seen - dropped} of {sent} frames are neither measured nor counted as dropped"
+        )
+    return Flooded(
+        frames_per_second=int(sent) / float(seconds),
+        seen=seen,
+        dropped=dropped,
+        cpu_share=cpu / lasted,
+    )
 
 
 def measure_load(near: Host, far: Host, size: int, rounds: int) -> Load:
     """Requests per second with nobody looking, with the watcher, with tcpdump; in turns."""
     first, *_, last = cores()
     server = far.start(
-        "taskset", "--cpu-list", last, "env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "bench.server", "10.0.0.2", str(_PORT), str(size)
+        "taskset",
+        "--cpu-list",
+        last,
+        "env",
+        f"PYTHONPATH={ROOT}",
+        sys.executable,
+        "-m",
+        "bench.server",
+        "10.0.0.2",
+        str(_PORT),
+        str(size),
     )
     lookers: dict[str, Sequence[str]] = {
         "alone": (),
@@ -165,9 +198,19 @@ def targets(flooded: Flooded, loads: Sequence[Load]) -> list[Target]:
     large, small = (next(load for load in loads if load.size == size) for size in (LARGE, SMALL))
     ratio = max(small.loss(small.watch), 0.0) / max(small.loss(small.tcpdump), 0.001)
     return [
-        Target(what="watch: frames dropped in a flood from one core", value=flooded.dropped, limit=0),
-        Target(what="watch: share of requests lost, objects of 1 MB", value=large.loss(large.watch), limit=0.03),
-        Target(what="watch: requests lost at 500 B, as a share of what tcpdump costs", value=ratio, limit=0.5),
+        Target(
+            what="watch: frames dropped in a flood from one core", value=flooded.dropped, limit=0
+        ),
+        Target(
+            what="watch: share of requests lost, objects of 1 MB",
+            value=large.loss(large.watch),
+            limit=0.03,
+        ),
+        Target(
+            what="watch: requests lost at 500 B, as a share of what tcpdump costs",
+            value=ratio,
+            limit=0.5,
+        ),
     ]
 
 
@@ -197,18 +240,25 @@ def _fetch(host: Host, core: str, others: Sequence[subprocess.Popen[str]]) -> Fe
     options = ("-q", "-r", "-t", str(_LOAD_SECONDS), "-n", "10000000", "-c", str(_CONNECTIONS))
     before = [_cpu_seconds(other) for other in others]
     own = resource.getrusage(resource.RUSAGE_CHILDREN)
-    said = host.run("taskset", "--cpu-list", core, "ab", *options, f"http://10.0.0.2:{_PORT}/", check=False).stdout
+    said = host.run(
+        "taskset", "--cpu-list", core, "ab", *options, f"http://10.0.0.2:{_PORT}/", check=False
+    ).stdout
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = sum(_cpu_seconds(other) for other in others) - sum(before)
     cpu += after.ru_utime + after.ru_stime - own.ru_utime - own.ru_stime
-    rate, count = (re.search(rf"{name}:\s+([\d.]+)", said) for name in ("Requests per second", "Complete requests"))
+    rate, count = (
+        re.search(rf"{name}:\s+([\d.]+)", said)
+        for name in ("Requests per second", "Complete requests")
+    )
     if rate is None or count is None or not re.search(r"Failed requests:\s+0\b", said):
         raise ProgramFailed(f"ab said: {' / '.join(said.strip().splitlines()[-3:])}")
     return Fetched(requests_per_second=float(rate[1]), cpu_per_request=cpu / int(count[1]))
 
 
 def _cpu_seconds(process: subprocess.Popen[str]) -> float:
-    fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    fields = (
+        Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    )
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

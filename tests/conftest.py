@@ -55,7 +55,9 @@ def _no_thread_stays() -> Iterator[None]:
     """Whatever a test has started ends with it: Python waits at its end, for ever if need be, for threads that are no daemons."""
     before = set(threading.enumerate())
     yield
-    stayed = [thread for thread in threading.enumerate() if not thread.daemon and thread not in before]
+    stayed = [
+        thread for thread in threading.enumerate() if not thread.daemon and thread not in before
+    ]
     for thread in stayed:
         thread.join(PATIENCE)
     assert [thread.name for thread in stayed if thread.is_alive()] == []

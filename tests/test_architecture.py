@@ -52,7 +52,12 @@ def written_edges() -> set[Edge]:
 def closure(edges: set[Edge]) -> set[Edge]:
     """Everything that may be used directly or through others."""
     reached = set(edges)
-    while more := {(user, deeper) for user, used in reached for middle, deeper in reached if used == middle} - reached:
+    while (
+        more := {
+            (user, deeper) for user, used in reached for middle, deeper in reached if used == middle
+        }
+        - reached
+    ):
         reached |= more
     return reached
 
@@ -66,7 +71,9 @@ def packages() -> list[dict[str, Any]]:
 
 
 def dependencies(package: dict[str, Any]) -> Iterator[str]:
-    return (dependency["name"] for dependency in package["dependencies"] if dependency["kind"] is None)
+    return (
+        dependency["name"] for dependency in package["dependencies"] if dependency["kind"] is None
+    )
 
 
 def built_edges() -> set[Edge]:
@@ -98,14 +105,18 @@ def test_every_crate_is_a_room() -> None:
 
 
 def test_no_pure_crate_uses_an_edge() -> None:
-    assert {edge for edge in built_edges() if edge[0] in rooms("PURE") and edge[1] in rooms("EDGE")} == set()
+    assert {
+        edge for edge in built_edges() if edge[0] in rooms("PURE") and edge[1] in rooms("EDGE")
+    } == set()
 
 
 def test_pure_crates_use_nothing_from_outside_that_could_act() -> None:
     for package in packages():
         if package["name"].removeprefix(PREFIX) in rooms("PURE"):
             outside = {name for name in dependencies(package) if not name.startswith(PREFIX)}
-            assert outside <= OUTSIDE_FOR_PURE, f"{package['name']}: {sorted(outside - OUTSIDE_FOR_PURE)}"
+            assert outside <= OUTSIDE_FOR_PURE, (
+                f"{package['name']}: {sorted(outside - OUTSIDE_FOR_PURE)}"
+            )
 
 
 def test_pure_crates_ban_the_same_things_each_with_its_reason() -> None:
@@ -129,8 +140,15 @@ def test_pure_crates_ban_the_same_things_each_with_its_reason() -> None:
 
 def test_python_layers_are_the_written_ones() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    contract = next(contract for contract in project["tool"]["importlinter"]["contracts"] if contract["type"] == "layers")
-    layers = [[name.removeprefix("trustbed.") for name in layer.split(" : ")] for layer in contract["layers"]]
+    contract = next(
+        contract
+        for contract in project["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "layers"
+    )
+    layers = [
+        [name.removeprefix("trustbed.") for name in layer.split(" : ")]
+        for layer in contract["layers"]
+    ]
     assert layers == [line.split(", ") for line in block("layers").splitlines()]
 
 
@@ -144,7 +162,11 @@ def test_every_layer_is_a_room() -> None:
 
 def test_every_other_contract_of_imports_is_told_of() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    others = [contract for contract in project["tool"]["importlinter"]["contracts"] if contract["type"] != "layers"]
+    others = [
+        contract
+        for contract in project["tool"]["importlinter"]["contracts"]
+        if contract["type"] != "layers"
+    ]
     edges = ARCHITECTURE[ARCHITECTURE.index("## Edges") : ARCHITECTURE.index("## How a packet")]
     for contract in others:
         for module in (*contract["source_modules"], *contract["forbidden_modules"]):
@@ -152,7 +174,10 @@ def test_every_other_contract_of_imports_is_told_of() -> None:
 
 
 def test_every_path_in_the_architecture_exists() -> None:
-    named = re.findall(r"`((?:crates|python|tests|bench|tools|docs|recordings|fuzz|validation)/[\w./-]*)`", ARCHITECTURE)
+    named = re.findall(
+        r"`((?:crates|python|tests|bench|tools|docs|recordings|fuzz|validation)/[\w./-]*)`",
+        ARCHITECTURE,
+    )
     assert named
     assert [path for path in named if not (ROOT / path).exists()] == []
 
@@ -164,14 +189,18 @@ def all_tables() -> list[tuple[str, pa.Schema]]:
     return [*tables, ("verdict columns", pa.schema(schemas.VERDICT_FIELDS)), *bursts, resources]
 
 
-@pytest.mark.parametrize(("name", "schema"), all_tables(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("name", "schema"), all_tables(), ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_every_column_has_a_unit_and_a_meaning(name: str, schema: pa.Schema) -> None:
     words = (pa.types.is_string, pa.types.is_boolean, pa.types.is_list)
     for field in schema:
         metadata = field.metadata or {}
         assert metadata.get(b"meaning"), f"{name}.{field.name} has no meaning"
         assert b"unit" in metadata, f"{name}.{field.name} has no unit"
-        assert metadata[b"unit"] or any(is_kind(field.type) for is_kind in words), f"{name}.{field.name} is a number without a unit"
+        assert metadata[b"unit"] or any(is_kind(field.type) for is_kind in words), (
+            f"{name}.{field.name} is a number without a unit"
+        )
 
 
 @pytest.mark.parametrize("page", sorted(PAGES))
@@ -183,10 +212,19 @@ def test_generated_pages_are_up_to_date(page: str) -> None:
 def test_every_finding_has_a_page_and_a_test(code: str) -> None:
     assert f"\n## {code}\n" in (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
     tests = [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
-    assert any(re.search(rf"[\"']{code}[\"']", path.read_text(encoding="utf-8")) for path in tests), f"no test names the finding {code}"
+    assert any(
+        re.search(rf"[\"']{code}[\"']", path.read_text(encoding="utf-8")) for path in tests
+    ), f"no test names the finding {code}"
 
 
-PACKAGES = ["trustbed", "trustbed.campaign", "trustbed.diagnose", "trustbed.report", "trustbed.resources", "trustbed.workload"]
+PACKAGES = [
+    "trustbed",
+    "trustbed.campaign",
+    "trustbed.diagnose",
+    "trustbed.report",
+    "trustbed.resources",
+    "trustbed.workload",
+]
 
 
 @pytest.mark.parametrize("module", PACKAGES)
@@ -224,15 +262,24 @@ def test_the_library_offers_these_names() -> None:
 
 
 def tracked_files() -> list[Path]:
-    answer = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    answer = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
     return [ROOT / name for name in answer.split("\0") if name]
 
 
 def test_nothing_tracked_names_a_machine_s_folders() -> None:
     # Spelled in parts, so that this file passes.
-    folders = re.compile(rb"(?<![\w.])/(?:" + rb"|".join((b"wo" + b"rk", b"ro" + b"ot", b"ho" + b"me/[a-z]+")) + rb")/")
+    folders = re.compile(
+        rb"(?<![\w.])/(?:"
+        + rb"|".join((b"wo" + b"rk", b"ro" + b"ot", b"ho" + b"me/[a-z]+"))
+        + rb")/"
+    )
     found = []
     for path in tracked_files():
         if path.is_file() and path.suffix not in {".gz", ".pcap", ".pcapng", ".zst", ".png"}:
-            found += [f"{path.relative_to(ROOT)}: {hit.group().decode()}" for hit in folders.finditer(path.read_bytes())]
+            found += [
+                f"{path.relative_to(ROOT)}: {hit.group().decode()}"
+                for hit in folders.finditer(path.read_bytes())
+            ]
     assert found == []

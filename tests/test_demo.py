@@ -30,7 +30,10 @@ EXPECTED = {
 STARVED = (GUEST, PROCESS)
 STALL_SECONDS = 0.02
 """An emulator that stood still for so long delayed a round trip by half: what the packets then show is no longer what was asked for."""
-TRUTH = {entry["name"]: entry for entry in json.loads((demo.ROOT / "recordings" / "truth.json").read_text(encoding="utf-8"))}
+TRUTH = {
+    entry["name"]: entry
+    for entry in json.loads((demo.ROOT / "recordings" / "truth.json").read_text(encoding="utf-8"))
+}
 EACH = pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 SLOW = pytest.mark.timeout(900)
 """Whoever needs a guest first waits until two have booted, which takes long on a machine that does much else."""
@@ -106,7 +109,10 @@ def test_a_starved_sender_differs_from_its_twin_in_nothing_but_the_fault(study: 
     assert replace(starved, faults=()) == alone
     (fault,) = starved.faults
     assert (fault.kind, fault.host) == ("freeze", live.SENDER)
-    assert [(host.name, host.guest is not None) for host in alone.hosts] == [("client", study is GUEST), ("server", False)]
+    assert [(host.name, host.guest is not None) for host in alone.hosts] == [
+        ("client", study is GUEST),
+        ("server", False),
+    ]
     told = study.stories[1]
     assert told.beside == study.stories[0].name
     assert fault.stopped_ns is not None
@@ -138,22 +144,35 @@ def test_what_the_live_stories_say_is_what_the_scenario_asks_for() -> None:
     # The window that the buffer allows is smaller than what fits into the path, and yet no share of the link is left beside the others.
     assert workload.receive_buffer_bytes is not None
     assert workload.receive_buffer_bytes < link.rate / 8 * 2 * link.delay_ns / 1e9
-    assert background.backgrounds[0].rate + workload.receive_buffer_bytes * 8 / (2 * link.delay_ns / 1e9) > link.rate
+    assert (
+        background.backgrounds[0].rate
+        + workload.receive_buffer_bytes * 8 / (2 * link.delay_ns / 1e9)
+        > link.rate
+    )
 
 
 def test_the_live_part_takes_about_a_minute() -> None:
     """By what is asked for, what is around every transfer, and how long a guest boots where every instruction is emulated."""
-    network, guest = (sum(scenario.expected_ns / 1e9 + 2.5 for scenario in scenarios(study)) for study in (NETWORK, GUEST))
+    network, guest = (
+        sum(scenario.expected_ns / 1e9 + 2.5 for scenario in scenarios(study))
+        for study in (NETWORK, GUEST)
+    )
     assert network + guest + 2 * 7 < 65
 
 
 @SLOW
 @EACH
-def test_every_live_transfer_has_a_capture_or_was_spoilt(carried_out: Carried, study: Study) -> None:
+def test_every_live_transfer_has_a_capture_or_was_spoilt(
+    carried_out: Carried, study: Study
+) -> None:
     made = carried_out(study)
     assert [one.story for one in made.transfers] == list(made.study.stories)
     for one in made.transfers:
-        grave = [found for found in one.repetition["findings"] if found["severity"] == "error" and "capture" not in found]
+        grave = [
+            found
+            for found in one.repetition["findings"]
+            if found["severity"] == "error" and "capture" not in found
+        ]
         assert (one.capture is None) == bool(grave)
 
 
@@ -163,12 +182,19 @@ def test_a_live_transfer_is_judged_as_an_expert_would(carried_out: Carried, name
     made = carried_out(next(study for study in STUDIES if name in study.names))
     one = next(one for one in made.transfers if one.story.name == name)
     if one.main is None:
-        pytest.xfail(f"{name} was spoilt on this machine, twice: {one.repetition['why'] or 'no transfer was seen'}")
-    judged, stood = (one.main["cause"], one.main["verdict"]), one.repetition["emulator"]["max_seconds"]
+        pytest.xfail(
+            f"{name} was spoilt on this machine, twice: {one.repetition['why'] or 'no transfer was seen'}"
+        )
+    judged, stood = (
+        (one.main["cause"], one.main["verdict"]),
+        one.repetition["emulator"]["max_seconds"],
+    )
     assert one.repetition["use"] == one.main["verdict"]
     if judged != EXPECTED[name]:
         if stood > STALL_SECONDS:
-            pytest.xfail(f"the emulator stood still for {stood:.3f} s during {name}: this machine has too much else to do")
+            pytest.xfail(
+                f"the emulator stood still for {stood:.3f} s during {name}: this machine has too much else to do"
+            )
         if one.disturbed:
             pytest.xfail(f"{name}: {one.disturbed}; this machine has too much else to do")
     assert judged == EXPECTED[name], one.main["reasons"]
@@ -177,7 +203,9 @@ def test_a_live_transfer_is_judged_as_an_expert_would(carried_out: Carried, name
 
 @SLOW
 @pytest.mark.parametrize("study", STARVED, ids=lambda study: study.name)
-def test_a_starved_sender_is_told_from_the_network_by_the_numbers_beside_its_twin(carried_out: Carried, study: Study) -> None:
+def test_a_starved_sender_is_told_from_the_network_by_the_numbers_beside_its_twin(
+    carried_out: Carried, study: Study
+) -> None:
     made = carried_out(study)
     alone, starved = made.transfers
     if alone.main is None or starved.main is None:
@@ -194,8 +222,13 @@ def test_a_starved_sender_is_told_from_the_network_by_the_numbers_beside_its_twi
     assert "; ".join(numbers) in telling.chapter(made).notes[0]
     if alone.main["verdict"] != "trust":
         pytest.xfail("the twin was disturbed by others: this machine has too much else to do")
-    assert starved.main["throughput_bytes_per_second"] < 0.75 * alone.main["throughput_bytes_per_second"]
-    assert starved.main["loss_rate_genuine"] == pytest.approx(alone.main["loss_rate_genuine"], abs=0.001)
+    assert (
+        starved.main["throughput_bytes_per_second"]
+        < 0.75 * alone.main["throughput_bytes_per_second"]
+    )
+    assert starved.main["loss_rate_genuine"] == pytest.approx(
+        alone.main["loss_rate_genuine"], abs=0.001
+    )
 
 
 @SLOW
@@ -230,50 +263,80 @@ def test_a_live_transfer_that_was_spoilt_has_no_verdict(carried_out: Carried, st
     made = carried_out(study)
     why = "the emulator's packets left late by 5.00 ms"
     late = [
-        replace(one, capture=None, repetition={**one.repetition, "use": "discard", "why": why, "findings": []}) for one in made.transfers
+        replace(
+            one,
+            capture=None,
+            repetition={**one.repetition, "use": "discard", "why": why, "findings": []},
+        )
+        for one in made.transfers
     ]
     names = [one.story.name for one in late]
     found = replace(made, transfers=late, again={names[-1]: why})
     chapter = telling.chapter(found)
     assert not chapter.captures
     assert not telling.parts(found)
-    assert [note.startswith(name) for note, name in zip(chapter.notes, [*names, names[-1]], strict=True)] == [True] * (len(names) + 1)
+    assert [
+        note.startswith(name) for note, name in zip(chapter.notes, [*names, names[-1]], strict=True)
+    ] == [True] * (len(names) + 1)
     assert all(why in note for note in chapter.notes)
     printed = list(telling.lines(found))
     assert sum(line.endswith("discard") for line in printed) == len(names)
 
 
 @pytest.mark.parametrize(("late", "said"), [(90, ""), (500, "the machine stood still for 0.50 s")])
-def test_a_machine_that_stood_still_disturbed_what_was_measured(tmp_path: Path, late: int, said: str) -> None:
+def test_a_machine_that_stood_still_disturbed_what_was_measured(
+    tmp_path: Path, late: int, said: str
+) -> None:
     (tmp_path / "samples").mkdir()
     rows = [{"late_ns": None}, {"late_ns": late * 1_000_000}, {"late_ns": 70_000}]
-    pyarrow.parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "samples" / "machine.parquet")
+    pyarrow.parquet.write_table(
+        pa.Table.from_pylist(rows), tmp_path / "samples" / "machine.parquet"
+    )
     assert carry_out.disturbed(tmp_path) == said
 
 
-@pytest.mark.parametrize(("waited", "said"), [(0, ""), (90, ""), (400, "others had its processor for 40 % of the time")])
-def test_a_sender_that_waits_for_its_processor_was_disturbed(tmp_path: Path, waited: int, said: str) -> None:
+@pytest.mark.parametrize(
+    ("waited", "said"), [(0, ""), (90, ""), (400, "others had its processor for 40 % of the time")]
+)
+def test_a_sender_that_waits_for_its_processor_was_disturbed(
+    tmp_path: Path, waited: int, said: str
+) -> None:
     assert not carry_out.disturbed(tmp_path)
     looks = [(7, None, None), (7, waited, 1000), (7, waited, 1000), (8, 0, 1000)]
-    rows = [{"process": process, "waited_ns": wait, "interval_ns": interval} for process, wait, interval in looks]
+    rows = [
+        {"process": process, "waited_ns": wait, "interval_ns": interval}
+        for process, wait, interval in looks
+    ]
     (tmp_path / "samples").mkdir()
-    pyarrow.parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "samples" / "processes.parquet")
+    pyarrow.parquet.write_table(
+        pa.Table.from_pylist(rows), tmp_path / "samples" / "processes.parquet"
+    )
     assert carry_out.disturbed(tmp_path) == said
 
 
 def test_a_sender_that_others_starved_says_so(carried_out: Carried) -> None:
-    one = replace(carried_out(PROCESS).transfers[0], disturbed="others had its processor for 40 % of the time")
+    one = replace(
+        carried_out(PROCESS).transfers[0], disturbed="others had its processor for 40 % of the time"
+    )
     if one.main is None:
         pytest.xfail("spoilt on this machine, twice")
-    other = replace(one, story=replace(one.story, meant="discard" if one.main["verdict"] == "trust" else "trust"))
+    other = replace(
+        one,
+        story=replace(one.story, meant="discard" if one.main["verdict"] == "trust" else "trust"),
+    )
     assert telling.unmeant(other).endswith(other.disturbed)
 
 
 def test_only_what_was_spoilt_is_carried_out_again() -> None:
     late = {"severity": "error", "message": "the emulator's packets left late by 5.00 ms"}
     starved = {"severity": "error", "message": "the sending machine stood still"}
-    assert carry_out.spoilt({"use": "discard", "why": late["message"], "findings": [late]}) == late["message"]
-    assert not carry_out.spoilt({"use": "discard", "why": "1 transfer of 1 to be discarded", "findings": [starved]})
+    assert (
+        carry_out.spoilt({"use": "discard", "why": late["message"], "findings": [late]})
+        == late["message"]
+    )
+    assert not carry_out.spoilt(
+        {"use": "discard", "why": "1 transfer of 1 to be discarded", "findings": [starved]}
+    )
     assert not carry_out.spoilt({"use": "trust", "why": "", "findings": []})
 
 
@@ -283,7 +346,10 @@ def test_a_verdict_that_was_not_meant_is_said(carried_out: Carried) -> None:
     one, starved = made.transfers
     if one.main is None:
         pytest.xfail("spoilt on this machine, twice")
-    other = replace(one, story=replace(one.story, meant="discard" if one.main["verdict"] == "trust" else "trust"))
+    other = replace(
+        one,
+        story=replace(one.story, meant="discard" if one.main["verdict"] == "trust" else "trust"),
+    )
     said, found = telling.unmeant(other), replace(made, transfers=[other, starved])
     assert "meant to end in" in said
     assert any(said in note for note in telling.chapter(found).notes)
@@ -298,24 +364,34 @@ def test_a_process_in_place_of_a_guest_says_why(carried_out: Carried) -> None:
 
 
 @pytest.mark.parametrize("guests", [True, False])
-def test_a_process_is_starved_where_guests_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guests: bool) -> None:
+def test_a_process_is_starved_where_guests_cannot_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guests: bool
+) -> None:
     tried = []
 
     def carry_out(study: Study, folder: Path) -> live.Found:
         tried.append(study.name)
         if study is GUEST and not guests:
-            return live.Missing(study=study, message="guests need QEMU", hint="install it", forbidden=True)
+            return live.Missing(
+                study=study, message="guests need QEMU", hint="install it", forbidden=True
+            )
         return live.Experiment(study=study, transfers=(), model={}, again={})
 
     monkeypatch.setattr(live, "carry_out", carry_out)
     _, starved = live.experiments(tmp_path)
     assert isinstance(starved, live.Experiment)
     assert tried == (["network", "guest"] if guests else ["network", "guest", "process"])
-    assert (starved.study, starved.instead) == ((GUEST, "") if guests else (PROCESS, "guests need QEMU"))
+    assert (starved.study, starved.instead) == (
+        (GUEST, "") if guests else (PROCESS, "guests need QEMU")
+    )
 
 
-def test_a_machine_without_networks_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    missing = live.Missing(study=NETWORK, message="no user namespaces", hint="run as root", forbidden=True)
+def test_a_machine_without_networks_is_asked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = live.Missing(
+        study=NETWORK, message="no user namespaces", hint="run as root", forbidden=True
+    )
     monkeypatch.setattr(live, "carry_out", lambda study, folder: missing)
     assert list(live.experiments(tmp_path)) == [missing]
 
@@ -339,10 +415,19 @@ def test_without_a_live_part_the_page_of_the_recordings_is_written_and_says_why(
 
 def test_a_machine_that_forbids_networks_says_what_is_missing(tmp_path: Path) -> None:
     forbidding = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set -all --inh-caps -all "$@"'
-    asked = [sys.executable, "-m", "tools.carry_out", NETWORK.name, str(NETWORK.file), str(tmp_path / "demo.run")]
+    asked = [
+        sys.executable,
+        "-m",
+        "tools.carry_out",
+        NETWORK.name,
+        str(NETWORK.file),
+        str(tmp_path / "demo.run"),
+    ]
     command = ["unshare", "--user", "--map-root-user", "sh", "-c", forbidding, "sh", *asked]
     try:
-        answer = subprocess.run(command, cwd=demo.ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        answer = subprocess.run(
+            command, cwd=demo.ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
     except FileNotFoundError as error:
         pytest.skip(f"no {error.filename}")
     if "unshare:" in answer.stderr or "setpriv:" in answer.stderr:

@@ -49,7 +49,9 @@ def shifted(path: Path, out: Path, seconds: int) -> Path:
 def steered(path: Path, out: Path, nanoseconds: int) -> Path:
     """The same capture by a clock that goes ahead so far in its course, evenly until the middle and back from there on."""
     head, found = records(path)
-    moments = [second * 10**9 + part for second, part in (struct.unpack_from("<II", one) for one in found)]
+    moments = [
+        second * 10**9 + part for second, part in (struct.unpack_from("<II", one) for one in found)
+    ]
     middle, half = (moments[0] + moments[-1]) // 2, (moments[-1] - moments[0]) / 2
     moved = []
     for at, one in zip(moments, found, strict=True):
@@ -63,14 +65,19 @@ def set_back(path: Path, out: Path, seconds: int) -> Path:
     """The same capture by a clock that is set back in the middle of it."""
     head, found = records(path)
     half = len(found) // 2
-    moved = [struct.pack("<I", struct.unpack_from("<I", one)[0] - seconds) + one[4:] for one in found[half:]]
+    moved = [
+        struct.pack("<I", struct.unpack_from("<I", one)[0] - seconds) + one[4:]
+        for one in found[half:]
+    ]
     out.write_bytes(head + b"".join(found[:half] + moved))
     return out
 
 
 def trustbed_says(*words: str) -> subprocess.CompletedProcess[str]:
     program = str(Path(sys.executable).with_name("trustbed"))
-    return subprocess.run([program, "analyze", *words], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return subprocess.run(
+        [program, "analyze", *words], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
 
 
 def test_a_clock_that_is_ahead_is_told(tmp_path: Path) -> None:
@@ -87,14 +94,20 @@ def test_a_clock_that_is_steered_by_more_than_the_way_takes_is_followed(tmp_path
     joined = trustbed.join(sender, steered(receiver, tmp_path / "receiver.pcap", 60_000_000))
     assert even.clocks.steered_seconds is None
     assert joined.clocks.steered_seconds == pytest.approx(0.06, abs=0.01)
-    assert [finding.code for finding in joined.findings if finding.code != "ends_clocks_uncertain"] == ["ends_clocks_steered"]
+    assert [
+        finding.code for finding in joined.findings if finding.code != "ends_clocks_uncertain"
+    ] == ["ends_clocks_steered"]
     assert bulk(joined)["data_lost"] == bulk(even)["data_lost"] == 40
     assert bulk(joined)["path_p50_ns"] == pytest.approx(bulk(even)["path_p50_ns"], rel=0.01)
 
 
 def test_one_clock_needs_no_comparison() -> None:
     joined = trustbed.join(*ends("cross-traffic"), same_clock=True)
-    assert (joined.clocks.ahead_seconds, joined.clocks.ahead_error_seconds, joined.clocks.stated) == (0, 0, True)
+    assert (
+        joined.clocks.ahead_seconds,
+        joined.clocks.ahead_error_seconds,
+        joined.clocks.stated,
+    ) == (0, 0, True)
     assert "one clock stamped both, as stated" in ends_text.section(joined.model)
     # The queue of others never empties: without the statement half of it would look like an offset.
     assert trustbed.join(*ends("cross-traffic")).clocks.ahead_seconds > 1e-3
@@ -104,7 +117,10 @@ def test_one_clock_needs_no_comparison() -> None:
 
 def test_clocks_that_were_found_to_agree_are_no_statement() -> None:
     model = trustbed.join(*ends("random-loss")).model
-    exact = {**model, "clocks": {**model["clocks"], "ahead_seconds": 0.0, "ahead_error_seconds": 0.0}}
+    exact = {
+        **model,
+        "clocks": {**model["clocks"], "ahead_seconds": 0.0, "ahead_error_seconds": 0.0},
+    }
     text = " ".join(ends_text.section(exact).split())
     assert "as stated" not in text
     assert "(± 0 s: half of the shortest round trip)" in text
@@ -113,7 +129,9 @@ def test_clocks_that_were_found_to_agree_are_no_statement() -> None:
 def test_a_clock_that_was_set_is_refused_where_it_was_not_stated(tmp_path: Path) -> None:
     sender, receiver = ends("random-loss")
     late = set_back(receiver, tmp_path / "receiver.pcap", 1)
-    with pytest.raises(trustbed.CaptureError, match=r"a clock was set by 999\.9\d+ms meanwhile") as refused:
+    with pytest.raises(
+        trustbed.CaptureError, match=r"a clock was set by 999\.9\d+ms meanwhile"
+    ) as refused:
         trustbed.join(sender, late)
     assert refused.value.hint == "cut the captures where the clock was set, and join the parts"
     assert trustbed.join(sender, late, same_clock=True).clocks.stated
@@ -121,16 +139,25 @@ def test_a_clock_that_was_set_is_refused_where_it_was_not_stated(tmp_path: Path)
 
 def test_a_statement_that_cannot_be_is_noticed(tmp_path: Path) -> None:
     sender, receiver = ends("random-loss")
-    joined = trustbed.join(sender, shifted(receiver, tmp_path / "receiver.pcap", -1), same_clock=True)
+    joined = trustbed.join(
+        sender, shifted(receiver, tmp_path / "receiver.pcap", -1), same_clock=True
+    )
     assert [finding.code for finding in joined.findings] == ["ends_delays_negative"]
     assert bulk(joined)["data_lost"] == 40
 
 
 @pytest.mark.parametrize("seconds", [-3600, 3600])
-def test_a_statement_by_which_nothing_could_be_found_is_refused(tmp_path: Path, seconds: int) -> None:
+def test_a_statement_by_which_nothing_could_be_found_is_refused(
+    tmp_path: Path, seconds: int
+) -> None:
     sender, receiver = ends("random-loss")
-    with pytest.raises(trustbed.CaptureError, match="one clock cannot have stamped both captures: frames would have arrived 3599"):
-        trustbed.join(sender, shifted(receiver, tmp_path / "receiver.pcap", seconds), same_clock=True)
+    with pytest.raises(
+        trustbed.CaptureError,
+        match="one clock cannot have stamped both captures: frames would have arrived 3599",
+    ):
+        trustbed.join(
+            sender, shifted(receiver, tmp_path / "receiver.pcap", seconds), same_clock=True
+        )
 
 
 def test_the_order_of_the_two_names_them_and_nothing_else() -> None:
@@ -145,7 +172,11 @@ def test_the_order_of_the_two_names_them_and_nothing_else() -> None:
 def moved(record: bytes, by: int) -> bytes:
     """The same frame of IPv4 and TCP, of a connection of other ports."""
     source, target = struct.unpack_from(">HH", record, 50)
-    return record[:50] + struct.pack(">HH", (source + by) % 65_536, (target + by) % 65_536) + record[54:]
+    return (
+        record[:50]
+        + struct.pack(">HH", (source + by) % 65_536, (target + by) % 65_536)
+        + record[54:]
+    )
 
 
 def turned(record: bytes) -> bytes:
@@ -160,7 +191,9 @@ def test_a_moment_of_a_transfer_is_found_in_a_capture_of_many(tmp_path: Path) ->
     # Of so many connections hardly any frame of one is among those that a first look keeps.
     others = [moved(one, 100 * copy) for copy in range(1, 401) for one in wanted[:200]]
     large, small = tmp_path / "large.pcap", tmp_path / "small.pcap"
-    large.write_bytes(head + b"".join(sorted([*wanted, *others], key=lambda one: struct.unpack_from("<II", one))))
+    large.write_bytes(
+        head + b"".join(sorted([*wanted, *others], key=lambda one: struct.unpack_from("<II", one)))
+    )
     small.write_bytes(head + b"".join(seen[:30]))
     joined = trustbed.join(large, small)
     assert joined.clocks.frames == trustbed.join(ends("random-loss")[0], small).clocks.frames > 10
@@ -174,24 +207,37 @@ def test_losses_of_a_part_are_told_as_such_and_are_not_the_transfer_s(tmp_path: 
     part.write_bytes(head + b"".join(seen[-1300:]))
     joined = trustbed.join(sender, part)
     row = bulk(joined)
-    known = joined.host_of({name: row[of] for name, of in zip(("src", "src_port", "dst", "dst_port"), FLOW, strict=True)})
+    known = joined.host_of(
+        {
+            name: row[of]
+            for name, of in zip(("src", "src_port", "dst", "dst_port"), FLOW, strict=True)
+        }
+    )
     assert known is not None
     assert known.ends is not None
     assert known.ends.lost is None
     text = " ".join(ends_text.section(joined.model).split())
-    assert "10 lost (1.2 %) in 10 events between the two captures, what became of 2,769 frames is not known" in text
+    assert (
+        "10 lost (1.2 %) in 10 events between the two captures, what became of 2,769 frames is not known"
+        in text
+    )
 
 
 def test_of_another_client_of_the_sender_nothing_is_said(tmp_path: Path) -> None:
     sender, receiver = ends("healthy-window-limited")
     head, sent = records(sender)
     elsewhere = [one.replace(bytes([10, 78, 0, 2]), bytes([10, 99, 0, 7]), 1) for one in sent]
-    (tmp_path / "both.pcap").write_bytes(head + b"".join(sorted([*sent, *elsewhere], key=lambda one: struct.unpack_from("<II", one))))
+    (tmp_path / "both.pcap").write_bytes(
+        head + b"".join(sorted([*sent, *elsewhere], key=lambda one: struct.unpack_from("<II", one)))
+    )
     joined = trustbed.join(tmp_path / "both.pcap", receiver)
     alone = trustbed.analyze(str(tmp_path / "both.pcap"), at="sender")
     judged = trustbed.analyze(str(tmp_path / "both.pcap"), at="sender", host_of=joined.host_of)
     assert judged.transfers["cause"].to_pylist() == alone.transfers["cause"].to_pylist()
-    assert "13,440 data frames sent, nothing is known of them between the two captures" in ends_text.section(joined.model)
+    assert (
+        "13,440 data frames sent, nothing is known of them between the two captures"
+        in ends_text.section(joined.model)
+    )
 
 
 def test_captures_that_were_plainly_swapped_are_refused() -> None:
@@ -205,17 +251,30 @@ def test_captures_that_were_plainly_swapped_are_refused() -> None:
 def test_of_two_directions_the_one_that_arrives_is_held_at_review(tmp_path: Path) -> None:
     """The capture beside the client of an upload and of a download: only the former has its sender there."""
     files = tmp_path / "client.pcap", tmp_path / "server.pcap"
-    for path, up, down in zip(files, ends("random-loss"), reversed(ends("bandwidth-limited")), strict=True):
+    for path, up, down in zip(
+        files, ends("random-loss"), reversed(ends("bandwidth-limited")), strict=True
+    ):
         (head, sent), (_, fetched) = records(up), records(down)
-        path.write_bytes(head + b"".join(sorted([*sent, *map(turned, fetched)], key=lambda one: struct.unpack_from("<II", one))))
+        path.write_bytes(
+            head
+            + b"".join(
+                sorted(
+                    [*sent, *map(turned, fetched)], key=lambda one: struct.unpack_from("<II", one)
+                )
+            )
+        )
     joined = trustbed.join(*files)
     capture = trustbed.analyze(str(files[0]), at="sender", host_of=joined.host_of)
     judged = [row for row in capture.rows(judged_only=True)]
-    assert {(row["src"], row["verdict"], "sent_at_other_end" in row["verdict_flags"]) for row in judged} == {
+    assert {
+        (row["src"], row["verdict"], "sent_at_other_end" in row["verdict_flags"]) for row in judged
+    } == {
         ("10.78.0.1", "review", False),
         ("10.78.0.2", "review", True),
     }
-    assert [finding.code for finding in capture.examination.findings].count("sent_at_other_end") == 1
+    assert [finding.code for finding in capture.examination.findings].count(
+        "sent_at_other_end"
+    ) == 1
     assert trustbed_says("--sender", str(files[0]), "--receiver", str(files[1])).returncode == 0
 
 
@@ -224,7 +283,9 @@ def test_a_capture_is_not_its_own_other_end(tmp_path: Path) -> None:
     copy = tmp_path / "copy.pcap"
     copy.write_bytes(gzip.decompress(sender.read_bytes()))
     for second in (sender, copy):
-        with pytest.raises(trustbed.CaptureError, match=r"a capture is given more than once: all [0-9]+ frames"):
+        with pytest.raises(
+            trustbed.CaptureError, match=r"a capture is given more than once: all [0-9]+ frames"
+        ):
             trustbed.join(sender, second)
         with pytest.raises(trustbed.CaptureError, match="given more than once"):
             trustbed.join(sender, second, same_clock=True)
@@ -234,7 +295,9 @@ def test_a_capture_is_not_its_own_other_end(tmp_path: Path) -> None:
 
 
 def test_captures_of_different_packets_are_refused() -> None:
-    with pytest.raises(trustbed.CaptureError, match="cannot be joined: 0 frames are in both captures"):
+    with pytest.raises(
+        trustbed.CaptureError, match="cannot be joined: 0 frames are in both captures"
+    ):
         trustbed.join(ends("random-loss")[0], ends("self-congested")[1])
     with pytest.raises(ValueError, match="standard input"):
         trustbed.join("-", ends("random-loss")[1])
@@ -246,20 +309,38 @@ def test_the_command_judges_the_sender_and_tells_what_the_other_end_saw() -> Non
     assert (ended.returncode, ended.stderr) == (0, "")
     text = " ".join(ended.stdout.split())
     assert "captured beside the sender (as given)" in text
-    assert "3,603 data frames sent, 40 lost (1.1 %) in 39 events between the two captures, what became of 4 frames is not known" in text
+    assert (
+        "3,603 data frames sent, 40 lost (1.1 %) in 39 events between the two captures, what became of 4 frames is not known"
+        in text
+    )
     assert "a round trip took 20.4 ms (p50): 20.4 ms on the way" in text
     commands = ("Next:", "      trustbed")  # not broken, so that they can be pasted
-    assert all(len(line) <= 100 for line in ended.stdout.splitlines() if not line.startswith(commands))
+    assert all(
+        len(line) <= 100 for line in ended.stdout.splitlines() if not line.startswith(commands)
+    )
 
 
 def test_json_and_tables_carry_it(tmp_path: Path) -> None:
     sender, receiver = map(str, ends("guest-frozen"))
-    ended = trustbed_says("--sender", sender, "--receiver", receiver, "--same-clock", "--json", "--out", str(tmp_path / "out"))
+    ended = trustbed_says(
+        "--sender",
+        sender,
+        "--receiver",
+        receiver,
+        "--same-clock",
+        "--json",
+        "--out",
+        str(tmp_path / "out"),
+    )
     document = json.loads(ended.stdout)
     jsonschema.validate(document, SCHEMA)
     rows = document["both_ends"]["crossings"]
     assert document["both_ends"]["clocks"]["ahead_error_seconds"] == 0
-    assert len(rows) == pyarrow.parquet.read_table(tmp_path / "out" / "crossings.parquet").num_rows == 4
+    assert (
+        len(rows)
+        == pyarrow.parquet.read_table(tmp_path / "out" / "crossings.parquet").num_rows
+        == 4
+    )
     assert sum(row["data_lost"] for row in rows) == 0
     assert "both_ends" not in json.loads(trustbed_says(sender, "--json").stdout)
 
@@ -282,7 +363,9 @@ def test_half_of_a_question_is_refused(words: list[str], said: str) -> None:
 
 
 def test_a_missing_end_is_named(tmp_path: Path) -> None:
-    ended = trustbed_says("--sender", str(ends("random-loss")[0]), "--receiver", str(tmp_path / "gone.pcap"))
+    ended = trustbed_says(
+        "--sender", str(ends("random-loss")[0]), "--receiver", str(tmp_path / "gone.pcap")
+    )
     assert ended.returncode == 1
     assert "gone.pcap" in ended.stderr
     assert "hint: " in ended.stderr

@@ -27,21 +27,32 @@ def subflows(capture: trustbed.Capture) -> list[bool]:
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_what_looks_like_a_sender_that_stood_still_is_held_at_review(traces: Path, side: str) -> None:
-    capture = trustbed.analyze(traces / "pairs" / f"iperf3_vm_mptcp_redundant.{side}_snap128.pcap", at="sender")
+def test_what_looks_like_a_sender_that_stood_still_is_held_at_review(
+    traces: Path, side: str
+) -> None:
+    capture = trustbed.analyze(
+        traces / "pairs" / f"iperf3_vm_mptcp_redundant.{side}_snap128.pcap", at="sender"
+    )
     assert subflows(capture) == [True] * 8
     judged = [row for row in capture.transfers.to_pylist() if not row["too_short"]]
     assert [(row["cause"], row["verdict"]) for row in judged] == [("host_scheduling", "review")] * 4
     assert all(row["multipath"] and "multipath" in row["verdict_flags"] for row in judged)
-    assert "one subflow of a Multipath TCP connection" in capture.transfer(judged[0]["transfer"]).explain()
+    assert (
+        "one subflow of a Multipath TCP connection"
+        in capture.transfer(judged[0]["transfer"]).explain()
+    )
 
 
 @pytest.mark.parametrize("side", SIDES)
 def test_a_subflow_that_was_already_running_is_one(traces: Path, tmp_path: Path, side: str) -> None:
     cut = tmp_path / "cut.pcap"
-    cut.write_bytes(without_first(traces / "pairs" / f"iperf3_vm_mptcp_redundant.{side}_snap128.pcap", 100))
+    cut.write_bytes(
+        without_first(traces / "pairs" / f"iperf3_vm_mptcp_redundant.{side}_snap128.pcap", 100)
+    )
     capture = trustbed.analyze(cut)
-    assert {row["midstream"] for row in capture.connections.to_pylist() if row["protocol"] == "tcp"} == {True}
+    assert {
+        row["midstream"] for row in capture.connections.to_pylist() if row["protocol"] == "tcp"
+    } == {True}
     assert set(subflows(capture)) == {True}
 
 

@@ -19,25 +19,38 @@ from tools.generate_docs import README, with_outputs
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = README.read_text(encoding="utf-8")
-DOCUMENTS = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("recordings/*.md"), *ROOT.glob("tests/**/*.md")})
+DOCUMENTS = sorted(
+    {
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("recordings/*.md"),
+        *ROOT.glob("tests/**/*.md"),
+    }
+)
 
 
 def test_the_outputs_shown_are_what_the_commands_print() -> None:
     assert with_outputs(TEXT) == TEXT, "run: make docs"
 
 
-def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_python_example_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     example = re.search(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
     assert example is not None
     script = tmp_path / "example.py"
-    script.write_text(example.group(1).replace('"recordings/', f'"{ROOT}/recordings/'), encoding="utf-8")
+    script.write_text(
+        example.group(1).replace('"recordings/', f'"{ROOT}/recordings/'), encoding="utf-8"
+    )
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(script))
     assert "host_scheduling" in capsys.readouterr().out
     assert (tmp_path / "report.html").stat().st_size > 0
 
 
-@pytest.mark.parametrize("command", re.findall(r"^ {4}(?:sudo )?trustbed (.*?)(?: +#.*)?$", TEXT, re.MULTILINE))
+@pytest.mark.parametrize(
+    "command", re.findall(r"^ {4}(?:sudo )?trustbed (.*?)(?: +#.*)?$", TEXT, re.MULTILINE)
+)
 def test_the_commands_are_understood(command: str) -> None:
     from trustbed.cli import arguments, burst, doctor, pairs, report, run, shell, status, watch
 
@@ -76,7 +89,9 @@ def anchors(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_make_targets_exist(document: Path) -> None:
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    targets = set(
+        re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    )
     # As code: in backticks, or at the beginning of an indented line.
     named = re.findall(r"(?:`| {4})make ([a-z-]+)", document.read_text(encoding="utf-8"))
     assert set(named) <= targets
@@ -90,8 +105,14 @@ def pins(name: str) -> dict[str, str]:
 def test_the_pins_are_what_pyproject_asks_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     run = pins("requirements.txt")
-    asked = [(text, run) for text in project["project"]["dependencies"] + project["build-system"]["requires"]]
-    asked += [(text, run | pins("requirements-dev.txt")) for text in project["dependency-groups"]["develop"]]
+    asked = [
+        (text, run)
+        for text in project["project"]["dependencies"] + project["build-system"]["requires"]
+    ]
+    asked += [
+        (text, run | pins("requirements-dev.txt"))
+        for text in project["dependency-groups"]["develop"]
+    ]
     for text, pinned in asked:
         requirement = Requirement(text)
         version = pinned.get(canonicalize_name(requirement.name))
@@ -107,13 +128,21 @@ def test_every_command_is_in_the_table_and_on_the_page_about_commands() -> None:
     assert [name for name in COMMANDS if f"trustbed {name}" not in page] == []
 
 
-def test_every_make_target_with_help_and_every_part_of_validation_is_a_command_of_contributing() -> None:
+def test_every_make_target_with_help_and_every_part_of_validation_is_a_command_of_contributing() -> (
+    None
+):
     from validation.__main__ import PARTS
 
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    targets = re.findall(
+        r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert [name for name in targets if name != "help" and f"| `make {name}" not in page] == []
-    assert [name for name in PARTS if name != "truth" and f"| `python -m validation {name}` |" not in page] == []
+    assert [
+        name
+        for name in PARTS
+        if name != "truth" and f"| `python -m validation {name}` |" not in page
+    ] == []
 
 
 def test_how_often_it_is_right_is_what_the_validation_says() -> None:
@@ -140,21 +169,39 @@ def test_every_dependency_is_used() -> None:
         for alias in node.names
     }
     modules = {"PyYAML": "yaml", "vl-convert-python": "vl_convert"}
-    unused = [name for text in project["project"]["dependencies"] if modules.get(name := Requirement(text).name, name) not in imported]
+    unused = [
+        name
+        for text in project["project"]["dependencies"]
+        if modules.get(name := Requirement(text).name, name) not in imported
+    ]
     assert unused == []
 
 
 def test_one_version_everywhere() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     workspace = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
-    printed = subprocess.run([Path(sys.executable).with_name("trustbed"), "--version"], check=True, capture_output=True, text=True).stdout
-    assert project["project"]["version"] == workspace["workspace"]["package"]["version"] == printed.split()[1]
+    printed = subprocess.run(
+        [Path(sys.executable).with_name("trustbed"), "--version"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert (
+        project["project"]["version"]
+        == workspace["workspace"]["package"]["version"]
+        == printed.split()[1]
+    )
 
 
 def test_decisions_are_numbered_and_listed() -> None:
     folder = ROOT / "docs" / "decisions"
     records = sorted(path.name for path in folder.glob("0*.md"))
-    assert [name[:4] for name in records] == [f"{number:04}" for number in range(1, len(records) + 1)]
-    assert re.findall(r"\]\((0[\w-]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8")) == records
+    assert [name[:4] for name in records] == [
+        f"{number:04}" for number in range(1, len(records) + 1)
+    ]
+    assert (
+        re.findall(r"\]\((0[\w-]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8"))
+        == records
+    )
     for name in records:
         assert (folder / name).read_text(encoding="utf-8").startswith(f"# {name[:4]} ")

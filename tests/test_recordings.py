@@ -13,7 +13,9 @@ import trustbed
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDINGS = ROOT / "recordings"
-REFERENCE = json.loads((Path(__file__).parent / "golden" / "recordings_evidence.json").read_text(encoding="utf-8"))["recordings"]
+REFERENCE = json.loads(
+    (Path(__file__).parent / "golden" / "recordings_evidence.json").read_text(encoding="utf-8")
+)["recordings"]
 NAMES = [recording["name"] for recording in REFERENCE]
 BY_NAME = {recording["name"]: recording for recording in REFERENCE}
 
@@ -56,15 +58,27 @@ def main_row(capture: trustbed.Capture) -> dict[str, Any]:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_place_that_was_said_and_is_not_true_is_told_and_settles_nothing(name: str) -> None:
     told = {}
-    for side, place in (("sender", "sender"), ("receiver", "receiver"), ("receiver", "sender"), ("sender", "receiver")):
+    for side, place in (
+        ("sender", "sender"),
+        ("receiver", "receiver"),
+        ("receiver", "sender"),
+        ("sender", "receiver"),
+    ):
         capture = trustbed.analyze(RECORDINGS / f"{name}.{side}.pcap.gz", at=place)
-        codes = [finding.code for finding in capture.examination.findings if finding.scope == "capture"]
+        codes = [
+            finding.code for finding in capture.examination.findings if finding.scope == "capture"
+        ]
         told[side, place] = "place_contradicted" in codes
         if told[side, place]:
             row = main_row(capture)
             assert row["verdict"] == "review"
-            assert "beside the other end than was said" in capture.transfer(row["transfer"]).explain()
-    assert {pair for pair, is_told in told.items() if is_told} == {("receiver", "sender"), ("sender", "receiver")}
+            assert (
+                "beside the other end than was said" in capture.transfer(row["transfer"]).explain()
+            )
+    assert {pair for pair, is_told in told.items() if is_told} == {
+        ("receiver", "sender"),
+        ("sender", "receiver"),
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -86,8 +100,13 @@ def test_the_capture_knows_where_it_was_taken(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("workload", "accepted"), [(None, "accept_from_capture_alone"), ("bulk", "accept_when_workload_is_bulk")])
-def test_cause_and_verdict_are_the_wanted_ones(name: str, workload: str | None, accepted: str) -> None:
+@pytest.mark.parametrize(
+    ("workload", "accepted"),
+    [(None, "accept_from_capture_alone"), ("bulk", "accept_when_workload_is_bulk")],
+)
+def test_cause_and_verdict_are_the_wanted_ones(
+    name: str, workload: str | None, accepted: str
+) -> None:
     recording = BY_NAME[name]
     if recording[accepted] is None:
         return  # not asked: the workload of this recording was not bulk
@@ -107,13 +126,17 @@ def test_the_receivers_side_never_blesses_a_starved_machine(name: str) -> None:
         assert capture.transfer(row["transfer"]).diagnosis.score <= 0.7
     else:
         assert row["verdict"] in BY_NAME[name]["verdicts_accepted"] + ["review"]
-    if name != "guest-quota":  # the guest stamped its packets before it lost the processor: its own clock says that the network held them
+    if (
+        name != "guest-quota"
+    ):  # the guest stamped its packets before it lost the processor: its own clock says that the network held them
         assert row["cause"] in BY_NAME[name]["accept_from_capture_alone"]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_receivers_side_trusts_what_rests_on_rate_window_and_rtt_alone(name: str) -> None:
-    if not {"window_limited", "bandwidth_limited"} & set(BY_NAME[name]["accept_from_capture_alone"]):
+    if not {"window_limited", "bandwidth_limited"} & set(
+        BY_NAME[name]["accept_from_capture_alone"]
+    ):
         return  # not asked: something else was made
     capture = capture_of(name, "receiver")
     row = main_row(capture)
@@ -123,27 +146,43 @@ def test_the_receivers_side_trusts_what_rests_on_rate_window_and_rtt_alone(name:
 
 @pytest.mark.parametrize(
     ("stalled", "undisturbed"),
-    [("guest-quota", "guest-free"), ("guest-frozen", "guest-free"), ("starved-process", "healthy-window-limited")],
+    [
+        ("guest-quota", "guest-free"),
+        ("guest-frozen", "guest-free"),
+        ("starved-process", "healthy-window-limited"),
+    ],
 )
-def test_what_the_network_would_have_given_is_what_it_gives_undisturbed(stalled: str, undisturbed: str) -> None:
+def test_what_the_network_would_have_given_is_what_it_gives_undisturbed(
+    stalled: str, undisturbed: str
+) -> None:
     row = main_row(capture_of(stalled, "sender"))
     given = main_row(capture_of(undisturbed, "sender"))["throughput_bytes_per_second"]
     assert row["throughput_bytes_per_second"] < 0.6 * given
     assert row["without_stalls_bytes_per_second"] == pytest.approx(given, rel=0.1)
-    assert row["without_stalls_low_bytes_per_second"] <= given <= row["without_stalls_high_bytes_per_second"]
+    assert (
+        row["without_stalls_low_bytes_per_second"]
+        <= given
+        <= row["without_stalls_high_bytes_per_second"]
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_estimated_unless_a_transfer_is_discarded_beside_its_sender(name: str) -> None:
     for side in ("sender", "receiver"):
         for row in capture_of(name, side).transfers.to_pylist():
-            assert row["without_stalls_bytes_per_second"] is None or (side, row["verdict"]) == ("sender", "discard")
+            assert row["without_stalls_bytes_per_second"] is None or (side, row["verdict"]) == (
+                "sender",
+                "discard",
+            )
 
 
 def test_the_shares_of_a_transfers_time_are_a_partition() -> None:
     for name in NAMES:
         row = main_row(capture_of(name, "sender"))
-        shares = [row[f"share_{part}"] for part in ("application", "receiver_window", "loss_recovery", "host", "path")]
+        shares = [
+            row[f"share_{part}"]
+            for part in ("application", "receiver_window", "loss_recovery", "host", "path")
+        ]
         assert sum(shares) == pytest.approx(1.0, abs=1e-9)
         assert all(0 <= share <= 1 for share in shares)
 

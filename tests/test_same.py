@@ -34,12 +34,20 @@ def pcapng(pcap: bytes) -> bytes:
     """The same packets as pcapng with nanosecond stamps (section, interface, enhanced packet blocks)."""
     section = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
     resolution = struct.pack("<HHB3xHH", 9, 1, 9, 0, 0)
-    interface = block(1, struct.pack("<HHI", 1, 0, struct.unpack_from("<I", pcap, 16)[0]) + resolution)
+    interface = block(
+        1, struct.pack("<HHI", 1, 0, struct.unpack_from("<I", pcap, 16)[0]) + resolution
+    )
     packets = []
     for record in records(pcap):
         seconds, nanoseconds, captured, original = struct.unpack_from("<IIII", record)
         stamp = seconds * 10**9 + nanoseconds
-        packets.append(block(6, struct.pack("<IIIII", 0, stamp >> 32, stamp & 0xFFFFFFFF, captured, original) + record[16:]))
+        packets.append(
+            block(
+                6,
+                struct.pack("<IIIII", 0, stamp >> 32, stamp & 0xFFFFFFFF, captured, original)
+                + record[16:],
+            )
+        )
     return section + interface + b"".join(packets)
 
 
@@ -66,16 +74,22 @@ def whole(pcap: bytes, tmp_path_factory: pytest.TempPathFactory) -> dict[str, by
 
 
 @pytest.mark.parametrize("workers", [2, 7])
-def test_any_number_of_workers(pcap: bytes, whole: dict[str, bytes], tmp_path: Path, workers: int) -> None:
+def test_any_number_of_workers(
+    pcap: bytes, whole: dict[str, bytes], tmp_path: Path, workers: int
+) -> None:
     assert tables(tmp_path / "it", {"whole.pcap": pcap}, workers) == whole
 
 
 @pytest.mark.parametrize("parts", [2, 3, 8])
-def test_rotated_parts_in_any_order(pcap: bytes, whole: dict[str, bytes], tmp_path: Path, parts: int) -> None:
+def test_rotated_parts_in_any_order(
+    pcap: bytes, whole: dict[str, bytes], tmp_path: Path, parts: int
+) -> None:
     all_records = list(records(pcap))
     size = -(-len(all_records) // parts)
     cuts = [all_records[at : at + size] for at in range(0, len(all_records), size)]
-    files = {f"part{n}.pcap": pcap[:24] + b"".join(cut) for n, cut in reversed(list(enumerate(cuts)))}
+    files = {
+        f"part{n}.pcap": pcap[:24] + b"".join(cut) for n, cut in reversed(list(enumerate(cuts)))
+    }
     assert tables(tmp_path / "it", files) == whole
 
 

@@ -63,30 +63,47 @@ def repetition(tmp_path: Path) -> Path:
     samples = tmp_path / "samples"
     samples.mkdir()
     process = {"interval_ns": SECOND, "ran_ns": SECOND // 5, "state": "S"}
-    rows = [{**process, "process": 1, "waited_ns": SECOND // 2}, {**process, "process": 2, "waited_ns": 0}]
+    rows = [
+        {**process, "process": 1, "waited_ns": SECOND // 2},
+        {**process, "process": 2, "waited_ns": 0},
+    ]
     pyarrow.parquet.write_table(pa.Table.from_pylist(rows), samples / "processes.parquet")
     return tmp_path
 
 
-def known(repetition: Path, scenario: Scenario, source: str, port: int | None) -> HostEvidence | None:
+def known(
+    repetition: Path, scenario: Scenario, source: str, port: int | None
+) -> HostEvidence | None:
     return host_of(RECORD, repetition, scenario)({"src": source, "src_port": port})
 
 
-def test_a_socket_of_the_run_brings_its_kernels_account_and_its_hosts_samples(repetition: Path, scenario: Scenario) -> None:
+def test_a_socket_of_the_run_brings_its_kernels_account_and_its_hosts_samples(
+    repetition: Path, scenario: Scenario
+) -> None:
     found = known(repetition, scenario, "10.9.0.1", 5000)
     assert found is not None
     assert found.kernel is not None
-    assert (found.kernel.busy_seconds, found.kernel.sndbuf_limited_seconds, found.kernel.send_buffer_bytes) == (2.0, 1.0, 46080)
-    assert found.processor_missed == pytest.approx(0.5), "the server's process, which missed nothing, is not asked"
+    assert (
+        found.kernel.busy_seconds,
+        found.kernel.sndbuf_limited_seconds,
+        found.kernel.send_buffer_bytes,
+    ) == (2.0, 1.0, 46080)
+    assert found.processor_missed == pytest.approx(0.5), (
+        "the server's process, which missed nothing, is not asked"
+    )
 
 
-def test_a_transfer_that_the_run_did_not_send_brings_nothing(repetition: Path, scenario: Scenario) -> None:
+def test_a_transfer_that_the_run_did_not_send_brings_nothing(
+    repetition: Path, scenario: Scenario
+) -> None:
     assert known(repetition, scenario, "10.9.0.1", 5999) is None
     assert known(repetition, scenario, "10.9.0.2", 5000) is None
     assert known(repetition, scenario, "10.9.0.1", None) is None
 
 
-def test_a_socket_without_an_account_and_a_host_without_samples(repetition: Path, scenario: Scenario) -> None:
+def test_a_socket_without_an_account_and_a_host_without_samples(
+    repetition: Path, scenario: Scenario
+) -> None:
     assert known(repetition, scenario, "2001:db8::1", 5001) == HostEvidence()
 
 

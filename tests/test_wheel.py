@@ -19,9 +19,25 @@ ROOT = Path(__file__).resolve().parent.parent
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     # The same profile and features as the installed one, so that nothing is compiled again.
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps", "--wheel-dir", str(folder), "."]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-build-isolation",
+        "--no-deps",
+        "--wheel-dir",
+        str(folder),
+        ".",
+    ]
     tools = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, "PATH": tools, "MATURIN_PEP517_ARGS": "--locked"})
+    subprocess.run(
+        command,
+        cwd=ROOT,
+        check=True,
+        env={**os.environ, "PATH": tools, "MATURIN_PEP517_ARGS": "--locked"},
+    )
     (found,) = folder.glob("*.whl")
     return found
 
@@ -29,7 +45,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.timeout(600)
 def test_it_holds_the_package_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    tracked = subprocess.run(["git", "ls-files", "python/trustbed"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    tracked = subprocess.run(
+        ["git", "ls-files", "python/trustbed"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split()
     missing = {name.removeprefix("python/") for name in tracked} - set(names)
     assert missing == set()
     assert "trustbed/_core.abi3.so" in names
@@ -46,55 +64,113 @@ def test_it_serves_every_python_from_3_11_on(wheel: Path) -> None:
 @pytest.mark.timeout(600)
 def test_it_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
     place = tmp_path / "installed"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(place), str(wheel)]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        str(place),
+        str(wheel),
+    ]
     subprocess.run(pip, check=True)
     code = "import sys, trustbed; print(trustbed.__file__); print(len(trustbed.analyze(sys.argv[1]).transfers))"
     recording = ROOT / "recordings" / "random-loss.sender.pcap.gz"
     environment = {**os.environ, "PYTHONPATH": str(place)}
     command = [sys.executable, "-c", code, str(recording)]
-    printed = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True).stdout.split()
+    printed = subprocess.run(
+        command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
+    ).stdout.split()
     assert Path(printed[0]).is_relative_to(place)
     assert int(printed[1]) >= 1
 
 
 @pytest.mark.timeout(600)
 def test_its_agent_needs_nothing_on_the_host(wheel: Path, tmp_path: Path) -> None:
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(tmp_path), str(wheel)]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        str(tmp_path),
+        str(wheel),
+    ]
     subprocess.run(pip, check=True)
     code = "from trustbed import agent; print(agent.binary())"
     command = [sys.executable, "-c", code]
     program = Path(
-        subprocess.run(command, env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=True, capture_output=True, text=True).stdout.strip()
+        subprocess.run(
+            command,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
     )
     assert program.is_relative_to(tmp_path)
-    ended = subprocess.run([program, "exec", "--", "sh", "-c", "exit 5"], env={"PATH": os.environ["PATH"]}, check=False)
+    ended = subprocess.run(
+        [program, "exec", "--", "sh", "-c", "exit 5"], env={"PATH": os.environ["PATH"]}, check=False
+    )
     assert ended.returncode == 5
     image = program.read_bytes()
     assert image[:4] == b"\x7fELF"
     # Program headers of 56 bytes from byte 64 on (elf(5)); 3 is PT_INTERP, the loader that a program with shared libraries names.
     count = int.from_bytes(image[56:58], "little")
-    assert 3 not in [int.from_bytes(image[64 + 56 * number :][:4], "little") for number in range(count)]
+    assert 3 not in [
+        int.from_bytes(image[64 + 56 * number :][:4], "little") for number in range(count)
+    ]
 
 
 def test_the_source_distribution_holds_everything_that_a_wheel_is_made_from(tmp_path: Path) -> None:
     code = "import sys; sys.path.insert(0, 'tools/build'); import backend; backend.build_sdist(sys.argv[1])"
     tools = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True, capture_output=True, env={**os.environ, "PATH": tools}
+        [sys.executable, "-c", code, str(tmp_path)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        env={**os.environ, "PATH": tools},
     )
     (packed,) = tmp_path.glob("trustbed-*.tar.gz")
     with tarfile.open(packed) as archive:
         archive.extractall(tmp_path, filter="data")
     unpacked = tmp_path / packed.name.removesuffix(".tar.gz")
     held = {str(path.relative_to(unpacked)) for path in unpacked.rglob("*") if path.is_file()}
-    sources = ("crates", "python/trustbed", "tools/build", "Cargo.toml", "Cargo.lock", "pyproject.toml", "README.md", "LICENSE")
-    tracked = subprocess.run(["git", "ls-files", *sources], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    sources = (
+        "crates",
+        "python/trustbed",
+        "tools/build",
+        "Cargo.toml",
+        "Cargo.lock",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+    )
+    tracked = subprocess.run(
+        ["git", "ls-files", *sources], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split()
     assert {name for name in tracked if (ROOT / name).exists()} - held == set()
     # What was built here is built again there.
-    assert not [name for name in held if name.endswith(".so") or ("/bin/" in name and name.startswith("python/"))]
+    assert not [
+        name
+        for name in held
+        if name.endswith(".so") or ("/bin/" in name and name.startswith("python/"))
+    ]
     asked = ["cargo", "metadata", "--no-deps", "--format-version=1"]
     here, there = (
-        {package["name"] for package in json.loads(subprocess.run(asked, cwd=place, check=True, capture_output=True).stdout)["packages"]}
+        {
+            package["name"]
+            for package in json.loads(
+                subprocess.run(asked, cwd=place, check=True, capture_output=True).stdout
+            )["packages"]
+        }
         for place in (ROOT, unpacked)
     )
     assert here == there

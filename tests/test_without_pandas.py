@@ -33,7 +33,11 @@ print(capture.transfer(capture.overview.transfers[0]["transfer"]).explain())
 def test_everything_is_written_without_pandas(tmp_path: Path) -> None:
     recording = sorted(RECORDINGS.glob("*guest-free*sender*"))[0]
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(recording), str(tmp_path)], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", PROGRAM, str(recording), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "page.html").stat().st_size > 10_000
@@ -45,6 +49,10 @@ def test_the_program_does_not_load_it() -> None:
     command = [sys.executable, "-X", "importtime", "-m", "trustbed", "analyze", str(recording)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
-    loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    loaded = {
+        line.rsplit("|", 1)[-1].strip()
+        for line in done.stderr.splitlines()
+        if line.startswith("import time:")
+    }
     assert "pyarrow" in loaded
     assert not {name for name in loaded if name.startswith("pandas.")}

@@ -40,7 +40,11 @@ def spoilt(repetition: Mapping[str, Any]) -> str:
     One that is to be discarded for what its packets say is not spoilt: that is what it was to find out.
     """
     grave = {found["message"] for found in repetition["findings"] if found["severity"] == "error"}
-    return str(repetition["why"]) if repetition["use"] == "discard" and repetition["why"] in grave else ""
+    return (
+        str(repetition["why"])
+        if repetition["use"] == "discard" and repetition["why"] in grave
+        else ""
+    )
 
 
 def waited(repetition: Path) -> float:
@@ -62,7 +66,11 @@ def late_seconds(repetition: Path) -> float:
     import pyarrow.parquet
 
     file = repetition / "samples" / "machine.parquet"
-    looks = pyarrow.parquet.read_table(file, columns=["late_ns"]).column("late_ns").to_pylist() if file.is_file() else ()
+    looks = (
+        pyarrow.parquet.read_table(file, columns=["late_ns"]).column("late_ns").to_pylist()
+        if file.is_file()
+        else ()
+    )
     return max((late for late in looks if late is not None), default=0) / 1e9
 
 
@@ -75,7 +83,11 @@ def disturbed(repetition: Path) -> str:
     if late > MOST_LATE_SECONDS:
         return f"the machine stood still for {late:.2f} s"
     share = waited(repetition)
-    return f"others had its processor for {100 * share:.0f} % of the time" if share > MOST_WAITING else ""
+    return (
+        f"others had its processor for {100 * share:.0f} % of the time"
+        if share > MOST_WAITING
+        else ""
+    )
 
 
 class _Told(Listener):
@@ -114,7 +126,9 @@ def carried_out(study: Study, scenario: Path, directory: RunDirectory) -> dict[s
     from trustbed.run.execute import RunError
 
     about = {"version": __version__, "command": "make demo"}
-    session = session_of(study.chosen(load(scenario)), directory, about=about, listener=_Told(study))
+    session = session_of(
+        study.chosen(load(scenario)), directory, about=about, listener=_Told(study)
+    )
     try:
         return {"again": carry_out(session, directory, study)}
     except (AgentError, RunError) as error:

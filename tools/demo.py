@@ -76,15 +76,30 @@ def judge(story: Story) -> trustbed.Capture:
     return trustbed.analyze(ROOT / "recordings" / f"{story.recording}.sender.pcap.gz")
 
 
-def main(report: Path = REPORT, *, experiments: Callable[[Path], Iterator[live.Found]] = live.experiments) -> int:
+def main(
+    report: Path = REPORT, *, experiments: Callable[[Path], Iterator[live.Found]] = live.experiments
+) -> int:
     """Prints the verdicts and writes the page."""
     captures = {story.recording: judge(story) for story in STORIES}
     for story in STORIES:
-        print("\n".join(telling.verdict_lines(story.recording, captures[story.recording])), end="\n\n", flush=True)
-    parts = [captures[story.recording].for_page(name=story.recording, story=story.text, beside=story.beside) for story in STORIES]
+        print(
+            "\n".join(telling.verdict_lines(story.recording, captures[story.recording])),
+            end="\n\n",
+            flush=True,
+        )
+    parts = [
+        captures[story.recording].for_page(
+            name=story.recording, story=story.text, beside=story.beside
+        )
+        for story in STORIES
+    ]
     found = []
     with tempfile.TemporaryDirectory(prefix="trustbed-demo-") as folder:
-        print("And live, on this machine: five transfers over an emulated link, about a minute", end="\n\n", flush=True)
+        print(
+            "And live, on this machine: five transfers over an emulated link, about a minute",
+            end="\n\n",
+            flush=True,
+        )
         for one in experiments(Path(folder)):
             found.append(one)
             print("\n".join(telling.lines(one)), flush=True)
@@ -105,7 +120,9 @@ def main(report: Path = REPORT, *, experiments: Callable[[Path], Iterator[live.F
 
 def provenance(found: Sequence[live.Found]) -> html.Provenance:
     """What the page was made from, and when."""
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    started = (
+        datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    )
     files = [ROOT / "recordings" / f"{story.recording}.sender.pcap.gz" for story in STORIES]
     files += [one.study.file for one in found if isinstance(one, live.Experiment)]
     return html.Provenance(

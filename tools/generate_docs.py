@@ -69,14 +69,28 @@ def tables_page() -> str:
     parts.append(_WATCHED_INTRODUCTION)
     for name, about in witnesses.ABOUT.items():
         parts += [f"## {name}", about, _table(witnesses.SCHEMAS[name])]
-    parts += [_RESOURCES_INTRODUCTION, "## resources", resources.ABOUT, _table(resources.RESOURCES), _metrics()]
+    parts += [
+        _RESOURCES_INTRODUCTION,
+        "## resources",
+        resources.ABOUT,
+        _table(resources.RESOURCES),
+        _metrics(),
+    ]
     return "\n\n".join(parts) + "\n"
 
 
 def _metrics() -> str:
     """What can stand in the column ``metric`` of the table of resources."""
     lines = ["| metric | unit | meaning |", "| --- | --- | --- |"]
-    return "\n".join([*lines, *(f"| `{name}` | {unit} | {meaning} |" for name, (unit, meaning) in resources.METRICS.items())])
+    return "\n".join(
+        [
+            *lines,
+            *(
+                f"| `{name}` | {unit} | {meaning} |"
+                for name, (unit, meaning) in resources.METRICS.items()
+            ),
+        ]
+    )
 
 
 def _table(schema: pa.Schema) -> str:
@@ -96,7 +110,9 @@ PAGES: Mapping[str, Callable[[], str]] = {**DIAGNOSIS, "tables.md": tables_page}
 
 def with_outputs(text: str) -> str:
     """The text with every `output of` block filled with what its command prints."""
-    return re.sub(r"(<!-- output of: (.*?) -->\n```text\n)(.*?)(```)", _filled, text, flags=re.DOTALL)
+    return re.sub(
+        r"(<!-- output of: (.*?) -->\n```text\n)(.*?)(```)", _filled, text, flags=re.DOTALL
+    )
 
 
 def _filled(block: re.Match[str]) -> str:

@@ -58,7 +58,14 @@ class Judged:
     @property
     def lateness(self) -> str:
         """The emulator's own error, in words."""
-        found = next((one["message"] for one in self.repetition["findings"] if one["code"] == "run_emulator_late"), None)
+        found = next(
+            (
+                one["message"]
+                for one in self.repetition["findings"]
+                if one["code"] == "run_emulator_late"
+            ),
+            None,
+        )
         return found or "how late the emulator was is not known"
 
 
@@ -79,14 +86,24 @@ class Experiment:
     def late_seconds(self) -> float | None:
         """How late the emulator was at the 99th percentile, in the worst transfer that may be used."""
         return max(
-            (late for one in self.transfers if one.capture is not None and (late := one.repetition["emulator"]["p99_seconds"])),
+            (
+                late
+                for one in self.transfers
+                if one.capture is not None and (late := one.repetition["emulator"]["p99_seconds"])
+            ),
             default=None,
         )
 
     def control_of(self, one: Judged) -> Judged | None:
         """The transfer beside it, if both may be compared."""
-        found = next((other for other in self.transfers if other.story.name == one.story.beside), None)
-        return found if found is not None and one.capture is not None and found.capture is not None else None
+        found = next(
+            (other for other in self.transfers if other.story.name == one.story.beside), None
+        )
+        return (
+            found
+            if found is not None and one.capture is not None and found.capture is not None
+            else None
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +142,12 @@ def carry_out(study: Study, folder: Path, *, scenario: Path | None = None) -> Fo
     command = [sys.executable, "-m", "tools.carry_out", study.name, str(file), str(directory.path)]
     ended = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     if ended.returncode:
-        return Missing(study=study, message=f"it ended with exit code {ended.returncode}", hint="read what it said", forbidden=False)
+        return Missing(
+            study=study,
+            message=f"it ended with exit code {ended.returncode}",
+            hint="read what it said",
+            forbidden=False,
+        )
     told = json.loads(ended.stdout)
     if "again" not in told:
         return Missing(study=study, **told)
@@ -141,15 +163,33 @@ def _named(study: Study, run: Run) -> dict[str, Any]:
     """The model of the run with the demo's names for its cells, in the order of the stories."""
     model, names = dict(run.model), study.names
     for part, key in (("cells", "number"), ("repetitions", "cell"), ("queues", "cell")):
-        model[part] = sorted(({**row, "label": names[row[key]]} for row in model[part]), key=lambda row: names.index(row["label"]))
+        model[part] = sorted(
+            ({**row, "label": names[row[key]]} for row in model[part]),
+            key=lambda row: names.index(row["label"]),
+        )
     return model
 
 
-def _judged(directory: RunDirectory, scenario: Scenario, story: Story, repetition: Mapping[str, Any]) -> Judged:
+def _judged(
+    directory: RunDirectory, scenario: Scenario, story: Story, repetition: Mapping[str, Any]
+) -> Judged:
     """The packets beside the sender, judged with what the run knows, as the run itself judged them."""
-    record, path = directory.record(repetition["folder"]), directory.repetition(repetition["folder"])
-    stood = max((one["stopped_share"] for fault in record["faults"] for one in fault["reports"]), default=None)
-    judged = Judged(story=story, scenario=scenario, capture=None, repetition=repetition, stood=stood, disturbed=disturbed(path))
+    record, path = (
+        directory.record(repetition["folder"]),
+        directory.repetition(repetition["folder"]),
+    )
+    stood = max(
+        (one["stopped_share"] for fault in record["faults"] for one in fault["reports"]),
+        default=None,
+    )
+    judged = Judged(
+        story=story,
+        scenario=scenario,
+        capture=None,
+        repetition=repetition,
+        stood=stood,
+        disturbed=disturbed(path),
+    )
     if spoilt(repetition):
         return judged
     capture = trustbed.analyze(

@@ -21,12 +21,26 @@ HEADER = "# Made by tools/lock_requirements.py from pyproject.toml. Do not edit:
 
 def resolve(requirements: list[str], constraints: Path | None = None) -> list[str]:
     """The exact pins that pip would install for `requirements` into an empty environment, sorted by name."""
-    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet", "--report", "-"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--dry-run",
+        "--ignore-installed",
+        "--quiet",
+        "--report",
+        "-",
+    ]
     if constraints is not None:
         command += ["--constraint", str(constraints)]
-    answer = subprocess.run([*command, *requirements], check=True, capture_output=True, text=True).stdout
+    answer = subprocess.run(
+        [*command, *requirements], check=True, capture_output=True, text=True
+    ).stdout
     packages = (entry["metadata"] for entry in json.loads(answer)["install"])
-    return sorted(f"{package['name'].lower().replace('_', '-')}=={package['version']}" for package in packages)
+    return sorted(
+        f"{package['name'].lower().replace('_', '-')}=={package['version']}" for package in packages
+    )
 
 
 def main() -> None:
@@ -40,8 +54,13 @@ def main() -> None:
     run_file.write_text(HEADER + "\n".join(pins) + "\n", encoding="utf-8")
     every = resolve(needed + develop, constraints=run_file)
     more = [pin for pin in every if pin not in pins]
-    develop_file.write_text(HEADER + "-r requirements.txt\n" + "\n".join(more) + "\n", encoding="utf-8")
-    print(f"requirements.txt: {len(pins)} packages; requirements-dev.txt: {len(more)} more", file=sys.stderr)
+    develop_file.write_text(
+        HEADER + "-r requirements.txt\n" + "\n".join(more) + "\n", encoding="utf-8"
+    )
+    print(
+        f"requirements.txt: {len(pins)} packages; requirements-dev.txt: {len(more)} more",
+        file=sys.stderr,
+    )
 
 
 if __name__ == "__main__":

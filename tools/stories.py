@@ -47,7 +47,13 @@ class Study:
     def chosen(self, scenario: ScenarioFile) -> ScenarioFile:
         """The scenario with these cells alone, in their order."""
         cells = {tuple(cell.levels.values()): cell for cell in scenario.cells}
-        return replace(scenario, cells=tuple(replace(cells[story.levels], number=number) for number, story in enumerate(self.stories)))
+        return replace(
+            scenario,
+            cells=tuple(
+                replace(cells[story.levels], number=number)
+                for number, story in enumerate(self.stories)
+            ),
+        )
 
 
 NETWORK = Study(

@@ -75,7 +75,10 @@ def compared(found: Experiment, one: Judged) -> list[str]:
 
 
 def _numbers(name: str, row: Row) -> str:
-    rate, round_trip = words.rate(row["throughput_bytes_per_second"]), words.duration(row["rtt_path_seconds"])
+    rate, round_trip = (
+        words.rate(row["throughput_bytes_per_second"]),
+        words.duration(row["rtt_path_seconds"]),
+    )
     return f"{name}: {rate}, RTT {round_trip}, loss {words.percent(row['loss_rate_genuine'])}"
 
 
@@ -91,7 +94,10 @@ def unmeant(one: Judged) -> str:
     """That a verdict is another than the one that the story should lead to; nothing otherwise."""
     if one.main is None or one.main["verdict"] == one.story.meant:
         return ""
-    why = one.disturbed or "something else happened on this machine meanwhile, or the verdict is wrong"
+    why = (
+        one.disturbed
+        or "something else happened on this machine meanwhile, or the verdict is wrong"
+    )
     return f"this was meant to end in {one.story.meant}: {why}"
 
 
@@ -101,7 +107,9 @@ def unmeant(one: Judged) -> str:
 def chapter(found: Found) -> html.Chapter:
     """A live part of the page."""
     if isinstance(found, Missing):
-        introduction = f"This experiment could not be carried out: {found.message}. To have it, {found.hint}."
+        introduction = (
+            f"This experiment could not be carried out: {found.message}. To have it, {found.hint}."
+        )
         return html.Chapter(title=found.study.title, introduction=introduction)
     about = _network(found) if found.study is NETWORK else _starved(found)
     return html.Chapter(
@@ -148,7 +156,11 @@ def _starved(found: Experiment) -> str:
 def _sender(found: Experiment) -> str:
     """Whose packets a starved sender's are."""
     if found.study is PROCESS:
-        why = f", because a machine of its own cannot be run here: {found.instead}" if found.instead else ""
+        why = (
+            f", because a machine of its own cannot be run here: {found.instead}"
+            if found.instead
+            else ""
+        )
         return f"a process in a network namespace{why}"
     guests = found.model["host"]["guests"]
     by = guests["accelerators"]["auto"]
@@ -188,5 +200,7 @@ def parts(found: Found) -> list[html.Capture]:
     for one in found.transfers:
         if one.capture is not None:
             beside = None if found.control_of(one) is None else one.story.beside
-            shown.append(one.capture.for_page(name=one.story.name, story=one.story.text, beside=beside))
+            shown.append(
+                one.capture.for_page(name=one.story.name, story=one.story.text, beside=beside)
+            )
     return shown

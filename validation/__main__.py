@@ -33,7 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words and words[0] in PARTS:
         return int(importlib.import_module(PARTS[words[0]]).main(words[1:]))
     options = _parse(words)
-    sources = [s for s in captures.sources() if not options.only or any(fnmatch.fnmatch(s.name, f"*{glob}*") for glob in options.only)]
+    sources = [
+        s
+        for s in captures.sources()
+        if not options.only or any(fnmatch.fnmatch(s.name, f"*{glob}*") for glob in options.only)
+    ]
     if not sources:
         print("error: no captures to compare", file=sys.stderr)
         print("hint: set TRUSTBED_TRACES to a folder of captures, or check --only", file=sys.stderr)
@@ -48,12 +52,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m validation", description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--only", action="append", metavar="GLOB", help="captures whose name contains this (repeatable); prints instead of writing"
+    parser = argparse.ArgumentParser(
+        prog="python -m validation", description=__doc__.splitlines()[0]
     )
-    parser.add_argument("--output", type=Path, help="where the page goes (default: docs/validation.md, or standard output with --only)")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes (default: one per core)")
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="GLOB",
+        help="captures whose name contains this (repeatable); prints instead of writing",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        help="where the page goes (default: docs/validation.md, or standard output with --only)",
+    )
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, help="processes (default: one per core)"
+    )
     options = parser.parse_args(arguments)
     if options.output is None and not options.only:
         options.output = captures.project() / "docs" / "validation.md"
@@ -65,7 +80,9 @@ def _run(sources: list[captures.Source], workers: int) -> list[Outcome]:
     order = sorted(range(len(sources)), key=lambda index: -sources[index].path.stat().st_size)
     by_index: dict[int, list[Outcome]] = {}
     with ProcessPoolExecutor(max_workers=workers) as pool:
-        for done, (index, result) in enumerate(zip(order, pool.map(outcomes, [sources[i] for i in order]), strict=True), 1):
+        for done, (index, result) in enumerate(
+            zip(order, pool.map(outcomes, [sources[i] for i in order]), strict=True), 1
+        ):
             by_index[index] = result
             if sys.stderr.isatty():
                 print(f"\r{done} of {len(sources)}", end="", file=sys.stderr, flush=True)
@@ -76,9 +93,15 @@ def _run(sources: list[captures.Source], workers: int) -> list[Outcome]:
 
 def _verdict(found: list[Outcome], output: Path | None) -> int:
     share, unknown = document.share(found), document.unknown_reasons(found)
-    directions, unexplained = sum(o.directions for o in found), sum(len(o.unexplained) for o in found)
+    directions, unexplained = (
+        sum(o.directions for o in found),
+        sum(len(o.unexplained) for o in found),
+    )
     where = f"; see {output}" if output else ""
-    print(f"{directions} directions: {share:.2%} equal or explained, {unexplained} unexplained{where}", file=sys.stderr)
+    print(
+        f"{directions} directions: {share:.2%} equal or explained, {unexplained} unexplained{where}",
+        file=sys.stderr,
+    )
     if unknown:
         print(f"error: reasons that nothing documents: {', '.join(unknown)}", file=sys.stderr)
     if directions == 0:

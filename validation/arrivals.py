@@ -48,7 +48,9 @@ def read(records: Iterable[Record], *, inner: bool = False) -> Capture:
             measured.append((record.time_ns, *taken))
         if seen.notes:
             foreign[record.frame] = seen.notes
-    arrivals = [Arrival(p, epoch, later) for _, p, later, epoch in _ordered(measured) if p is not None]
+    arrivals = [
+        Arrival(p, epoch, later) for _, p, later, epoch in _ordered(measured) if p is not None
+    ]
     return Capture(packets, arrivals, foreign)
 
 
@@ -60,7 +62,10 @@ def _measured(
         if packet.payload < 0 or (tunnelled and not inner) or "fddi" in packet.wrapping:
             return None
         if packet.fragment:
-            fragments[f"{packet.source}:{packet.destination}:6:{packet.ip_id}"] = (record.time_ns, packet)
+            fragments[f"{packet.source}:{packet.destination}:6:{packet.ip_id}"] = (
+                record.time_ns,
+                packet,
+            )
         return packet, False
     for note in seen.notes:
         kind, _, rest = note.partition(":")
@@ -93,7 +98,9 @@ def _continuation(first: Packet, record: Record, length: int) -> Packet:
     )
 
 
-def _ordered(items: list[tuple[int, Packet | None, bool]]) -> Iterator[tuple[int, Packet | None, bool, int]]:
+def _ordered(
+    items: list[tuple[int, Packet | None, bool]],
+) -> Iterator[tuple[int, Packet | None, bool, int]]:
     """A stable sort by time within each epoch."""
     epoch, newest = 0, None
     current: list[tuple[int, Packet | None, bool]] = []

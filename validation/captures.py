@@ -6,7 +6,17 @@ from pathlib import Path
 
 from validation.records import DamagedError, NotACaptureError, Record, contents, records
 
-SUFFIXES = (".pcap", ".pcapng", ".dmp", ".cap", ".snoop", ".pcap.gz", ".pcapng.gz", ".dmp.gz", ".snoop.gz")
+SUFFIXES = (
+    ".pcap",
+    ".pcapng",
+    ".dmp",
+    ".cap",
+    ".snoop",
+    ".pcap.gz",
+    ".pcapng.gz",
+    ".dmp.gz",
+    ".snoop.gz",
+)
 
 
 @dataclass(frozen=True, slots=True)

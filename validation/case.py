@@ -33,7 +33,9 @@ class History:
     def of(cls, connection: Connection) -> "History":
         """The history of a connection."""
         packets = sorted(connection.packets, key=lambda packet: packet.frame)
-        return cls(connection, packets, {packet.frame: place for place, packet in enumerate(packets)})
+        return cls(
+            connection, packets, {packet.frame: place for place, packet in enumerate(packets)}
+        )
 
     def packet(self, frame: int) -> Packet:
         """The packet of that number."""
@@ -64,7 +66,11 @@ class History:
         """The highest acknowledgement number that an endpoint sent before a packet."""
         highest: int | None = None
         for other in self.before(packet):
-            if other.sender == of and other.has(ACK) and (highest is None or forward(other.ack, highest) > 0):
+            if (
+                other.sender == of
+                and other.has(ACK)
+                and (highest is None or forward(other.ack, highest) > 0)
+            ):
                 highest = other.ack
         return highest
 

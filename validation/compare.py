@@ -53,7 +53,9 @@ class Subject:
 class Comparison:
     """One capture: both tools' models are run once, then every direction is compared."""
 
-    def __init__(self, capture: Capture, connections: list[Connection], report: Report, tools: Tools) -> None:
+    def __init__(
+        self, capture: Capture, connections: list[Connection], report: Report, tools: Tools
+    ) -> None:
         self.capture = capture
         self.connections = connections
         self.report = report
@@ -62,7 +64,9 @@ class Comparison:
         for connection in connections:
             self.siblings[connection.endpoints].append(connection)
         self.pairs = tcptrace_rules.trace(capture.packets)
-        self.pair_of = {frame: pair for pair in self.pairs for side in pair.sides for frame in side.frames}
+        self.pair_of = {
+            frame: pair for pair in self.pairs for side in pair.sides for frame in side.frames
+        }
         self.wrong_pairs = self._wrong_pairs()
         self.analysis = tshark_rules.analyse(capture.packets)
         self.stream_frames: dict[tuple[int, Endpoint], set[int]] = defaultdict(set)
@@ -74,14 +78,20 @@ class Comparison:
         found: list[Result] = []
         for connection in self.connections:
             history = History.of(connection)
-            found += [self._result(connection, history, endpoint) for endpoint, each in connection.streams.items() if each.packets]
+            found += [
+                self._result(connection, history, endpoint)
+                for endpoint, each in connection.streams.items()
+                if each.packets
+            ]
         return [*found, *self._foreign(), *self._only_tshark()]
 
     def _result(self, connection: Connection, history: History, endpoint: Endpoint) -> Result:
         result = Result(connection.number, endpoint, connection.peer(endpoint))
         direction = self.report.directions.get(connection.number, {}).get(endpoint)
         if direction is None:
-            result.findings.append(unexplained("trustbed", "connection", "trustbed has no connection that begins here"))
+            result.findings.append(
+                unexplained("trustbed", "connection", "trustbed has no connection that begins here")
+            )
             return result
         subject = Subject(connection, history, endpoint, connection.streams[endpoint], direction)
         if self.tools.tcptrace is not None:
@@ -90,16 +100,26 @@ class Comparison:
             result.findings += self._against_tshark(subject, self.tools.tshark)
         return result
 
-    def _cut(self, tool: str, connection: Connection, own: set[int], groups: list[set[int]]) -> Finding:
+    def _cut(
+        self, tool: str, connection: Connection, own: set[int], groups: list[set[int]]
+    ) -> Finding:
         """Whether the tool cuts the connection where trustbed does. `groups`: frames of this direction, by instance of the tool."""
         theirs = set().union(*groups)
-        case = CutCase(connection, self.siblings[connection.endpoints], len(groups) > 1, bool(theirs - own))
+        case = CutCase(
+            connection, self.siblings[connection.endpoints], len(groups) > 1, bool(theirs - own)
+        )
         if not case.split and not case.joined:
             return equal(tool, "connection")
-        names = {reason.name for reason in CUTS if reason.tool in (tool, "both") and reason.holds(case)}
+        names = {
+            reason.name for reason in CUTS if reason.tool in (tool, "both") and reason.holds(case)
+        }
         if names:
             return explained(tool, "connection", names)
-        return unexplained(tool, "connection", f"{len(groups)} instances, {len(theirs - own)} packets of other instances")
+        return unexplained(
+            tool,
+            "connection",
+            f"{len(groups)} instances, {len(theirs - own)} packets of other instances",
+        )
 
     # tcptrace
 
@@ -110,14 +130,22 @@ class Comparison:
             return set()
         if len(printed) != len(self.pairs):
             return {id(pair) for pair in self.pairs}
-        return {id(pair) for pair, connection in zip(self.pairs, printed, strict=True) if not as_printed(pair, connection)}
+        return {
+            id(pair)
+            for pair, connection in zip(self.pairs, printed, strict=True)
+            if not as_printed(pair, connection)
+        }
 
     def _against_tcptrace(self, subject: Subject) -> list[Finding]:
         stream, endpoint = subject.stream, subject.endpoint
         own = {frame for frame in stream.frames if frame in self.pair_of}
         involved = {id(self.pair_of[frame]): self.pair_of[frame] for frame in own}
         if any(key in self.wrong_pairs for key in involved):
-            return [unexplained("tcptrace", "connection", "the model of tcptrace does not give what it printed")]
+            return [
+                unexplained(
+                    "tcptrace", "connection", "the model of tcptrace does not give what it printed"
+                )
+            ]
         sides = [pair.side(endpoint) for pair in involved.values()]
         cut = self._cut("tcptrace", subject.connection, own, [set(side.frames) for side in sides])
         alone = sides
@@ -132,7 +160,9 @@ class Comparison:
         return [cut, *found, *round_trips.compare(subject.history, stream, subject.direction, tool)]
 
     def _pairs_of(self, history: History) -> list[tcptrace_rules.Pair]:
-        pairs = (self.pair_of[packet.frame] for packet in history.packets if packet.frame in self.pair_of)
+        pairs = (
+            self.pair_of[packet.frame] for packet in history.packets if packet.frame in self.pair_of
+        )
         return list({id(pair): pair for pair in pairs}.values())
 
     # tshark
@@ -140,7 +170,12 @@ class Comparison:
     def _against_tshark(self, subject: Subject, frames: dict[int, tshark.Frame]) -> list[Finding]:
         own = {frame for frame in subject.stream.frames if frame in self.analysis.streams}
         streams = sorted({self.analysis.streams[frame] for frame in own})
-        cut = self._cut("tshark", subject.connection, own, [self.stream_frames[number, subject.endpoint] for number in streams])
+        cut = self._cut(
+            "tshark",
+            subject.connection,
+            own,
+            [self.stream_frames[number, subject.endpoint] for number in streams],
+        )
         alone = believing = self.analysis
         packets = subject.history.packets
         if cut.state != "equal":
@@ -148,7 +183,10 @@ class Comparison:
         if any(packet.beyond_frame for packet in packets):
             believing = tshark_rules.analyse(packets, cuts=False, believes_ip=True)
         tool = flags.Tool(frames, self.analysis, alone, believing, cut.reasons)
-        return [cut, *flags.compare(subject.history, subject.stream, subject.peer, subject.direction, tool)]
+        return [
+            cut,
+            *flags.compare(subject.history, subject.stream, subject.peer, subject.direction, tool),
+        ]
 
     # What only the tools see
 
@@ -158,16 +196,24 @@ class Comparison:
         by_direction: dict[tuple[int, Endpoint, Endpoint], list[Packet]] = defaultdict(list)
         for packet in self.capture.packets:
             if packet.frame not in own:
-                by_direction[self.analysis.streams[packet.frame], packet.sender, packet.receiver].append(packet)
+                by_direction[
+                    self.analysis.streams[packet.frame], packet.sender, packet.receiver
+                ].append(packet)
         found = []
         for (_, source, destination), packets in by_direction.items():
-            names = [{reason.name for reason in FOREIGN if reason.holds(packet)} for packet in packets]
+            names = [
+                {reason.name for reason in FOREIGN if reason.holds(packet)} for packet in packets
+            ]
             result = Result(packets[0].frame, source, destination)
             if all(names):
                 result.findings.append(explained("trustbed", "connection", set().union(*names)))
             else:
-                bare = next(packet.frame for packet, name in zip(packets, names, strict=True) if not name)
-                result.findings.append(unexplained("trustbed", "connection", f"trustbed does not measure frame {bare}"))
+                bare = next(
+                    packet.frame for packet, name in zip(packets, names, strict=True) if not name
+                )
+                result.findings.append(
+                    unexplained("trustbed", "connection", f"trustbed does not measure frame {bare}")
+                )
             found.append(result)
         return found
 
@@ -181,12 +227,17 @@ class Comparison:
                 by_direction[frame.streams[-1], frame.ports[-1]].append(number)
         found = []
         for (_, port), numbers in by_direction.items():
-            names = [next((n.name for n in NOTES if n.holds(self.capture.foreign.get(number, []))), "") for number in numbers]
+            names = [
+                next((n.name for n in NOTES if n.holds(self.capture.foreign.get(number, []))), "")
+                for number in numbers
+            ]
             result = Result(numbers[0], ("?", port), ("?", 0))
             if all(names):
                 result.findings.append(explained("tshark", "connection", set(names)))
             else:
-                detail = f"frame {numbers[names.index('')]} holds no TCP packet for the oracle's reader"
+                detail = (
+                    f"frame {numbers[names.index('')]} holds no TCP packet for the oracle's reader"
+                )
                 result.findings.append(unexplained("tshark", "connection", detail))
             found.append(result)
         return found
@@ -196,7 +247,9 @@ def as_printed(pair: tcptrace_rules.Pair, connection: tcptrace.Connection) -> bo
     """Whether the model of tcptrace gives the numbers that it printed for a connection."""
     names = tuple(f"{host}:{port}" for host, port in pair.endpoints)
     sides = zip(pair.sides, connection.sides, strict=True)
-    return names == connection.endpoints and all(_side_as_printed(side, numbers) for side, numbers in sides)
+    return names == connection.endpoints and all(
+        _side_as_printed(side, numbers) for side, numbers in sides
+    )
 
 
 def _side_as_printed(side: tcptrace_rules.Side, numbers: dict[str, float]) -> bool:
@@ -213,4 +266,6 @@ def _side_as_printed(side: tcptrace_rules.Side, numbers: dict[str, float]) -> bo
         return False
     largest = max((sample.rtt_us for sample in side.samples), default=0)
     times = {"rtt_min_ms": side.rtt_min_us, "rtt_mean_ms": side.rtt_mean_us, "rtt_max_ms": largest}
-    return all(abs(numbers.get(name, 0) - value / 1000) <= PRINTED_MS for name, value in times.items())
+    return all(
+        abs(numbers.get(name, 0) - value / 1000) <= PRINTED_MS for name, value in times.items()
+    )

@@ -71,7 +71,9 @@ def cut(arrivals: Iterable[Arrival]) -> list[Connection]:
 
 def _is_old(connection: Connection, packet: Packet) -> bool:
     silence = packet.time_ns - connection.last_ns
-    if silence >= IDLE_NS or (connection.over_ns is not None and packet.time_ns - connection.over_ns >= LINGER_NS):
+    if silence >= IDLE_NS or (
+        connection.over_ns is not None and packet.time_ns - connection.over_ns >= LINGER_NS
+    ):
         return True
     stream = connection.streams[packet.sender]
     if not packet.has(SYN) or stream.syn == packet.seq:
@@ -86,12 +88,18 @@ def _is_old(connection: Connection, packet: Packet) -> bool:
         and stream.syn is None
         and all(each.fin is None for each in connection.streams.values())
     )
-    return connection.is_over or silence >= SILENT_NS or (connection.syn_ack_ns is None and not crossing)
+    return (
+        connection.is_over
+        or silence >= SILENT_NS
+        or (connection.syn_ack_ns is None and not crossing)
+    )
 
 
 def _begin(packet: Packet, epoch: int) -> Connection:
     lower, higher = packet.key
-    connection = Connection(packet.frame, packet.key, packet.sender, {lower: Stream(), higher: Stream()}, epoch=epoch)
+    connection = Connection(
+        packet.frame, packet.key, packet.sender, {lower: Stream(), higher: Stream()}, epoch=epoch
+    )
     if not packet.has(SYN):
         connection.midstream = True
         if lower[1] != higher[1]:
@@ -125,7 +133,11 @@ def _take(connection: Connection, packet: Packet, *, later_fragment: bool) -> No
         _on_syn(connection, packet, stream)
     else:
         stream.on_number(packet, midstream=connection.midstream)
-        if connection.ack_ns is None and connection.syn_ack_ns is not None and packet.sender == connection.initiator:
+        if (
+            connection.ack_ns is None
+            and connection.syn_ack_ns is not None
+            and packet.sender == connection.initiator
+        ):
             connection.ack_ns, connection.ack_frame = packet.time_ns, packet.frame
     if acknowledges(packet):
         changed = packet.window << stream.shift != stream.window
@@ -141,7 +153,11 @@ def _take(connection: Connection, packet: Packet, *, later_fragment: bool) -> No
             stream.handshake = _handshake(connection, packet.sender)
         if not peer.scale_known and peer.window_heard:
             peer.advertise(peer.raw_window, stream.outstanding)
-    elif not packet.has(SYN | FIN | RST) and stream.packets > 1 and stream.offset(packet.seq, stream.highest) == stream.next_number - 1:
+    elif (
+        not packet.has(SYN | FIN | RST)
+        and stream.packets > 1
+        and stream.offset(packet.seq, stream.highest) == stream.next_number - 1
+    ):
         stream.keep_alives.append(packet.frame)
     if packet.has(RST):
         _on_reset(connection, packet, stream, peer)
@@ -190,7 +206,11 @@ def _handshake(connection: Connection, sender: tuple[str, int]) -> RoundTrip | N
         sent, answered, repeated = connection.syn_ns, connection.syn_ack_ns, connection.syn_repeated
         frames = (connection.syn_ack_frame, connection.syn_frame)
     else:
-        sent, answered, repeated = connection.syn_ack_ns, connection.ack_ns, connection.syn_ack_repeated
+        sent, answered, repeated = (
+            connection.syn_ack_ns,
+            connection.ack_ns,
+            connection.syn_ack_repeated,
+        )
         frames = (connection.ack_frame, connection.syn_ack_frame)
     if sent is None or answered is None or repeated or connection.crossed or answered <= sent:
         return None

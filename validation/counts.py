@@ -11,7 +11,13 @@ from validation.reasons_counts import COUNTS
 from validation.stream import Stream
 from validation.trustbed_side import Direction
 
-FIELDS = ("packets", "payload_bytes", "unique_bytes", "retransmitted_packets", "retransmitted_bytes")
+FIELDS = (
+    "packets",
+    "payload_bytes",
+    "unique_bytes",
+    "retransmitted_packets",
+    "retransmitted_bytes",
+)
 Effect = dict[str, int]
 
 
@@ -34,7 +40,11 @@ def effect(stream: Stream, packet: Packet, history: History) -> Effect:
     found["packets"] = 1
     outcome = stream.outcomes.get(packet.frame)
     if outcome is None:
-        continues = packet.fragment and packet.flags == 0 and packet.frame not in history.connection.after_reset
+        continues = (
+            packet.fragment
+            and packet.flags == 0
+            and packet.frame not in history.connection.after_reset
+        )
         found["payload_bytes"] = packet.payload if continues else 0
         return found
     data = outcome.kind not in ("keep_alive", "window_probe")
@@ -71,14 +81,23 @@ def compare(history: History, stream: Stream, direction: Direction, tool: Tool) 
     found = []
     for name in FIELDS:
         our, oracle = _ours(direction, name), sum(one[name] for one in mine.values())
-        their, cut_alike = sum(one[name] for one in actual.values()), sum(one[name] for one in alone.values())
+        their, cut_alike = (
+            sum(one[name] for one in actual.values()),
+            sum(one[name] for one in alone.values()),
+        )
         if our == their:
             found.append(equal("tcptrace", name))
         elif our != oracle or disagreement:
             why = disagreement or f"the oracle says {oracle}"
             found.append(unexplained("tcptrace", name, f"trustbed {our}, tcptrace {their}; {why}"))
         elif open_fields[name]:
-            found.append(unexplained("tcptrace", name, f"trustbed {our}, tcptrace {their}; {'; '.join(open_fields[name][:3])}"))
+            found.append(
+                unexplained(
+                    "tcptrace",
+                    name,
+                    f"trustbed {our}, tcptrace {their}; {'; '.join(open_fields[name][:3])}",
+                )
+            )
         else:
             cut = set(tool.cut) if their != cut_alike else set()
             found.append(explained("tcptrace", name, reasons[name] | cut))
@@ -129,11 +148,19 @@ def explain(case: PacketCase, delta: Effect) -> tuple[list[tuple[str, set[str]]]
 def segments_differ(stream: Stream, direction: Direction) -> str:
     """Where trustbed's table of segments says something else than the oracle, packet by packet; "" when nowhere."""
     mine = {
-        frame: (outcome.start, outcome.packet.payload, outcome.overlap if outcome.kind == "retransmission" else 0, outcome.kind)
+        frame: (
+            outcome.start,
+            outcome.packet.payload,
+            outcome.overlap if outcome.kind == "retransmission" else 0,
+            outcome.kind,
+        )
         for frame, outcome in stream.outcomes.items()
         if outcome.kind not in ("keep_alive", "window_probe")
     }
-    ours = {frame: (row["offset"], row["length"], row["overlap"], row["class"]) for frame, row in direction.segments.items()}
+    ours = {
+        frame: (row["offset"], row["length"], row["overlap"], row["class"])
+        for frame, row in direction.segments.items()
+    }
     for frame in sorted(mine.keys() | ours.keys()):
         if mine.get(frame) != ours.get(frame):
             return f"segment {frame}: trustbed {ours.get(frame)}, oracle {mine.get(frame)}"

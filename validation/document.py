@@ -69,7 +69,14 @@ def meanings() -> dict[str, str]:
 def render(outcomes: list[Outcome]) -> str:
     """The section."""
     compared = [outcome for outcome in outcomes if not outcome.why_not]
-    parts = [INTRODUCTION, _versions(), _summary(compared), _fields(compared), _reasons(compared), _unexplained(compared)]
+    parts = [
+        INTRODUCTION,
+        _versions(),
+        _summary(compared),
+        _fields(compared),
+        _reasons(compared),
+        _unexplained(compared),
+    ]
     return "\n".join([*parts, _files(compared), _not_compared(outcomes)])
 
 
@@ -79,7 +86,9 @@ def _versions() -> str:
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
     lines = [f"| {' | '.join(head)} |", f"|{'|'.join('---' for _ in head)}|"]
-    lines += [f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    lines += [
+        f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in row)} |" for row in rows
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -88,7 +97,10 @@ def _summary(outcomes: list[Outcome]) -> str:
     for outcome in outcomes:
         states.update(outcome.states)
     total = sum(states.values())
-    rows = [(state, states[state], f"{states[state] / total:.2%}" if total else "") for state in ("equal", "explained", "unexplained")]
+    rows = [
+        (state, states[state], f"{states[state] / total:.2%}" if total else "")
+        for state in ("equal", "explained", "unexplained")
+    ]
     head = f"### Result\n\n{total} directions of {sum(o.connections for o in outcomes)} connections in {len(outcomes)} captures: "
     kept = "kept" if share(outcomes) >= WANTED else "**missed**"
     found = f"{share(outcomes):.2%} equal or explained (wanted: {WANTED:.0%}, {kept})."
@@ -101,7 +113,14 @@ def _fields(outcomes: list[Outcome]) -> str:
         totals.update(outcome.fields)
     names = list(dict.fromkeys((tool, name) for tool, name, _ in totals))
     names.sort(key=lambda pair: pair[0])
-    rows = [(tool, name, *(totals[tool, name, state] for state in ("equal", "explained", "unexplained"))) for tool, name in names]
+    rows = [
+        (
+            tool,
+            name,
+            *(totals[tool, name, state] for state in ("equal", "explained", "unexplained")),
+        )
+        for tool, name in names
+    ]
     return "### Fields\n\n" + _table(("tool", "field", "equal", "explained", "unexplained"), rows)
 
 
@@ -115,8 +134,9 @@ def _reasons(outcomes: list[Outcome]) -> str:
         for name, count in sorted(used.items(), key=lambda kv: (-kv[1], kv[0]))
     ]
     unused = sorted(f"`{name}`" for name in known if not used[name])
-    text = "### Reasons\n\nThe tool that differs, the reason, and the directions it takes part in.\n\n" + _table(
-        ("reason", "directions", "situation"), rows
+    text = (
+        "### Reasons\n\nThe tool that differs, the reason, and the directions it takes part in.\n\n"
+        + _table(("reason", "directions", "situation"), rows)
     )
     return f"{text}\nNot needed by any capture: {', '.join(unused)}.\n" if unused else text
 
@@ -131,18 +151,54 @@ def _unexplained(outcomes: list[Outcome]) -> str:
     found = [each for outcome in outcomes for each in outcome.unexplained]
     if not found:
         return "### Unexplained\n\nNone.\n"
-    rows = [(each.capture, each.connection, f"{each.source} → {each.destination}", "<br>".join(each.details)) for each in found]
+    rows = [
+        (
+            each.capture,
+            each.connection,
+            f"{each.source} → {each.destination}",
+            "<br>".join(each.details),
+        )
+        for each in found
+    ]
     return f"### Unexplained\n\n{_table(('capture', 'connection', 'direction', 'what'), rows)}"
 
 
 def _files(outcomes: list[Outcome]) -> str:
     rows = []
     for outcome in outcomes:
-        notes = [f"tcptrace: {outcome.tcptrace}" if outcome.tcptrace else "", f"tshark: {outcome.tshark}" if outcome.tshark else ""]
-        reasons = ", ".join(f"{name} {count}" for name, count in sorted(outcome.reasons.items(), key=lambda kv: (-kv[1], kv[0])))
-        cells = (outcome.states["equal"], outcome.states["explained"], outcome.states["unexplained"])
-        rows.append((outcome.name, outcome.connections, outcome.directions, *cells, reasons, "; ".join(filter(None, notes))))
-    head = ("capture", "connections", "directions", "equal", "explained", "unexplained", "explained by", "not read by")
+        notes = [
+            f"tcptrace: {outcome.tcptrace}" if outcome.tcptrace else "",
+            f"tshark: {outcome.tshark}" if outcome.tshark else "",
+        ]
+        reasons = ", ".join(
+            f"{name} {count}"
+            for name, count in sorted(outcome.reasons.items(), key=lambda kv: (-kv[1], kv[0]))
+        )
+        cells = (
+            outcome.states["equal"],
+            outcome.states["explained"],
+            outcome.states["unexplained"],
+        )
+        rows.append(
+            (
+                outcome.name,
+                outcome.connections,
+                outcome.directions,
+                *cells,
+                reasons,
+                "; ".join(filter(None, notes)),
+            )
+        )
+    head = (
+        "capture",
+        "connections",
+        "directions",
+        "equal",
+        "explained",
+        "unexplained",
+        "explained by",
+        "not read by",
+    )
     return "### Captures\n\n" + _table(head, rows)
 
 

@@ -38,7 +38,9 @@ class Result:
     @property
     def reasons(self) -> list[str]:
         """Every reason used, as tool.reason, sorted."""
-        return sorted({f"{finding.tool}.{reason}" for finding in self.findings for reason in finding.reasons})
+        return sorted(
+            {f"{finding.tool}.{reason}" for finding in self.findings for reason in finding.reasons}
+        )
 
 
 def equal(tool: str, name: str) -> Finding:

@@ -38,9 +38,13 @@ class Tool:
     cut: tuple[str, ...] = ()
 
 
-def compare(history: History, stream: Stream, peer: Stream, direction: Direction, tool: Tool) -> list[Finding]:
+def compare(
+    history: History, stream: Stream, peer: Stream, direction: Direction, tool: Tool
+) -> list[Finding]:
     """Findings for packets, payload and every flag."""
-    lengths = [_lengths(name, history, stream, direction, tool) for name in ("packets", "payload_bytes")]
+    lengths = [
+        _lengths(name, history, stream, direction, tool) for name in ("packets", "payload_bytes")
+    ]
     wrong = totals_differ(stream, peer, direction)
     expected = expected_flags(stream, peer)
     reasons: dict[str, set[str]] = defaultdict(set)
@@ -73,13 +77,17 @@ def _frame(
     """Notes the reasons for a frame's flags, or that there are none."""
     used, left = explain_frame(history, packet, wanted, observed, tool)
     for flag in left:
-        bare[flag].append(f"frame {packet.frame}: trustbed {sorted(wanted) or 'none'}, tshark {sorted(observed) or 'none'}")
+        bare[flag].append(
+            f"frame {packet.frame}: trustbed {sorted(wanted) or 'none'}, tshark {sorted(observed) or 'none'}"
+        )
     for name, touched in used:
         for flag in touched - left:
             reasons[flag].add(name)
 
 
-def explain_frame(history: History, packet: Packet, wanted: Flags, observed: Flags, tool: Tool) -> tuple[list[tuple[str, Flags]], Flags]:
+def explain_frame(
+    history: History, packet: Packet, wanted: Flags, observed: Flags, tool: Tool
+) -> tuple[list[tuple[str, Flags]], Flags]:
     """Reasons (with the flags they touch) for a frame's difference, and the flags that stay unexplained.
 
     First the two conditions are taken away, one after the other: what they change is theirs. The rest goes to the reasons.
@@ -149,17 +157,26 @@ def totals_differ(stream: Stream, peer: Stream, direction: Direction) -> dict[st
     pairs = {
         "spurious_retransmission": (transfer["retransmitted_spurious"], causes.get("spurious", 0)),
         "fast_retransmission": (transfer["retransmitted_fast"], causes.get("fast", 0)),
-        "retransmission": (transfer["retransmitted_timeout"] + transfer["filled_lost_upstream"], causes.get("timeout", 0) + late),
+        "retransmission": (
+            transfer["retransmitted_timeout"] + transfer["filled_lost_upstream"],
+            causes.get("timeout", 0) + late,
+        ),
         "out_of_order": (transfer["filled_reordered"], causes.get("reordered", 0)),
         "keep_alive": (transfer["keep_alives"], len(stream.keep_alives)),
         "zero_window_probe": (transfer["window_probes"], len(stream.window_probes)),
         "duplicate_ack": (transfer["duplicate_acks"], len(stream.duplicate_acks)),
         "ack_lost_segment": (transfer["acked_unseen_bytes"] > 0, stream.unseen_at_end > 0),
     }
-    return {flag: f"trustbed says {ours}, the oracle {mine}" for flag, (ours, mine) in pairs.items() if ours != mine}
+    return {
+        flag: f"trustbed says {ours}, the oracle {mine}"
+        for flag, (ours, mine) in pairs.items()
+        if ours != mine
+    }
 
 
-def _lengths(name: str, history: History, stream: Stream, direction: Direction, tool: Tool) -> Finding:
+def _lengths(
+    name: str, history: History, stream: Stream, direction: Direction, tool: Tool
+) -> Finding:
     """Packets, or payload bytes: frame by frame where the sums differ."""
     theirs = {frame: _length(name, tool.frames.get(frame)) for frame in stream.frames}
     ours = getattr(direction, name)

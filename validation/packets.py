@@ -82,7 +82,11 @@ class Packet:
     @property
     def key(self) -> tuple[tuple[str, int], tuple[str, int]]:
         """Both endpoints, the lower first: the same for both directions."""
-        return (self.sender, self.receiver) if self.sender <= self.receiver else (self.receiver, self.sender)
+        return (
+            (self.sender, self.receiver)
+            if self.sender <= self.receiver
+            else (self.receiver, self.sender)
+        )
 
 
 @dataclass(slots=True)
@@ -103,7 +107,12 @@ class _Frame:
     vlan: int = 0
 
     def after(self, count: int, *layer: str) -> "_Frame":
-        return replace(self, data=self.data[count:], length=max(0, self.length - count), wrapping=self.wrapping + layer)
+        return replace(
+            self,
+            data=self.data[count:],
+            length=max(0, self.length - count),
+            wrapping=self.wrapping + layer,
+        )
 
 
 def packets(records: Iterator[Record]) -> Iterator[Packet]:
@@ -155,7 +164,9 @@ def _ether(record: Record, ether_type: int, frame: _Frame, seen: Sighting) -> No
     elif ether_type == 0x8864:
         length, protocol = struct.unpack(">HH", frame.data[4:8])
         if protocol in (0x0021, 0x0057):
-            _ip(record, replace(frame, length=min(frame.length, 6 + length)).after(8, "pppoe"), seen)
+            _ip(
+                record, replace(frame, length=min(frame.length, 6 + length)).after(8, "pppoe"), seen
+            )
     elif ether_type < 0x600 and frame.data[:6] == b"\xaa\xaa\x03\0\0\0":
         _ether(record, struct.unpack(">H", frame.data[6:8])[0], frame.after(8, "llc"), seen)
     elif ether_type == 0x6558:
@@ -187,7 +198,9 @@ def _ip(record: Record, frame: _Frame, seen: Sighting) -> None:
         seen.notes.append("bad_ip")
         return
     if network.later_fragment:
-        seen.notes.append(f"later_fragment:{network.source}:{network.destination}:{network.protocol}:{network.ip_id}:{network.body.length}")
+        seen.notes.append(
+            f"later_fragment:{network.source}:{network.destination}:{network.protocol}:{network.ip_id}:{network.body.length}"
+        )
         return
     body = network.body
     if network.protocol == TCP:
@@ -248,7 +261,18 @@ def _ipv6(frame: _Frame) -> _Network:
     inside = replace(frame, data=data[: 40 + length], length=40 + length)
     source, destination = (str(ipaddress.IPv6Address(data[at : at + 16])) for at in (8, 24))
     beyond = max(0, 40 + length - frame.length)
-    return _Network(source, destination, protocol, inside.after(offset), ip_id, fragment, later, zero, offset - 40, beyond)
+    return _Network(
+        source,
+        destination,
+        protocol,
+        inside.after(offset),
+        ip_id,
+        fragment,
+        later,
+        zero,
+        offset - 40,
+        beyond,
+    )
 
 
 def _gre(record: Record, frame: _Frame, seen: Sighting) -> None:
@@ -280,7 +304,9 @@ def _tcp(record: Record, network: _Network) -> Packet | None:
     data, length = network.body.data, network.body.length
     if len(data) < 20:
         return None
-    source_port, destination_port, seq, ack, offset, flags, window, checksum = struct.unpack(">HHIIBBHH", data[:18])
+    source_port, destination_port, seq, ack, offset, flags, window, checksum = struct.unpack(
+        ">HHIIBBHH", data[:18]
+    )
     header = (offset >> 4) * 4
     packet = Packet(
         record.frame,

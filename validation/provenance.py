@@ -60,7 +60,11 @@ def origins(catalogue: str) -> list[Origin]:
     found = []
     for line in catalogue.splitlines():
         cells = [cell.strip() for cell in line.split("|")[1:-1]]
-        if len(cells) < len(("file", "source", "revision", "licence", "notes")) or cells[0] == "file" or set(cells[0]) <= {"-"}:
+        if (
+            len(cells) < len(("file", "source", "revision", "licence", "notes"))
+            or cells[0] == "file"
+            or set(cells[0]) <= {"-"}
+        ):
             continue
         changed = re.search(r"\*\*\[(.*)\]\*\*", cells[-1])
         commit = re.search(r"commit \w+", cells[-1])
@@ -68,7 +72,9 @@ def origins(catalogue: str) -> list[Origin]:
             Origin(
                 pattern=re.sub(r" \(.*\)$", "", cells[0]),
                 source=cells[1],
-                revision=cells[2].strip("-").replace("see note", commit[0] if commit else "see note"),
+                revision=cells[2]
+                .strip("-")
+                .replace("see note", commit[0] if commit else "see note"),
                 licence=cells[3].strip("-"),
                 changed=changed[1] if changed else "",
             )
@@ -79,7 +85,9 @@ def origins(catalogue: str) -> list[Origin]:
 def names(folder: Path) -> list[str]:
     """Every capture below a folder, by its name there."""
     return sorted(
-        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file() and path.name.endswith(captures.SUFFIXES)
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name.endswith(captures.SUFFIXES)
     )
 
 
@@ -92,23 +100,38 @@ def render(rows: Sequence[Origin], there: Sequence[str]) -> str:
     lost = [name for name in there if not any(row.holds(name) for row in rows)]
     if lost:
         raise CatalogueError(f"the catalogue does not say where these come from: {', '.join(lost)}")
-    lines = [_HEAD, "| capture | number | origin | revision | licence | changed |", "|---|---|---|---|---|---|"]
+    lines = [
+        _HEAD,
+        "| capture | number | origin | revision | licence | changed |",
+        "|---|---|---|---|---|---|",
+    ]
     for row in rows:
         if number := sum(map(row.holds, there)):
             source = row.source.replace("*", "\\*")
-            lines.append(f"| `{row.pattern}` | {number} | {source} | {row.revision} | {row.licence} | {row.changed} |")
+            lines.append(
+                f"| `{row.pattern}` | {number} | {source} | {row.revision} | {row.licence} | {row.changed} |"
+            )
     return "\n".join(lines) + "\n"
 
 
 def sums(folder: Path, there: Sequence[str]) -> str:
     """SHA-256 of the captures, as sha256sum reads them."""
-    return "".join(f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in there)
+    return "".join(
+        f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in there
+    )
 
 
 def main(words: Sequence[str]) -> int:
     """Runs the command: 0 when both files are written, 2 when there is nothing to make them from."""
-    parser = argparse.ArgumentParser(prog="python -m validation provenance", description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--output", type=Path, default=captures.project() / "docs", help="the folder of both files (default: docs)")
+    parser = argparse.ArgumentParser(
+        prog="python -m validation provenance", description=(__doc__ or "").split("\n\n")[0]
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=captures.project() / "docs",
+        help="the folder of both files (default: docs)",
+    )
     options = parser.parse_args(words)
     folder = captures.traces()
     try:
@@ -116,7 +139,10 @@ def main(words: Sequence[str]) -> int:
         page = render(origins((folder / CATALOGUE).read_text(encoding="utf-8")), there)
     except (OSError, CatalogueError) as error:
         print(f"error: {error}", file=sys.stderr)
-        print("hint: set TRUSTBED_TRACES to the folder of captures, whose README.md has a row for each", file=sys.stderr)
+        print(
+            "hint: set TRUSTBED_TRACES to the folder of captures, whose README.md has a row for each",
+            file=sys.stderr,
+        )
         return 2
     (options.output / PAGE).write_text(page, encoding="utf-8")
     (options.output / SUMS).write_text(sums(folder, there), encoding="utf-8")

@@ -51,13 +51,21 @@ def analysed(case: PacketCase) -> Bounds:
 def taken_for_probe(case: PacketCase) -> Bounds:
     """For tcptrace the payload is neither new nor sent again."""
     length = case.packet.payload
-    return {"unique_bytes": (-length, 0), "retransmitted_packets": (-1, 0), "retransmitted_bytes": (-length, 0)}
+    return {
+        "unique_bytes": (-length, 0),
+        "retransmitted_packets": (-1, 0),
+        "retransmitted_bytes": (-length, 0),
+    }
 
 
 def fewer_seen(case: PacketCase) -> Bounds:
     """What was sent again for trustbed may be new for tcptrace."""
     length = case.packet.payload
-    return {"unique_bytes": (0, length), "retransmitted_packets": (-1, 0), "retransmitted_bytes": (-length, 0)}
+    return {
+        "unique_bytes": (0, length),
+        "retransmitted_packets": (-1, 0),
+        "retransmitted_bytes": (-length, 0),
+    }
 
 
 def fixed(**bounds: tuple[int, int]) -> Callable[[PacketCase], Bounds]:
@@ -91,13 +99,18 @@ def no_ip_length(case: PacketCase) -> bool:
 def opened(packet: Packet, case: PacketCase) -> bool:
     """Whether tcptrace looks into a packet."""
     other = PacketCase(packet, case.history)
-    return not any(holds(other) for holds in (under_labels, in_tunnel, under_two_tags, no_ip_length))
+    return not any(
+        holds(other) for holds in (under_labels, in_tunnel, under_two_tags, no_ip_length)
+    )
 
 
 def seen_unopened(case: PacketCase) -> bool:
     """Its bytes were sent before, but in a packet that tcptrace does not open."""
     start, end = case.packet.seq, (case.packet.seq + case.packet.payload) & 0xFFFFFFFF
-    return any(overlap(other, start, end) and not opened(other, case) for other in case.history.sent_before(case.packet))
+    return any(
+        overlap(other, start, end) and not opened(other, case)
+        for other in case.history.sent_before(case.packet)
+    )
 
 
 def later_fragment(case: PacketCase) -> bool:
@@ -124,7 +137,12 @@ def keep_alive(case: PacketCase) -> bool:
     for other in case.history.sent_before(packet):
         end = (other.seq + other.payload + other.has(SYN) + other.has(FIN)) & 0xFFFFFFFF
         highest = end if highest is None or forward(end, highest) > 0 else highest
-    return packet.payload == 1 and not packet.has(SYN | FIN | RST) and highest is not None and forward(packet.seq, highest) == -1
+    return (
+        packet.payload == 1
+        and not packet.has(SYN | FIN | RST)
+        and highest is not None
+        and forward(packet.seq, highest) == -1
+    )
 
 
 def peer_window(case: PacketCase) -> int | None:
@@ -147,7 +165,9 @@ def closed_window(case: PacketCase) -> bool:
 
 def peer_without_window(case: PacketCase) -> bool:
     """The peer has sent packets, but its last one (RSTs apart) has neither ACK nor SYN: tcptrace takes its window for 0."""
-    return peer_window(case) is None and any(True for _ in case.history.received_before(case.packet))
+    return peer_window(case) is None and any(
+        True for _ in case.history.received_before(case.packet)
+    )
 
 
 # SYN and FIN
@@ -156,7 +176,9 @@ def peer_without_window(case: PacketCase) -> bool:
 def syn_again(case: PacketCase) -> bool:
     """A repeated SYN: trustbed counts it apart, tcptrace as one byte sent again."""
     packet = case.packet
-    return packet.has(SYN) and any(other.has(SYN) and other.seq == packet.seq for other in case.history.sent_before(packet))
+    return packet.has(SYN) and any(
+        other.has(SYN) and other.seq == packet.seq for other in case.history.sent_before(packet)
+    )
 
 
 def fin_number(packet: Packet) -> int:
@@ -168,7 +190,8 @@ def fin_again(case: PacketCase) -> bool:
     """A FIN whose number was sent before, as a FIN or as a byte: trustbed counts it apart, tcptrace as one byte sent again."""
     packet, number = case.packet, fin_number(case.packet)
     return packet.has(FIN) and any(
-        (other.has(FIN) and fin_number(other) == number) or overlap(other, number, (number + 1) & 0xFFFFFFFF)
+        (other.has(FIN) and fin_number(other) == number)
+        or overlap(other, number, (number + 1) & 0xFFFFFFFF)
         for other in case.history.sent_before(packet)
     )
 
@@ -182,7 +205,9 @@ def data_on_fin(case: PacketCase) -> bool:
     )
 
 
-def _reason(holds: Callable[[PacketCase], bool], bounds: Callable[[PacketCase], Bounds]) -> CountReason:
+def _reason(
+    holds: Callable[[PacketCase], bool], bounds: Callable[[PacketCase], Bounds]
+) -> CountReason:
     return CountReason(holds.__name__, sentence(holds), holds, bounds)
 
 
@@ -195,13 +220,21 @@ COUNTS: tuple[CountReason, ...] = (
     _reason(reset_text, analysed),
     _reason(
         keep_alive,
-        fixed(payload_bytes=(1, 1), unique_bytes=(0, 1), retransmitted_packets=(0, 1), retransmitted_bytes=(0, 1)),
+        fixed(
+            payload_bytes=(1, 1),
+            unique_bytes=(0, 1),
+            retransmitted_packets=(0, 1),
+            retransmitted_bytes=(0, 1),
+        ),
     ),
     _reason(window_probe, fixed(payload_bytes=(1, 1), unique_bytes=(-1, 0))),
     _reason(closed_window, taken_for_probe),
     _reason(peer_without_window, taken_for_probe),
     _reason(syn_again, fixed(retransmitted_packets=(1, 1), retransmitted_bytes=(1, 1))),
     _reason(fin_again, fixed(retransmitted_packets=(0, 1), retransmitted_bytes=(1, 1))),
-    _reason(data_on_fin, fixed(retransmitted_packets=(0, 1), retransmitted_bytes=(0, 1), unique_bytes=(-1, 0))),
+    _reason(
+        data_on_fin,
+        fixed(retransmitted_packets=(0, 1), retransmitted_bytes=(0, 1), unique_bytes=(-1, 0)),
+    ),
     _reason(seen_unopened, fewer_seen),
 )

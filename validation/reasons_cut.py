@@ -25,7 +25,11 @@ class CutCase:
     @property
     def seams(self) -> list[tuple[Connection, Connection]]:
         """The pairs of neighbours that this connection is part of: trustbed cuts between them."""
-        return [(before, after) for before, after in pairwise(self.siblings) if self.connection in (before, after)]
+        return [
+            (before, after)
+            for before, after in pairwise(self.siblings)
+            if self.connection in (before, after)
+        ]
 
     @property
     def gaps_ns(self) -> list[int]:
@@ -52,7 +56,8 @@ def idle_4_minutes(case: CutCase) -> bool:
 def late_packets(case: CutCase) -> bool:
     """Packets came more than 10 s after a close (RST, or both FINs): a new instance for trustbed, a part of the old one for the tool."""
     return case.joined and any(
-        before.over_ns is not None and after.packets[0].time_ns - before.over_ns >= LINGER_NS for before, after in case.seams
+        before.over_ns is not None and after.packets[0].time_ns - before.over_ns >= LINGER_NS
+        for before, after in case.seams
     )
 
 
@@ -60,14 +65,20 @@ def new_syn(case: CutCase) -> bool:
     """A SYN with another number after a close, a silence of two minutes, or no answer: a new instance for trustbed, not for the tool."""
     return case.joined and any(
         after.packets[0].has(SYN)
-        and (before.is_over or before.syn_ack_ns is None or after.packets[0].time_ns - before.last_ns >= SILENT_NS)
+        and (
+            before.is_over
+            or before.syn_ack_ns is None
+            or after.packets[0].time_ns - before.last_ns >= SILENT_NS
+        )
         for before, after in case.seams
     )
 
 
 def idle_10_minutes(case: CutCase) -> bool:
     """Ten minutes of silence end an instance of trustbed; tshark never ends one for silence."""
-    return case.joined and any(after.packets[0].time_ns - before.last_ns >= IDLE_NS for before, after in case.seams)
+    return case.joined and any(
+        after.packets[0].time_ns - before.last_ns >= IDLE_NS for before, after in case.seams
+    )
 
 
 def stray_syn(case: CutCase) -> bool:
@@ -76,7 +87,9 @@ def stray_syn(case: CutCase) -> bool:
     for packet in sorted(case.connection.packets, key=lambda packet: packet.frame):
         if packet.has(SYN) and not packet.has(ACK):
             seen.add((packet.sender, packet.seq))
-    return case.split and (len({number for _, number in seen}) > 1 or (case.connection.midstream and bool(seen)))
+    return case.split and (
+        len({number for _, number in seen}) > 1 or (case.connection.midstream and bool(seen))
+    )
 
 
 CUTS: tuple[CutReason, ...] = (

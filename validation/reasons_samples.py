@@ -36,13 +36,20 @@ def not_positive(case: SampleCase) -> bool:
 
 def handshake_again(case: SampleCase) -> bool:
     """A SYN or SYN-ACK that was sent more than once, though only once before the answer: trustbed takes no time from it."""
-    sent = [other for other in case.history.packets if other.sender == case.segment.sender and other.has(SYN)]
+    sent = [
+        other
+        for other in case.history.packets
+        if other.sender == case.segment.sender and other.has(SYN)
+    ]
     return case.segment.has(SYN) and len(sent) > 1
 
 
 def fin(case: SampleCase) -> bool:
     """From a FIN to its ACK."""
-    return case.segment.has(FIN) and forward(case.ack.ack, reasons_counts.fin_number(case.segment)) == 1
+    return (
+        case.segment.has(FIN)
+        and forward(case.ack.ack, reasons_counts.fin_number(case.segment)) == 1
+    )
 
 
 def answer_is_reset(case: SampleCase) -> bool:
@@ -58,7 +65,10 @@ def after_reset(case: SampleCase) -> bool:
 def late_segment(case: SampleCase) -> bool:
     """The peer had acknowledged the segment before the capture saw it; a repeated ACK then looks like its answer."""
     end = (case.segment.seq + case.segment.payload) & 0xFFFFFFFF
-    return any(other.has(ACK) and forward(other.ack, end) >= 0 for other in case.history.received_before(case.segment))
+    return any(
+        other.has(ACK) and forward(other.ack, end) >= 0
+        for other in case.history.received_before(case.segment)
+    )
 
 
 def hole_fill(case: SampleCase) -> bool:
@@ -108,9 +118,17 @@ def older_retransmission(case: SampleCase) -> bool:
     start = _previous_ack(case)
     if start is None:
         return False
-    covered = [other for other in case.history.sent_before(case.segment) if overlap(other, start, case.segment.seq)]
+    covered = [
+        other
+        for other in case.history.sent_before(case.segment)
+        if overlap(other, start, case.segment.seq)
+    ]
     return any(
-        overlap(later, (max(0, forward(early.seq, start)) + start) & 0xFFFFFFFF, (early.seq + early.payload) & 0xFFFFFFFF)
+        overlap(
+            later,
+            (max(0, forward(early.seq, start)) + start) & 0xFFFFFFFF,
+            (early.seq + early.payload) & 0xFFFFFFFF,
+        )
         for place, later in enumerate(covered)
         for early in covered[place + 1 :]
     )
@@ -119,7 +137,10 @@ def older_retransmission(case: SampleCase) -> bool:
 def partly_again(case: SampleCase) -> bool:
     """The segment repeats bytes and adds new ones: tcptrace times the new part, for trustbed the ACK covers bytes sent twice (Karn)."""
     segment, end = case.segment, (case.segment.seq + case.segment.payload) & 0xFFFFFFFF
-    return any(0 < overlap(other, segment.seq, end) < segment.payload for other in case.history.sent_before(segment))
+    return any(
+        0 < overlap(other, segment.seq, end) < segment.payload
+        for other in case.history.sent_before(segment)
+    )
 
 
 def seen_unopened(case: SampleCase) -> bool:
@@ -148,7 +169,9 @@ def steps_elsewhere(case: SampleCase) -> bool:
 def ack_inside(case: SampleCase) -> bool:
     """This ACK or an earlier one ends inside the segment, at the end of a wire segment of a super-packet: no time for tcptrace."""
     return any(
-        other.has(ACK) and other.sender == case.ack.sender and 0 < forward(other.ack, case.segment.seq) < case.segment.payload
+        other.has(ACK)
+        and other.sender == case.ack.sender
+        and 0 < forward(other.ack, case.segment.seq) < case.segment.payload
         for other in case.history.between(case.segment, case.ack)
     )
 
@@ -156,14 +179,20 @@ def ack_inside(case: SampleCase) -> bool:
 def sent_below_since(case: SampleCase) -> bool:
     """Bytes below the segment were sent again after it, and acknowledged by an earlier ACK: tcptrace refuses the time all the same."""
     return any(
-        other.sender == case.segment.sender and other.span > 0 and forward(other.seq, case.segment.seq) < 0
+        other.sender == case.segment.sender
+        and other.span > 0
+        and forward(other.seq, case.segment.seq) < 0
         for other in case.history.between(case.segment, case.ack)
     )
 
 
 def ack_below_fin(case: SampleCase) -> bool:
     """The ACK covers the payload of a packet but not its FIN, which tcptrace takes for a part of the segment."""
-    return case.segment.has(FIN) and case.segment.payload > 0 and case.ack.ack == reasons_counts.fin_number(case.segment)
+    return (
+        case.segment.has(FIN)
+        and case.segment.payload > 0
+        and case.ack.ack == reasons_counts.fin_number(case.segment)
+    )
 
 
 def not_recorded(case: SampleCase) -> bool:
@@ -189,12 +218,19 @@ def quadrant_edge(case: SampleCase) -> bool:
 def unopened(case: SampleCase) -> bool:
     """One of the two packets is one that tcptrace does not open."""
     packet_case = PacketCase(case.segment, case.history)
-    return not (reasons_counts.opened(case.segment, packet_case) and reasons_counts.opened(case.ack, packet_case))
+    return not (
+        reasons_counts.opened(case.segment, packet_case)
+        and reasons_counts.opened(case.ack, packet_case)
+    )
 
 
 def unordered(case: SampleCase) -> bool:
     """The records of the connection around the two are not in the order of their stamps; trustbed sorts within 10 ms, tcptrace does not."""
-    near = [packet for packet in case.history.packets if abs(packet.time_ns - case.ack.time_ns) <= 10_000_000]
+    near = [
+        packet
+        for packet in case.history.packets
+        if abs(packet.time_ns - case.ack.time_ns) <= 10_000_000
+    ]
     return any(later.time_ns < early.time_ns for early, later in pairwise(near))
 
 
@@ -225,6 +261,15 @@ SAMPLES: tuple[SampleReason, ...] = (
     ),
     *(
         _reason(holds, by_tool=False)
-        for holds in (ack_inside, ack_below_fin, sent_below_since, not_recorded, keep_alive_between, quadrant_edge, unopened, unordered)
+        for holds in (
+            ack_inside,
+            ack_below_fin,
+            sent_below_since,
+            not_recorded,
+            keep_alive_between,
+            quadrant_edge,
+            unopened,
+            unordered,
+        )
     ),
 )

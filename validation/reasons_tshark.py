@@ -16,8 +16,17 @@ from validation.finding import sentence
 from validation.packets import ACK, FIN, RST, SYN
 from validation.tshark_rules import FAST_NS
 
-AGAIN = frozenset({"retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order"})
-ALL = AGAIN | {"duplicate_ack", "keep_alive", "zero_window", "zero_window_probe", "lost_segment", "ack_lost_segment"}
+AGAIN = frozenset(
+    {"retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order"}
+)
+ALL = AGAIN | {
+    "duplicate_ack",
+    "keep_alive",
+    "zero_window",
+    "zero_window_probe",
+    "lost_segment",
+    "ack_lost_segment",
+}
 NONE: frozenset[str] = frozenset()
 
 
@@ -50,18 +59,28 @@ def multipath(case: FlagCase) -> bool:
 def _exact_end(case: FlagCase) -> bool:
     """The segment ends exactly at the highest number: for tshark that is never out of order."""
     packet = case.packet
-    return (packet.seq + case.situation.length + packet.has(SYN | FIN)) & 0xFFFFFFFF == case.situation.next_seq
+    return (
+        packet.seq + case.situation.length + packet.has(SYN | FIN)
+    ) & 0xFFFFFFFF == case.situation.next_seq
 
 
 def _two_duplicates(case: FlagCase) -> bool:
     situation = case.situation
     many = situation.peer_duplicates >= 2 or situation.peer_duplicates == -1
-    return many and situation.peer_ack == case.packet.seq and 0 <= situation.since_peer_ack_ns < FAST_NS
+    return (
+        many
+        and situation.peer_ack == case.packet.seq
+        and 0 <= situation.since_peer_ack_ns < FAST_NS
+    )
 
 
 def _already_acknowledged(case: FlagCase) -> bool:
     situation = case.situation
-    return situation.length > 0 and situation.peer_ack != 0 and forward(case.packet.seq + situation.length, situation.peer_ack) <= 0
+    return (
+        situation.length > 0
+        and situation.peer_ack != 0
+        and forward(case.packet.seq + situation.length, situation.peer_ack) <= 0
+    )
 
 
 def soon_after_highest(case: FlagCase) -> bool:
@@ -71,7 +90,13 @@ def soon_after_highest(case: FlagCase) -> bool:
     """
     situation = case.situation
     within = 0 <= situation.since_highest_ns < situation.threshold_ns
-    return not situation.advanced and within and not _exact_end(case) and not _two_duplicates(case) and not _already_acknowledged(case)
+    return (
+        not situation.advanced
+        and within
+        and not _exact_end(case)
+        and not _two_duplicates(case)
+        and not _already_acknowledged(case)
+    )
 
 
 def two_duplicates(case: FlagCase) -> bool:
@@ -87,7 +112,11 @@ def no_fresh_duplicates(case: FlagCase) -> bool:
 
     SACKs or older ACKs satisfy trustbed.
     """
-    return not case.situation.advanced and not _two_duplicates(case) and "fast_retransmission" in case.expected
+    return (
+        not case.situation.advanced
+        and not _two_duplicates(case)
+        and "fast_retransmission" in case.expected
+    )
 
 
 def reported_by_sack(case: FlagCase) -> bool:
@@ -109,7 +138,10 @@ def reported_by_sack(case: FlagCase) -> bool:
 
 def lower_ack_last(case: FlagCase) -> bool:
     """The peer's last ACK is lower than an earlier one: tshark compares with the last, trustbed with the highest."""
-    return any(other.has(ACK) and forward(other.ack, case.situation.peer_ack) > 0 for other in case.history.received_before(case.packet))
+    return any(
+        other.has(ACK) and forward(other.ack, case.situation.peer_ack) > 0
+        for other in case.history.received_before(case.packet)
+    )
 
 
 def ack_of_reset(case: FlagCase) -> bool:
@@ -137,7 +169,8 @@ def number_ahead(case: FlagCase) -> bool:
     """An earlier packet without payload (an ACK, a FIN) had a higher number: new bytes for trustbed, not advancing for tshark."""
     packet = case.packet
     return packet.payload > 0 and any(
-        other.payload == 0 and forward(other.seq + other.span, packet.seq) > 0 for other in case.history.sent_before(packet)
+        other.payload == 0 and forward(other.seq + other.span, packet.seq) > 0
+        for other in case.history.sent_before(packet)
     )
 
 
@@ -151,7 +184,8 @@ def nothing_outstanding(case: FlagCase) -> bool:
     """Nothing of the peer's was outstanding (RFC 5681 asks for it); tshark does not look."""
     packet = case.packet
     return not any(
-        other.payload > 0 and forward(other.seq + other.payload, packet.ack) > 0 for other in case.history.received_before(packet)
+        other.payload > 0 and forward(other.seq + other.payload, packet.ack) > 0
+        for other in case.history.received_before(packet)
     )
 
 
@@ -202,7 +236,10 @@ def acknowledged_unseen(case: FlagCase) -> bool:
     for other in case.history.sent_before(case.packet):
         end = (other.seq + other.span) & 0xFFFFFFFF
         highest = end if highest is None or forward(end, highest) > 0 else highest
-    return highest is None or any(other.has(ACK) and forward(other.ack, highest) > 0 for other in case.history.received_before(case.packet))
+    return highest is None or any(
+        other.has(ACK) and forward(other.ack, highest) > 0
+        for other in case.history.received_before(case.packet)
+    )
 
 
 def empty_packet_ahead(case: FlagCase) -> bool:
@@ -217,7 +254,9 @@ def first_of_sender(case: FlagCase) -> bool:
 
 def running_before(case: FlagCase) -> bool:
     """The sender's first data in a connection that was already running: for trustbed what came before is unknown, not missing."""
-    return not any(other.has(SYN) or other.payload > 0 for other in case.history.sent_before(case.packet))
+    return not any(
+        other.has(SYN) or other.payload > 0 for other in case.history.sent_before(case.packet)
+    )
 
 
 def number_ahead_before(case: FlagCase) -> bool:
@@ -233,13 +272,18 @@ def peer_unseen(case: FlagCase) -> bool:
 def mark_ahead(case: FlagCase) -> bool:
     """The mark of what may be acknowledged, which tshark keeps, had moved over the missing bytes with an earlier indication."""
     situation = case.situation
-    return situation.peer_to_be_acked != 0 and forward(case.packet.ack, situation.peer_to_be_acked) <= 0
+    return (
+        situation.peer_to_be_acked != 0
+        and forward(case.packet.ack, situation.peer_to_be_acked) <= 0
+    )
 
 
 def mark_behind(case: FlagCase) -> bool:
     """Every byte it acknowledges was seen, but tshark's mark moves only when a segment begins exactly at it."""
     situation = case.situation
-    return situation.peer_to_be_acked != 0 and forward(case.packet.ack, situation.peer_to_be_acked) > 0
+    return (
+        situation.peer_to_be_acked != 0 and forward(case.packet.ack, situation.peer_to_be_acked) > 0
+    )
 
 
 def mark_muted(case: FlagCase) -> bool:
@@ -247,7 +291,9 @@ def mark_muted(case: FlagCase) -> bool:
     return case.situation.peer_told
 
 
-def _reason(holds: Callable[[FlagCase], bool], adds: frozenset[str] = NONE, drops: frozenset[str] = NONE) -> FlagReason:
+def _reason(
+    holds: Callable[[FlagCase], bool], adds: frozenset[str] = NONE, drops: frozenset[str] = NONE
+) -> FlagReason:
     return FlagReason(holds.__name__, sentence(holds), adds, drops, holds)
 
 
@@ -287,7 +333,11 @@ REASONS: tuple[FlagReason, ...] = (
     _reason(mark_ahead, drops=_one("ack_lost_segment")),
     _reason(mark_muted, drops=_one("ack_lost_segment")),
     _reason(mark_behind, adds=_one("ack_lost_segment")),
-    _reason(unordered, AGAIN | {"duplicate_ack", "lost_segment", "ack_lost_segment"}, AGAIN | {"duplicate_ack"}),
+    _reason(
+        unordered,
+        AGAIN | {"duplicate_ack", "lost_segment", "ack_lost_segment"},
+        AGAIN | {"duplicate_ack"},
+    ),
 )
 
 
@@ -311,7 +361,11 @@ def _kind(case: LengthCase) -> str:
 def length_after_reset(case: LengthCase) -> bool:
     """After a RST: the payload counts for tshark only."""
     whole = case.packet.payload - case.packet.beyond_frame
-    return case.field == "payload_bytes" and case.packet.frame in case.history.connection.after_reset and case.delta == whole
+    return (
+        case.field == "payload_bytes"
+        and case.packet.frame in case.history.connection.after_reset
+        and case.delta == whole
+    )
 
 
 def length_of_reset(case: LengthCase) -> bool:
@@ -322,12 +376,20 @@ def length_of_reset(case: LengthCase) -> bool:
 
 def length_of_probe(case: LengthCase) -> bool:
     """The byte of a keep-alive or a window probe, which is no data for trustbed."""
-    return case.field == "payload_bytes" and _kind(case) in ("keep_alive", "window_probe") and case.delta == case.packet.payload
+    return (
+        case.field == "payload_bytes"
+        and _kind(case) in ("keep_alive", "window_probe")
+        and case.delta == case.packet.payload
+    )
 
 
 def length_beyond_frame(case: LengthCase) -> bool:
     """The IP header states more bytes than the frame had: tshark takes the frame's length."""
-    return case.field == "payload_bytes" and case.packet.beyond_frame > 0 and case.delta == -case.packet.beyond_frame
+    return (
+        case.field == "payload_bytes"
+        and case.packet.beyond_frame > 0
+        and case.delta == -case.packet.beyond_frame
+    )
 
 
 def fragment(case: LengthCase) -> bool:
@@ -337,7 +399,13 @@ def fragment(case: LengthCase) -> bool:
 
 LENGTHS: tuple[LengthReason, ...] = tuple(
     LengthReason(holds.__name__, sentence(holds), holds)
-    for holds in (length_after_reset, length_of_reset, length_of_probe, length_beyond_frame, fragment)
+    for holds in (
+        length_after_reset,
+        length_of_reset,
+        length_of_probe,
+        length_beyond_frame,
+        fragment,
+    )
 )
 
 # Found by asking the model, not by a predicate on the frame: `flags.explain_frame`.

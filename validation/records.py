@@ -85,7 +85,9 @@ def _pcap(data: bytes) -> Iterator[Record]:
     while offset < len(data):
         if offset + 16 > len(data):
             raise DamagedError("record header cut short", frame)
-        seconds, fraction, captured, original = struct.unpack(order + "IIII", data[offset : offset + 16])
+        seconds, fraction, captured, original = struct.unpack(
+            order + "IIII", data[offset : offset + 16]
+        )
         offset += 16
         # Files of version 2.2 and older have the two lengths the other way round; 2.3 has both ways (libpcap, sf-pcap.c).
         if minor < 3 or (minor == 3 and captured > original):
@@ -97,7 +99,14 @@ def _pcap(data: bytes) -> Iterator[Record]:
         if fraction * unit >= 10**9:
             raise DamagedError(f"fraction of a second of {fraction}", frame)
         frame += 1
-        yield Record(frame, seconds * 10**9 + fraction * unit, network & 0xFFFF, original, data[offset : offset + captured], 0)
+        yield Record(
+            frame,
+            seconds * 10**9 + fraction * unit,
+            network & 0xFFFF,
+            original,
+            data[offset : offset + captured],
+            0,
+        )
         offset += captured
 
 
@@ -122,7 +131,9 @@ def _interface(order: str, body: bytes) -> _Interface:
         if code == 0:
             break
         if code == 9 and length == 1:
-            interface.ticks_per_second = 2 ** (value[0] & 0x7F) if value[0] & 0x80 else 10 ** value[0]
+            interface.ticks_per_second = (
+                2 ** (value[0] & 0x7F) if value[0] & 0x80 else 10 ** value[0]
+            )
         if code == 14 and length == 8:
             interface.offset_seconds = struct.unpack(order + "q", value)[0]
         offset += 4 + (length + 3) // 4 * 4

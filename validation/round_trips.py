@@ -30,10 +30,16 @@ def compare(history: History, stream: Stream, direction: Direction, tool: Tool) 
         if same[place]:
             found.append(equal("tcptrace", name))
         elif not _same(ours[place], oracle[place]):
-            detail = f"trustbed {ours[place]}, tcptrace {theirs[place]}; the oracle says {oracle[place]}"
+            detail = (
+                f"trustbed {ours[place]}, tcptrace {theirs[place]}; the oracle says {oracle[place]}"
+            )
             found.append(unexplained("tcptrace", name, detail))
         elif wrong:
-            found.append(unexplained("tcptrace", name, f"trustbed {ours[place]}, tcptrace {theirs[place]}; {wrong}"))
+            found.append(
+                unexplained(
+                    "tcptrace", name, f"trustbed {ours[place]}, tcptrace {theirs[place]}; {wrong}"
+                )
+            )
         else:
             cut = set() if _same(theirs[place], cut_alike[place]) else set(tool.cut)
             found.append(explained("tcptrace", name, reasons | cut))
@@ -56,7 +62,12 @@ def _samples(history: History, sides: list[tcptrace_rules.Side]) -> list[tcptrac
 def _of_trustbed(direction: Direction) -> Statistics:
     transfer = direction.transfer or {}
     least, mean, most = (transfer.get(f"rtt_{name}_ns") for name in ("min", "mean", "max"))
-    return transfer.get("rtt_samples", 0), _milliseconds(least), _milliseconds(mean), _milliseconds(most)
+    return (
+        transfer.get("rtt_samples", 0),
+        _milliseconds(least),
+        _milliseconds(mean),
+        _milliseconds(most),
+    )
 
 
 def _milliseconds(nanoseconds: float | None) -> float | None:
@@ -100,7 +111,9 @@ def samples_differ(mine: list[RoundTrip], direction: Direction) -> str:
     return ""
 
 
-def _explain(history: History, mine: list[RoundTrip], theirs: list[tcptrace_rules.Sample]) -> tuple[set[str], list[str]]:
+def _explain(
+    history: History, mine: list[RoundTrip], theirs: list[tcptrace_rules.Sample]
+) -> tuple[set[str], list[str]]:
     """The reasons for samples that only one side takes, and those samples that nothing explains."""
     own = {(trip.ack_frame, trip.sent_frame) for trip in mine}
     other = {(sample.ack_frame, sample.frame) for sample in theirs}
@@ -108,7 +121,9 @@ def _explain(history: History, mine: list[RoundTrip], theirs: list[tcptrace_rule
     bare: list[str] = []
     for pairs, by_tool in ((other - own, True), (own - other, False)):
         for ack, sent in sorted(pairs):
-            reason = explain(SampleCase(history.packet(sent), history.packet(ack), by_tool, history))
+            reason = explain(
+                SampleCase(history.packet(sent), history.packet(ack), by_tool, history)
+            )
             if reason:
                 names.add(reason)
             else:
@@ -118,4 +133,11 @@ def _explain(history: History, mine: list[RoundTrip], theirs: list[tcptrace_rule
 
 def explain(case: SampleCase) -> str:
     """The first reason that holds for a round-trip time that only one side takes; "" when none does."""
-    return next((reason.name for reason in SAMPLES if reason.by_tool == case.by_tool and reason.holds(case)), "")
+    return next(
+        (
+            reason.name
+            for reason in SAMPLES
+            if reason.by_tool == case.by_tool and reason.holds(case)
+        ),
+        "",
+    )

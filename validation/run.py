@@ -44,11 +44,25 @@ class Outcome:
     def add(self, result: Result) -> None:
         """Takes a direction in."""
         self.states[result.state] += 1
-        self.fields.update((finding.tool, finding.field, finding.state) for finding in result.findings)
+        self.fields.update(
+            (finding.tool, finding.field, finding.state) for finding in result.findings
+        )
         self.reasons.update(result.reasons)
         if result.state == "unexplained":
-            details = tuple(f"{f.tool} {f.field}: {f.detail}" for f in result.findings if f.state == "unexplained")
-            self.unexplained.append(Open(self.name, result.connection, _name(result.source), _name(result.destination), details))
+            details = tuple(
+                f"{f.tool} {f.field}: {f.detail}"
+                for f in result.findings
+                if f.state == "unexplained"
+            )
+            self.unexplained.append(
+                Open(
+                    self.name,
+                    result.connection,
+                    _name(result.source),
+                    _name(result.destination),
+                    details,
+                )
+            )
 
 
 def _name(endpoint: tuple[str, int]) -> str:
@@ -62,7 +76,9 @@ def outcomes(source: captures.Source) -> list[Outcome]:
     if isinstance(loaded, captures.Unread):
         return [Outcome(source.name, why_not=loaded.why)]
     plain = _outcome(source.name, source.path, loaded, inner=False)
-    if plain.why_not or not any(_tunnelled(packet.wrapping) for packet in arrivals.read(loaded).packets):
+    if plain.why_not or not any(
+        _tunnelled(packet.wrapping) for packet in arrivals.read(loaded).packets
+    ):
         return [plain]
     return [plain, _outcome(f"{source.name} (--inner)", source.path, loaded, inner=True)]
 
@@ -82,7 +98,11 @@ def _outcome(name: str, path: Path, loaded: list[Record], *, inner: bool) -> Out
     tools = Tools(_tcptrace(outcome, path, inner=inner), _tshark(outcome, path))
     found = connections.cut(capture.arrivals)
     if inner:
-        found = [connection for connection in found if any(_tunnelled(packet.wrapping) for packet in connection.packets)]
+        found = [
+            connection
+            for connection in found
+            if any(_tunnelled(packet.wrapping) for packet in connection.packets)
+        ]
     outcome.connections = len(found)
     own = {connection.number for connection in found}
     for result in Comparison(capture, found, report, tools).results():

@@ -11,7 +11,8 @@ ORDER = ("agreement", "truth", "lateness", "witness", "endurance")
 """Sections as they follow each other; others come behind them."""
 
 _SECTION = re.compile(
-    r"<!-- begin (?P<name>[a-z]+)\. Made by `(?P<command>.*?)`\. .*?-->\n(?P<text>.*?)<!-- end (?P=name) -->\n?", re.DOTALL
+    r"<!-- begin (?P<name>[a-z]+)\. Made by `(?P<command>.*?)`\. .*?-->\n(?P<text>.*?)<!-- end (?P=name) -->\n?",
+    re.DOTALL,
 )
 _HEAD = """# Validation
 
@@ -31,7 +32,9 @@ def found(page: str) -> dict[str, str]:
 def joined(sections: Mapping[str, str]) -> str:
     """A page: a list of these sections, and the sections."""
     places = {name: place for place, name in enumerate(ORDER)}
-    ordered = [sections[name] for name in sorted(sections, key=lambda name: places.get(name, len(ORDER)))]
+    ordered = [
+        sections[name] for name in sorted(sections, key=lambda name: places.get(name, len(ORDER)))
+    ]
     return "\n".join([_HEAD + "".join(map(_listed, ordered)), *ordered])
 
 

@@ -131,7 +131,9 @@ class Stream:
     def unseen_at_end(self) -> int:
         """Bytes that the peer acknowledged and the capture, though it ran, never held; a last missing byte may be a FIN."""
         end = self.una - 1 if self.fin is None else self.una
-        return sum(max(0, min(hole.end, end) - hole.start) for hole in self.holes if not hole.before)
+        return sum(
+            max(0, min(hole.end, end) - hole.start) for hole in self.holes if not hole.before
+        )
 
     @property
     def outstanding(self) -> int:
@@ -154,7 +156,10 @@ class Stream:
         if not midstream:
             return
         now: list[Hole] = []
-        for hole in [*self.holes, Hole(self.highest, max(self.highest, at), packet.time_ns, packet.tsval)]:
+        for hole in [
+            *self.holes,
+            Hole(self.highest, max(self.highest, at), packet.time_ns, packet.tsval),
+        ]:
             middle = min(max(hole.start, at), hole.end)
             now.append(Hole(hole.start, middle, hole.since_ns, hole.tsval, before=True))
             now.append(Hole(middle, hole.end, hole.since_ns, hole.tsval))
@@ -179,7 +184,12 @@ class Stream:
         end = start + packet.payload
         outcome = Outcome(packet, "new", start=start, una=self.una, highest=self.highest)
         self.outcomes[packet.frame] = outcome
-        if packet.payload == 1 and not packet.has(SYN | FIN | RST) and start == self.next_number - 1 and self.packets > 1:
+        if (
+            packet.payload == 1
+            and not packet.has(SYN | FIN | RST)
+            and start == self.next_number - 1
+            and self.packets > 1
+        ):
             outcome.kind = "keep_alive"
             self.keep_alives.append(packet.frame)
             return outcome
@@ -254,7 +264,11 @@ class Stream:
         evidence = outcome.start <= self.una and self.duplicates >= 3
         evidence |= self.sacked.above(top) > 2 * self.segment_size
         packet = outcome.packet
-        newer = packet.tsval is not None and hole.tsval is not None and 0 < ((packet.tsval - hole.tsval) & 0xFFFFFFFF) < 1 << 31
+        newer = (
+            packet.tsval is not None
+            and hole.tsval is not None
+            and 0 < ((packet.tsval - hole.tsval) & 0xFFFFFFFF) < 1 << 31
+        )
         early = packet.time_ns - hole.since_ns < limit
         return "reordered" if early and not evidence and not newer else "lost_upstream"
 
@@ -273,14 +287,18 @@ class Stream:
             self._fill(outcome, below)
             self.lowest = min(self.lowest, start)
         if end > self.highest:
-            self.sent.append(Sent(max(start, self.highest), end, packet.time_ns, packet.time_ns, packet.frame))
+            self.sent.append(
+                Sent(max(start, self.highest), end, packet.time_ns, packet.time_ns, packet.frame)
+            )
             self.highest = end
             self.probe_pending = False
 
     def _cut(self, at: int) -> None:
         for index, sent in enumerate(self.sent):
             if sent.start < at < sent.end:
-                tail = Sent(at, sent.end, sent.first_ns, sent.last_ns, sent.frame, sent.count, sent.timed)
+                tail = Sent(
+                    at, sent.end, sent.first_ns, sent.last_ns, sent.frame, sent.count, sent.timed
+                )
                 sent.end = at
                 self.sent.insert(index + 1, tail)
                 return
@@ -295,7 +313,9 @@ class Stream:
                 continue
             if high > self.una:
                 # What was lost before the capture had been sent before: it gives no time.
-                self.sent.append(Sent(low, high, packet.time_ns, packet.time_ns, packet.frame, timed=timed))
+                self.sent.append(
+                    Sent(low, high, packet.time_ns, packet.time_ns, packet.frame, timed=timed)
+                )
             if hole.start < low:
                 left.append(Hole(hole.start, low, hole.since_ns, hole.tsval, hole.before))
             if high < hole.end:
@@ -327,7 +347,12 @@ class Stream:
         fresh_sack = self._on_sack(packet, to)
         if to > self.una:
             self._advance(to, packet, with_fin=with_fin)
-        elif to == self.una and self.outstanding > 0 and packet.span == 0 and (not window_changed or fresh_sack):
+        elif (
+            to == self.una
+            and self.outstanding > 0
+            and packet.span == 0
+            and (not window_changed or fresh_sack)
+        ):
             self.duplicates += 1
             self.duplicate_acks.append(packet.frame)
 
@@ -349,9 +374,13 @@ class Stream:
         self.sent = [s for s in self.sent if s.end > to]
         self.una = to
         verdict, rtt = self._verdict(covered, to, packet, unseen=unseen, with_fin=with_fin)
-        self.round_trips.append(RoundTrip(verdict, rtt, packet.frame, covered[-1].frame if covered else 0))
+        self.round_trips.append(
+            RoundTrip(verdict, rtt, packet.frame, covered[-1].frame if covered else 0)
+        )
 
-    def _verdict(self, covered: list[Sent], to: int, packet: Packet, *, unseen: bool, with_fin: bool) -> tuple[str, int]:
+    def _verdict(
+        self, covered: list[Sent], to: int, packet: Packet, *, unseen: bool, with_fin: bool
+    ) -> tuple[str, int]:
         if not covered:
             return "unseen", 0
         if any(s.count > 1 for s in covered):
@@ -359,7 +388,9 @@ class Stream:
         last = covered[-1]
         if unseen or to > last.end or not all(s.timed for s in covered):
             return "unseen", 0
-        inside_packet = last.end - last.start <= self.segment_size or (to - last.start) % self.segment_size
+        inside_packet = (
+            last.end - last.start <= self.segment_size or (to - last.start) % self.segment_size
+        )
         if to != last.end and inside_packet:
             return "inside", 0
         if with_fin and not self.fin_with_data:
@@ -374,9 +405,15 @@ class Stream:
 
     def _on_sack(self, packet: Packet, ack: int) -> bool:
         una, fresh = max(self.una, ack), False
-        blocks = [(self.offset(left, self.highest), (right - left) & 0xFFFFFFFF) for left, right in packet.sack[:4]]
+        blocks = [
+            (self.offset(left, self.highest), (right - left) & 0xFFFFFFFF)
+            for left, right in packet.sack[:4]
+        ]
         spans = [(left, left + length) for left, length in blocks]
-        valid = [left < right <= self.highest and abs(left - self.highest) <= WILD for left, right in spans]
+        valid = [
+            left < right <= self.highest and abs(left - self.highest) <= WILD
+            for left, right in spans
+        ]
         second = len(spans) > 1 and spans[1][0] <= spans[0][0] and spans[0][1] <= spans[1][1]
         duplicate = bool(spans) and valid[0] and (spans[0][1] <= una or second)
         if duplicate:
@@ -389,7 +426,11 @@ class Stream:
     def _disprove(self, start: int, end: int) -> None:
         """The receiver had these bytes before: the oldest retransmission of them that counts as needed was not."""
         for outcome in self.again:
-            if outcome.cause != "spurious" and start <= outcome.start and outcome.start + outcome.packet.payload <= end:
+            if (
+                outcome.cause != "spurious"
+                and start <= outcome.start
+                and outcome.start + outcome.packet.payload <= end
+            ):
                 self.causes[outcome.cause] -= 1
                 self.causes["spurious"] = self.causes.get("spurious", 0) + 1
                 outcome.cause = "spurious"

@@ -48,7 +48,13 @@ def run(path: Path) -> list[Connection]:
     Raises:
         UnreadableError: tcptrace does not know the format or the link type.
     """
-    done = subprocess.run(["tcptrace", "-n", "-l", "-r", str(path)], capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run(
+        ["tcptrace", "-n", "-l", "-r", str(path)],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
     if link := re.search(r"did not understand link format \((\d+)\)", done.stdout + done.stderr):
         raise UnreadableError(f"link type {link[1]}")
     if fault := re.search(r"PCAP error: '(.+)'", done.stderr):

@@ -196,7 +196,11 @@ def _take(pair: Pair, packet: Packet) -> None:
 
 def _record(this: Side, other: Side, packet: Packet, length: int, now: int) -> None:
     probe = not packet.has(SYN) and other.window_last == 0 and other.packets > 0
-    again = 0 if probe else _add(this, packet.seq, length + packet.has(SYN) + packet.has(FIN), now, packet.frame)
+    again = (
+        0
+        if probe
+        else _add(this, packet.seq, length + packet.has(SYN) + packet.has(FIN), now, packet.frame)
+    )
     counted = again - (packet.has(SYN) and this.syns > 1) - (packet.has(FIN) and this.fins > 1)
     unique = 0 if probe else max(0, length - counted)
     this.unique_bytes += unique
@@ -290,7 +294,9 @@ def _acknowledge(side: Side, ack: int, now: int, frame: int) -> Sample | None:
             continue
         segment.acks, changed = 1, True
         if ack == segment.last + 1 and newest <= segment.time_us and segment.retransmissions == 0:
-            sample = Sample(max(0, now - segment.time_us), segment.frame, frame, segment.first, segment.last)
+            sample = Sample(
+                max(0, now - segment.time_us), segment.frame, frame, segment.first, segment.last
+            )
     if changed:
         _collapse(here)
     return sample
@@ -302,7 +308,11 @@ def _collapse(quadrant: _Quadrant) -> None:
     while at + 1 < len(segments) and segments[at].acks:
         this, following = segments[at], segments[at + 1]
         if following.acks and this.last + 1 == following.first:
-            this.last, this.acks, this.time_us = following.last, following.acks, max(this.time_us, following.time_us)
+            this.last, this.acks, this.time_us = (
+                following.last,
+                following.acks,
+                max(this.time_us, following.time_us),
+            )
             del segments[at + 1]
         else:
             at += 1

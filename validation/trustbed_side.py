@@ -48,21 +48,29 @@ def run(path: Path, *, inner: bool = False) -> Report:
     try:
         capture = trustbed.analyze(path, samples=True, inner=inner, workers=1)
         return assemble(
-            capture.connections.to_pylist(), capture.transfers.to_pylist(), capture.segments.to_pylist(), capture.rtt.to_pylist()
+            capture.connections.to_pylist(),
+            capture.transfers.to_pylist(),
+            capture.segments.to_pylist(),
+            capture.rtt.to_pylist(),
         )
     except trustbed.CaptureError as error:
         raise UnreadableError(str(error).removeprefix(f"{path}: ")) from error
 
 
 def assemble(
-    connections: list[dict[str, Any]], transfers: list[dict[str, Any]], segments: list[dict[str, Any]], rtt: list[dict[str, Any]]
+    connections: list[dict[str, Any]],
+    transfers: list[dict[str, Any]],
+    segments: list[dict[str, Any]],
+    rtt: list[dict[str, Any]],
 ) -> Report:
     """Puts rows of the tables (as trustbed documents them) together by direction."""
     directions: dict[int, dict[Endpoint, Direction]] = {}
     for row in connections:
         if row["protocol"] == "tcp":
             directions[row["connection"]] = {
-                (row[side], row[f"{side}_port"]): Direction(row[f"packets_{side}"], row[f"payload_bytes_{side}"])
+                (row[side], row[f"{side}_port"]): Direction(
+                    row[f"packets_{side}"], row[f"payload_bytes_{side}"]
+                )
                 for side in ("initiator", "responder")
             }
     by_name: dict[str, Direction] = {}

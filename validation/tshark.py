@@ -16,7 +16,14 @@ FLAGS = (
     "lost_segment",
     "ack_lost_segment",
 )
-FIELDS = ("frame.number", "tcp.stream", "tcp.len", "tcp.srcport", "tcp.seq_raw", *(f"tcp.analysis.{flag}" for flag in FLAGS))
+FIELDS = (
+    "frame.number",
+    "tcp.stream",
+    "tcp.len",
+    "tcp.srcport",
+    "tcp.seq_raw",
+    *(f"tcp.analysis.{flag}" for flag in FLAGS),
+)
 # What a user of tshark gets without a configuration of their own.
 OPTIONS = ("-n", "-o", "tcp.desegment_tcp_streams:FALSE")
 
@@ -40,7 +47,11 @@ class Frame:
 def version() -> str:
     """What tshark calls itself."""
     done = subprocess.run(["tshark", "--version"], capture_output=True, text=True, check=False)
-    return " ".join(done.stdout.splitlines()[0].split()[:3]).rstrip(".") if done.stdout else "tshark (unknown version)"
+    return (
+        " ".join(done.stdout.splitlines()[0].split()[:3]).rstrip(".")
+        if done.stdout
+        else "tshark (unknown version)"
+    )
 
 
 def run(path: Path) -> dict[int, Frame]:

@@ -102,7 +102,9 @@ def analyse(packets: Iterable[Packet], *, cuts: bool = True, believes_ip: bool =
     for packet in packets:
         conversation = live.get(packet.key)
         fresh_syn = packet.flags & (SYN | ACK) == SYN
-        if conversation is None or (cuts and fresh_syn and conversation.flow(packet.sender).base not in (None, packet.seq)):
+        if conversation is None or (
+            cuts and fresh_syn and conversation.flow(packet.sender).base not in (None, packet.seq)
+        ):
             conversation = live[packet.key] = Conversation(count)
             count += 1
         elif fresh_syn and conversation.flow(packet.sender).base == packet.seq:
@@ -117,7 +119,11 @@ def analyse(packets: Iterable[Packet], *, cuts: bool = True, believes_ip: bool =
 
 def printed(packet: Packet, situation: Situation) -> frozenset[str]:
     """The flags that tshark prints: none when the snap length cut the TCP options, because dissection ends there."""
-    return frozenset() if packet.header_cut else situation.flags - {"keep_alive_ack", "zero_window_probe_ack"}
+    return (
+        frozenset()
+        if packet.header_cut
+        else situation.flags - {"keep_alive_ack", "zero_window_probe_ack"}
+    )
 
 
 def _take(conversation: Conversation, packet: Packet, length: int) -> Situation:
@@ -161,7 +167,12 @@ def _acknowledgement_flags(forward: Flow, reverse: Flow, packet: Packet, length:
     """Everything before the question of retransmission; also counts duplicate ACKs."""
     flags: set[str] = set()
     closing = packet.has(SYN | FIN | RST)
-    repeats = length == 0 and not closing and packet.seq == forward.next_seq and packet.ack == forward.last_ack
+    repeats = (
+        length == 0
+        and not closing
+        and packet.seq == forward.next_seq
+        and packet.ack == forward.last_ack
+    )
     same_window = packet.window == forward.window
     if length == 1 and packet.seq == forward.next_seq and reverse.window == 0:
         flags.add("zero_window_probe")
@@ -174,7 +185,12 @@ def _acknowledgement_flags(forward: Flow, reverse: Flow, packet: Packet, length:
             flags.add("keep_alive")
         if repeats and packet.window and same_window and "keep_alive" in reverse.last_flags:
             flags.add("keep_alive_ack")
-        elif repeats and not packet.window and same_window and "zero_window_probe" in reverse.last_flags:
+        elif (
+            repeats
+            and not packet.window
+            and same_window
+            and "zero_window_probe" in reverse.last_flags
+        ):
             flags.add("zero_window_probe_ack")
         elif repeats and packet.window and same_window:
             forward.duplicates = 1 if forward.duplicates == -1 else forward.duplicates + 1
@@ -195,7 +211,9 @@ def _unseen_flag(forward: Flow, reverse: Flow, packet: Packet) -> set[str]:
     return {"ack_lost_segment"} if flagged else set()
 
 
-def _retransmission_kind(forward: Flow, reverse: Flow, packet: Packet, length: int, threshold: int) -> str:
+def _retransmission_kind(
+    forward: Flow, reverse: Flow, packet: Packet, length: int, threshold: int
+) -> str:
     behind = bool(forward.next_seq) and _after(forward.next_seq, packet.seq)
     if length > 1 and (forward.next_seq - 1) & 0xFFFFFFFF == packet.seq:
         behind = False
@@ -204,9 +222,16 @@ def _retransmission_kind(forward: Flow, reverse: Flow, packet: Packet, length: i
     if not behind:
         return ""
     # The differences of times are unsigned in the dissector: a step back is a very long time.
-    since_ack, since_highest = packet.time_ns - reverse.last_ack_ns, packet.time_ns - forward.next_seq_ns
+    since_ack, since_highest = (
+        packet.time_ns - reverse.last_ack_ns,
+        packet.time_ns - forward.next_seq_ns,
+    )
     # The count is unsigned in the dissector, so that its mark for "an unseen segment was acknowledged" (-1) is a very large one.
-    if (reverse.duplicates >= 2 or reverse.duplicates == -1) and reverse.last_ack == packet.seq and 0 <= since_ack < FAST_NS:
+    if (
+        (reverse.duplicates >= 2 or reverse.duplicates == -1)
+        and reverse.last_ack == packet.seq
+        and 0 <= since_ack < FAST_NS
+    ):
         return "fast_retransmission"
     end = (packet.seq + length + packet.has(SYN | FIN)) & 0xFFFFFFFF
     if 0 <= since_highest < threshold and end != forward.next_seq:
@@ -214,16 +239,24 @@ def _retransmission_kind(forward: Flow, reverse: Flow, packet: Packet, length: i
     return "retransmission"
 
 
-def _remember(conversation: Conversation, forward: Flow, packet: Packet, length: int, flags: set[str]) -> None:
+def _remember(
+    conversation: Conversation, forward: Flow, packet: Packet, length: int, flags: set[str]
+) -> None:
     next_seq = (packet.seq + length + packet.has(SYN | FIN)) & 0xFFFFFFFF
     probe = "zero_window_probe" in flags
     if not probe and (not forward.next_seq or _after(next_seq, forward.next_seq)):
         forward.next_seq, forward.next_seq_ns = next_seq, packet.time_ns
     if not probe and (not forward.to_be_acked or packet.seq == forward.to_be_acked):
         forward.to_be_acked = forward.next_seq
-    forward.window, forward.last_ack, forward.last_ack_ns = packet.window, packet.ack, packet.time_ns
+    forward.window, forward.last_ack, forward.last_ack_ns = (
+        packet.window,
+        packet.ack,
+        packet.time_ns,
+    )
     forward.last_flags = frozenset(flags)
     if packet.flags & (SYN | ACK) == SYN:
         conversation.syn_ns = packet.time_ns
-    elif packet.flags & (SYN | ACK) == ACK and conversation.syn_ns and not conversation.first_rtt_ns:
+    elif (
+        packet.flags & (SYN | ACK) == ACK and conversation.syn_ns and not conversation.first_rtt_ns
+    ):
         conversation.first_rtt_ns = packet.time_ns - conversation.syn_ns

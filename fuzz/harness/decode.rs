@@ -4,8 +4,15 @@
 use trustbed_units::Ns;
 use trustbed_wire::{Batch, DecodeOptions, Decoder, LinkType, Record};
 
-const LINKS: [LinkType; 7] =
-    [LinkType::Ethernet, LinkType::LinuxCooked, LinkType::LinuxCooked2, LinkType::Raw, LinkType::Ipv4, LinkType::Ipv6, LinkType::Loopback];
+const LINKS: [LinkType; 7] = [
+    LinkType::Ethernet,
+    LinkType::LinuxCooked,
+    LinkType::LinuxCooked2,
+    LinkType::Raw,
+    LinkType::Ipv4,
+    LinkType::Ipv6,
+    LinkType::Loopback,
+];
 
 /// Bytes in front of a frame: link type, flags, length on the wire, captured length.
 const HEADER: usize = 5;
@@ -21,12 +28,27 @@ pub fn decode(data: &[u8]) {
     while let Some((header, frames)) = rest.split_at_checked(HEADER) {
         let (bytes, later) = frames.split_at(usize::from(header[4]).min(frames.len()));
         rest = later;
-        let links = if header[1] & 1 == 1 { &LINKS[..] } else { std::slice::from_ref(&LINKS[usize::from(header[0]) % LINKS.len()]) };
+        let links = if header[1] & 1 == 1 {
+            &LINKS[..]
+        } else {
+            std::slice::from_ref(&LINKS[usize::from(header[0]) % LINKS.len()])
+        };
         for &link in links {
             index += 1;
             let original_length = u32::from(u16::from_be_bytes([header[2], header[3]]));
-            let record = Record { ts: Ns(index * 1_000_000), index: index.unsigned_abs(), link, interface: 0, original_length, bytes };
-            assert_eq!(fast.decode(&record, &mut by_fast), slow.decode_slowly(&record, &mut by_slow), "{link:?}");
+            let record = Record {
+                ts: Ns(index * 1_000_000),
+                index: index.unsigned_abs(),
+                link,
+                interface: 0,
+                original_length,
+                bytes,
+            };
+            assert_eq!(
+                fast.decode(&record, &mut by_fast),
+                slow.decode_slowly(&record, &mut by_slow),
+                "{link:?}"
+            );
             assert_eq!(by_fast, by_slow, "{link:?}");
         }
     }

@@ -85,7 +85,11 @@ fn packets(data: &[u8]) -> Batch {
 pub fn flow(data: &[u8]) {
     let batch = packets(data);
     let count = batch.packets.len() as u64;
-    let asked = trustbed_analyze::Options { samples: true, series: true, ..trustbed_analyze::Options::default() };
+    let asked = trustbed_analyze::Options {
+        samples: true,
+        series: true,
+        ..trustbed_analyze::Options::default()
+    };
     let limits = Limits { connections: 3, lingering: 2, ..Limits::default() };
     let mut shards = Shards::new(asked, limits, 0, 1);
     let mut order = Order::default();
@@ -96,13 +100,29 @@ pub fn flow(data: &[u8]) {
     }
     shards.finish();
     let rows = Rows::join(vec![shards.take()]);
-    let counted: u64 = rows.ended.iter().map(|e| e.connection.from_initiator.packets + e.connection.from_responder.packets).sum();
+    let counted: u64 = rows
+        .ended
+        .iter()
+        .map(|e| e.connection.from_initiator.packets + e.connection.from_responder.packets)
+        .sum();
     assert_eq!(counted, count, "every packet belongs to one connection");
     for transfer in rows.ended.iter().flat_map(|e| &e.transfers) {
         let counters = transfer.counters;
-        assert_eq!(counters.retransmitted, counters.spurious + counters.fast + counters.timeout, "sub-classes add up");
-        let fractions =
-            [transfer.loss_rate, transfer.oversize_fraction, transfer.withheld_fraction, transfer.pipe_full, transfer.window_saturated];
-        assert!(fractions.iter().flatten().all(|share| (0.0..=1.0).contains(share)), "shares are shares: {fractions:?}");
+        assert_eq!(
+            counters.retransmitted,
+            counters.spurious + counters.fast + counters.timeout,
+            "sub-classes add up"
+        );
+        let fractions = [
+            transfer.loss_rate,
+            transfer.oversize_fraction,
+            transfer.withheld_fraction,
+            transfer.pipe_full,
+            transfer.window_saturated,
+        ];
+        assert!(
+            fractions.iter().flatten().all(|share| (0.0..=1.0).contains(share)),
+            "shares are shares: {fractions:?}"
+        );
     }
 }

@@ -17,7 +17,9 @@ from trustbed.cli import main
 class WithoutPandas:
     """Finds pandas nowhere."""
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> None:
         """As if it were not installed."""
         if name == "pandas":
             raise ModuleNotFoundError("this program does without pandas", name=name)

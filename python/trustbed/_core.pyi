@@ -194,7 +194,12 @@ class Arrivals:
     ) -> tuple[list[float], list[dict[str, Any]]]:
         """The depth σ in bytes for every rate, and what every queue of a rate and a buffer (``None``: not limited) does."""
     def lost(
-        self, rate: int, buffer: int, *, stream: int | None = None, progress: Callable[[int, int | None], object] | None = None
+        self,
+        rate: int,
+        buffer: int,
+        *,
+        stream: int | None = None,
+        progress: Callable[[int, int | None], object] | None = None,
     ) -> list[bytes]:
         """Records (0: not known), times in nanoseconds and lengths of lost packets: little-endian integers of 64, 64 and 32 bits."""
 

@@ -53,7 +53,11 @@ def binary() -> Path:
     named = os.environ.get("TRUSTBED_AGENT")
     path = Path(named) if named else Path(__file__).with_name("bin") / "trustbed-agent"
     if not path.is_file():
-        hint = "TRUSTBED_AGENT names it" if named else "install trustbed again (pip install .), or run `make setup` in the checkout"
+        hint = (
+            "TRUSTBED_AGENT names it"
+            if named
+            else "install trustbed again (pip install .), or run `make setup` in the checkout"
+        )
         raise AgentError(f"there is no agent at {path}", hint)
     if not os.access(path, os.X_OK):
         raise AgentError(f"the agent at {path} may not be executed", f"chmod +x {path}")
@@ -134,7 +138,10 @@ class Agent:
         except OSError as error:
             os.close(errors)
             said = (error.strerror or str(error)).lower()
-            raise AgentError(f"the agent at {program} cannot be run: {said}", "install trustbed again, for this machine") from error
+            raise AgentError(
+                f"the agent at {program} cannot be run: {said}",
+                "install trustbed again, for this machine",
+            ) from error
         agent = cls(process, errors, name or verb)
         agent.configure(config, seconds)
         return agent
@@ -187,7 +194,9 @@ class Agent:
 
     def stop(self, seconds: float = END_SECONDS) -> Event:
         """Tells it to end in order: its report."""
-        with contextlib.suppress(AgentError):  # it may have ended just now; what it said last tells why
+        with contextlib.suppress(
+            AgentError
+        ):  # it may have ended just now; what it said last tells why
             self._send({"do": "stop"}, time.monotonic() + seconds)
         return self._expect("report", seconds)
 
@@ -229,7 +238,10 @@ class Agent:
         poller.register(number, select.POLLOUT)
         while left:
             if not poller.poll(_milliseconds(deadline)):
-                raise AgentError(f"{self.name}: the agent does not listen", "the machine may be overloaded; try again")
+                raise AgentError(
+                    f"{self.name}: the agent does not listen",
+                    "the machine may be overloaded; try again",
+                )
             try:
                 left = left[os.write(number, left) :]
             except BlockingIOError:
@@ -250,7 +262,8 @@ class Agent:
             event = self._next(deadline)
             if event is None:
                 raise AgentError(
-                    f"{self.name}: the agent did not say {kind} within {seconds:g} s", "the machine may be overloaded; try again"
+                    f"{self.name}: the agent did not say {kind} within {seconds:g} s",
+                    "the machine may be overloaded; try again",
                 )
             if event["event"] == kind:
                 return event
@@ -260,7 +273,9 @@ class Agent:
         for line in self._lines(deadline):
             event: Event = json.loads(line)
             if event["event"] == "error":
-                self._complaint = AgentError(f"{self.name}: {event['message']}", event["hint"], self._code())
+                self._complaint = AgentError(
+                    f"{self.name}: {event['message']}", event["hint"], self._code()
+                )
                 raise self._complaint
             return event
         return None
@@ -297,13 +312,29 @@ class Agent:
         if self._complaint is not None:
             return self._complaint
         code = self._code()
-        said = os.pread(self._errors, _TAIL_BYTES, max(0, os.fstat(self._errors).st_size - _TAIL_BYTES)).decode(errors="replace").strip()
-        how = "has closed its output" if code is None else f"was killed by signal {-code}" if code < 0 else f"has ended with code {code}"
+        said = (
+            os.pread(
+                self._errors, _TAIL_BYTES, max(0, os.fstat(self._errors).st_size - _TAIL_BYTES)
+            )
+            .decode(errors="replace")
+            .strip()
+        )
+        how = (
+            "has closed its output"
+            if code is None
+            else f"was killed by signal {-code}"
+            if code < 0
+            else f"has ended with code {code}"
+        )
         # What exec says when it cannot even begin is worded for people already.
         message, _, hint = said.rpartition("hint: ")
         if message.startswith("error: "):
             return AgentError(f"{self.name}: {message.removeprefix('error: ').strip()}", hint, code)
-        return AgentError(f"{self.name}: the agent {how}{f': {said}' if said else ''}", "its work is lost; start it again", code)
+        return AgentError(
+            f"{self.name}: the agent {how}{f': {said}' if said else ''}",
+            "its work is lost; start it again",
+            code,
+        )
 
 
 def nameless_file() -> int:
@@ -317,7 +348,9 @@ def _milliseconds(deadline: float) -> int:
     return max(0, round((deadline - time.monotonic()) * 1000))
 
 
-def words(command: Sequence[str], *, namespace: Path, control: int | None = None, foreground: bool = False) -> list[str]:
+def words(
+    command: Sequence[str], *, namespace: Path, control: int | None = None, foreground: bool = False
+) -> list[str]:
     """The command line that runs a command in a network namespace, beside a process that ends all it starts."""
     options = ["--namespace", str(namespace)]
     options += [] if control is None else ["--control", str(control)]

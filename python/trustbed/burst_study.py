@@ -53,25 +53,44 @@ class TooManyLost(ValueError):
     """More lost packets than anybody reads."""
 
     def __init__(self, lost: int) -> None:
-        self.message = f"the queues lose {lost:,} packets in all, more than the {MOST_LOST:,} that are listed"
+        self.message = (
+            f"the queues lose {lost:,} packets in all, more than the {MOST_LOST:,} that are listed"
+        )
         self.hint = "name fewer queues (--rate 40Mbit/s --buffer 64KiB) or packets (--filter)"
         super().__init__(self.message)
 
 
 def _rounded_up(nanoseconds: int) -> str:
-    step = next((step for step in (10**power for power in range(3, 19)) if step >= nanoseconds), 10**9)
-    return f"{step // 10**9}s" if step >= 10**9 else f"{step // 10**6}ms" if step >= 10**6 else f"{step // 1000}us"
+    step = next(
+        (step for step in (10**power for power in range(3, 19)) if step >= nanoseconds), 10**9
+    )
+    return (
+        f"{step // 10**9}s"
+        if step >= 10**9
+        else f"{step // 10**6}ms"
+        if step >= 10**6
+        else f"{step // 1000}us"
+    )
 
 
 class Studied:
     """The packets of a capture, or of one of its streams, with the question that is asked of them."""
 
     def __init__(
-        self, arrivals: _core.Arrivals, question: BurstQuestion, *, stream: int | None = None, progress: Progress | None = None
+        self,
+        arrivals: _core.Arrivals,
+        question: BurstQuestion,
+        *,
+        stream: int | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self._arrivals = arrivals
         self._question = question
-        self._shared: dict[str, Any] = {"stream": stream, "workers": question.workers, "progress": progress}
+        self._shared: dict[str, Any] = {
+            "stream": stream,
+            "workers": question.workers,
+            "progress": progress,
+        }
 
     def model(self, name: str) -> Model:
         """Everything that was asked for, of these packets."""
@@ -117,7 +136,9 @@ class Studied:
         columns = self._arrivals.lost(queue["rate_bits_per_second"], queue["buffer_bytes"], **kept)
         kinds = {"frame": pa.uint64(), "time_ns": pa.timestamp("ns", "UTC"), "length": pa.uint32()}
         rows = {
-            name: pa.Array.from_buffers(kind, len(column) * 8 // kind.bit_width, [None, pa.py_buffer(column)])
+            name: pa.Array.from_buffers(
+                kind, len(column) * 8 // kind.bit_width, [None, pa.py_buffer(column)]
+            )
             for (name, kind), column in zip(kinds.items(), columns, strict=True)
         }
         return pa.table(rows)
@@ -150,15 +171,21 @@ class Studied:
         if rows > MOST_WINDOWS:
             raise TooManyWindows(self._question.window, rows)
 
-    def _against_rates(self, mean: float | None, found: dict[str, Any]) -> tuple[list[Model], list[Model], list[Model]]:
+    def _against_rates(
+        self, mean: float | None, found: dict[str, Any]
+    ) -> tuple[list[Model], list[Model], list[Model]]:
         """σ, delays and losses."""
         question = self._question
         queue_wanted = "queue" in question.measures
-        roles = _sigma_rates(question, mean, _fastest(found)) if "sigma" in question.measures else {}
+        roles = (
+            _sigma_rates(question, mean, _fastest(found)) if "sigma" in question.measures else {}
+        )
         swept = _swept(question, mean) if queue_wanted else []
         links = sorted({*swept, *_links(mean)}) if queue_wanted else []
         grid = list(roles)
-        depths, unlimited = self._arrivals.load(grid, [(rate, None) for rate in links], **self._shared)
+        depths, unlimited = self._arrivals.load(
+            grid, [(rate, None) for rate in links], **self._shared
+        )
         sigma = [_point(rate, depth, roles[rate]) for rate, depth in zip(grid, depths, strict=True)]
         endless = dict(zip(links, unlimited, strict=True))
         return sigma, [_delay(endless[rate]) for rate in links], self._losses(swept, endless)
@@ -171,17 +198,29 @@ class Studied:
         run = [(rate, buffer) for rate, buffer in pairs if buffer < endless[rate]["deepest_bytes"]]
         _, queues = self._arrivals.load([], run, **self._shared)
         losing = dict(zip(run, queues, strict=True))
-        return [_loss({**(losing.get(pair) or endless[pair[0]]), "buffer_bytes": pair[1]}) for pair in pairs]
+        return [
+            _loss({**(losing.get(pair) or endless[pair[0]]), "buffer_bytes": pair[1]})
+            for pair in pairs
+        ]
 
 
 def _fastest(found: dict[str, Any]) -> int | None:
     """The highest rate over a millisecond: what a link had at least, if nobody says what it has."""
     peaks = (found.get("rates") or {}).get("peaks") or ()
-    rate = next((peak["bits_per_second"] for peak in peaks if round(peak["width_seconds"] * 1e9) == 1_000_000), None)
+    rate = next(
+        (
+            peak["bits_per_second"]
+            for peak in peaks
+            if round(peak["width_seconds"] * 1e9) == 1_000_000
+        ),
+        None,
+    )
     return min(_core.three_digits(rate), FASTEST) if rate else None
 
 
-def _sigma_rates(question: BurstQuestion, mean: float | None, fastest: int | None) -> dict[int, str]:
+def _sigma_rates(
+    question: BurstQuestion, mean: float | None, fastest: int | None
+) -> dict[int, str]:
     """The rates of σ(ρ), rising, each with what it stands for."""
     link = question.link_rate or fastest
     given = {rate: "given" for rate in (question.rate, *(question.rates or ())) if rate}
@@ -209,7 +248,13 @@ def _swept(question: BurstQuestion, mean: float | None) -> list[int]:
     """The rates at which buffers are swept: those that were named, or those of some loads."""
     named = question.rates or ((question.rate,) if question.rate else ())
     named = named or ((question.link_rate,) if question.link_rate else ())
-    return sorted(set(named)) if named else sorted({_at_load(mean, load) for load in SWEPT_LOADS}) if mean else []
+    return (
+        sorted(set(named))
+        if named
+        else sorted({_at_load(mean, load) for load in SWEPT_LOADS})
+        if mean
+        else []
+    )
 
 
 def _buffers(needed: float) -> list[int]:
@@ -224,7 +269,10 @@ def _rows(columns: dict[str, list[Any]] | None) -> list[Model]:
     if columns is None:
         return []
     names = [name for name in columns if name != "start_ns"]
-    return [dict(zip(names, row, strict=True)) for row in zip(*(columns[name] for name in names), strict=True)]
+    return [
+        dict(zip(names, row, strict=True))
+        for row in zip(*(columns[name] for name in names), strict=True)
+    ]
 
 
 def _point(rate: int, depth: float, role: str) -> Model:

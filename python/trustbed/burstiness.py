@@ -17,7 +17,18 @@ from trustbed import _core
 from trustbed.burst_study import ALL, FASTEST, MOST_LOST, Model, Studied, TooManyLost
 from trustbed.diagnose.burst_findings import burst_findings
 from trustbed.diagnose.facts import CaptureFacts
-from trustbed.question import MEASURES, Basis, BurstQuestion, By, Measure, Mode, Offload, Wavelet, available_cores, files_of
+from trustbed.question import (
+    MEASURES,
+    Basis,
+    BurstQuestion,
+    By,
+    Measure,
+    Mode,
+    Offload,
+    Wavelet,
+    available_cores,
+    files_of,
+)
 from trustbed.report.moments import for_text_mapping
 
 if TYPE_CHECKING:
@@ -68,7 +79,11 @@ def burst(
     """
     question = BurstQuestion(
         files=files_of(captures),
-        mode=_one_of("mode", mode, Mode) if mode else "static" if rate is not None else "dynamic-same",
+        mode=_one_of("mode", mode, Mode)
+        if mode
+        else "static"
+        if rate is not None
+        else "dynamic-same",
         rate=None if rate is None else bits_per_second("rate", rate),
         window=nanoseconds("window", window),
         basis=_one_of("basis", basis, Basis),
@@ -77,13 +92,19 @@ def burst(
         filter=filter,
         offload=_one_of("offload", offload, Offload),
         link_rate=None if link_rate is None else bits_per_second("link_rate", link_rate),
-        buffers=None if buffers is None else tuple(sorted({octets("buffers", size) for size in buffers})),
-        rates=None if rates is None else tuple(sorted({bits_per_second("rates", rate) for rate in rates})),
+        buffers=None
+        if buffers is None
+        else tuple(sorted({octets("buffers", size) for size in buffers})),
+        rates=None
+        if rates is None
+        else tuple(sorted({bits_per_second("rates", rate) for rate in rates})),
         bin=nanoseconds("bin", bin),
         count=_one_of("count", count, Literal["bytes", "packets"]),
         wavelet=_one_of("wavelet", wavelet, Wavelet),
         octaves=octaves,
-        measures=frozenset(MEASURES if only is None else (_one_of("only", name, Measure) for name in only)),
+        measures=frozenset(
+            MEASURES if only is None else (_one_of("only", name, Measure) for name in only)
+        ),
         top=top,
         inner=inner,
         lost=lost,
@@ -92,7 +113,9 @@ def burst(
     return ask(question, progress=progress)
 
 
-def ask(question: BurstQuestion, *, progress: Callable[[int, int | None], object] | None = None) -> Burstiness:
+def ask(
+    question: BurstQuestion, *, progress: Callable[[int, int | None], object] | None = None
+) -> Burstiness:
     """The answer to a question that was put together elsewhere."""
     if question.mode == "static" and question.rate is None:
         raise ValueError("mode='static' needs the rate of the bottleneck")
@@ -150,14 +173,23 @@ class Burstiness:
     """The burstiness of a capture. Made by :func:`burst` and :meth:`trustbed.Capture.burstiness`."""
 
     def __init__(
-        self, arrivals: _core.Arrivals, question: BurstQuestion, *, progress: Callable[[int, int | None], object] | None = None
+        self,
+        arrivals: _core.Arrivals,
+        question: BurstQuestion,
+        *,
+        progress: Callable[[int, int | None], object] | None = None,
     ) -> None:
         self._arrivals = arrivals
         self.question = question
         named = enumerate(name for name, _, _ in arrivals.streams[: question.top])
         whole = Studied(arrivals, question, progress=progress)
-        parts = {name: Studied(arrivals, question, stream=place, progress=progress) for place, name in named}
-        self._all, *self._streams = models = [one.model(name) for name, one in ((ALL, whole), *parts.items())]
+        parts = {
+            name: Studied(arrivals, question, stream=place, progress=progress)
+            for place, name in named
+        }
+        self._all, *self._streams = models = [
+            one.model(name) for name, one in ((ALL, whole), *parts.items())
+        ]
         self._studied = list(zip((whole, *parts.values()), models, strict=True))
         lost = sum(queue["lost_packets"] for model in models for queue in model["queue"])
         if question.lost and lost > MOST_LOST:
@@ -176,12 +208,17 @@ class Burstiness:
         model = {"capture": facts, **self._all}
         model["expanded_packets"] = facts["super_packets"]
         model["steps_back"] = facts["clock_steps"]
-        model["left_out"] = {"filtered": facts["filtered_records"], "without_ip": facts["records_without_ip"]}
+        model["left_out"] = {
+            "filtered": facts["filtered_records"],
+            "without_ip": facts["records_without_ip"],
+        }
         if self.question.by:
             counts = {name: model[name] for name in ("expanded_packets", "steps_back")}
             model["streams"] = [{**counts, **stream} for stream in self._streams]
             model["streams_left_out"] = max(0, len(self._arrivals.streams) - self.question.top)
-            model["streams_not_told_apart"] = dict(zip(("packets", "bytes"), self._arrivals.beyond, strict=True))
+            model["streams_not_told_apart"] = dict(
+                zip(("packets", "bytes"), self._arrivals.beyond, strict=True)
+            )
         model["findings"] = [asdict(finding) for finding in burst_findings(self.facts, model)]
         return model
 
@@ -233,7 +270,9 @@ class Burstiness:
         from trustbed.report import burst_tables
 
         if not self.question.lost:
-            raise ValueError("lost packets are named only when asked for: trustbed.burst(…, lost=True)")
+            raise ValueError(
+                "lost packets are named only when asked for: trustbed.burst(…, lost=True)"
+            )
         return pa.concat_tables([burst_tables.SCHEMAS["lost"].empty_table(), *self._lost()])
 
     def _lost(self) -> Iterator[pa.Table]:
@@ -276,11 +315,22 @@ class Burstiness:
 
         burst_page.write(Path(path), [self.model], self.about(about))
 
-    def write(self, folder: PathLike, *, csv: bool = False, force: bool = False, about: Mapping[str, Any] | None = None) -> None:
+    def write(
+        self,
+        folder: PathLike,
+        *,
+        csv: bool = False,
+        force: bool = False,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
         """Every table as Parquet (and CSV) into a folder, which appears complete or not at all."""
         from trustbed.report import folder as tables
 
-        manifest = {"trustbed": self.about(about), "summary": self.summary, "capture": self.model["capture"]}
+        manifest = {
+            "trustbed": self.about(about),
+            "summary": self.summary,
+            "capture": self.model["capture"],
+        }
         tables.write(Path(folder), self.readers(), manifest=manifest, csv=csv, force=force)
 
     def readers(self) -> dict[str, pa.RecordBatchReader]:
@@ -292,7 +342,9 @@ class Burstiness:
         readers = {f"burst_{name}": self.table(name).to_reader() for name in burst_tables.TABLES}
         if self.question.lost:
             batches = (batch for table in self._lost() for batch in table.to_batches())
-            readers["burst_lost"] = pa.RecordBatchReader.from_batches(burst_tables.SCHEMAS["lost"], batches)
+            readers["burst_lost"] = pa.RecordBatchReader.from_batches(
+                burst_tables.SCHEMAS["lost"], batches
+            )
         return readers
 
     def document(self, about: Mapping[str, Any] | None = None) -> Model:
@@ -310,7 +362,13 @@ class Burstiness:
         from trustbed import __version__
         from trustbed.report.json import SCHEMA_VERSION
 
-        return {"version": __version__, "schema_version": SCHEMA_VERSION, "command": None, "started": None, **(about or {})}
+        return {
+            "version": __version__,
+            "schema_version": SCHEMA_VERSION,
+            "command": None,
+            "started": None,
+            **(about or {}),
+        }
 
     def __repr__(self) -> str:
         from trustbed.report import words

@@ -61,11 +61,15 @@ def open_campaign(path: str | os.PathLike[str], *, timeline: bool = False) -> di
     sums = _read(directory, campaign["pairs"], history)
     wanted = Wanted(level=campaign["confidence"], half_width=campaign["half_width"])
     until = max(began + 1, history.last_ns or 0)
-    pairs = [one.told(state.of(name), campaign["rounds_per_pair"], wanted) for name, one in sums.items()]
+    pairs = [
+        one.told(state.of(name), campaign["rounds_per_pair"], wanted) for name, one in sums.items()
+    ]
     if timeline:
         most = max(FEWEST_POINTS, min(MOST, POINTS // len(sums)))
         for pair, (name, one) in zip(pairs, sums.items(), strict=True):
-            pair["timeline"] = over_time(one.rounds, history.stretches.get(name, ()), from_ns=began, to_ns=until, most=most)
+            pair["timeline"] = over_time(
+                one.rounds, history.stretches.get(name, ()), from_ns=began, to_ns=until, most=most
+            )
     return {
         "campaign": {
             **{key: value for key, value in campaign.items() if key not in ("pairs", "hosts")},
@@ -90,11 +94,20 @@ def campaign_text_of(path: str | os.PathLike[str]) -> str:
     return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
-def _read(directory: CampaignDirectory, pairs: Sequence[Mapping[str, str]], history: History) -> dict[str, _Sum]:
-    sums = {one["pair"]: _Sum(HostPair(name=one["pair"], sender=one["sender"], receiver=one["receiver"])) for one in pairs}
+def _read(
+    directory: CampaignDirectory, pairs: Sequence[Mapping[str, str]], history: History
+) -> dict[str, _Sum]:
+    sums = {
+        one["pair"]: _Sum(
+            HostPair(name=one["pair"], sender=one["sender"], receiver=one["receiver"])
+        )
+        for one in pairs
+    }
     for folder in directory.rounds():
         if folder.is_judged and folder.pair in sums:
-            sums[folder.pair].add(folder.number, history.began.get((folder.pair, folder.number)), folder.judged())
+            sums[folder.pair].add(
+                folder.number, history.began.get((folder.pair, folder.number)), folder.judged()
+            )
     return sums
 
 
@@ -164,15 +177,25 @@ class _Sum:
 
     def told(self, state: PairState, asked: int, wanted: Wanted) -> dict[str, Any]:
         """What they come to."""
-        both = [crossings.told(role) for role, crossings in self._crossings.items() if crossings.connections]
+        both = [
+            crossings.told(role)
+            for role, crossings in self._crossings.items()
+            if crossings.connections
+        ]
         return {
             "pair": self.pair.name,
             "sender": self.pair.sender,
             "receiver": self.pair.receiver,
-            "rounds": {"asked": asked, "running": state.running, **dict(sorted(state.outcomes.items()))},
+            "rounds": {
+                "asked": asked,
+                "running": state.running,
+                **dict(sorted(state.outcomes.items())),
+            },
             "last_ns": state.last_ns,
             "judged": len(self.rounds),
-            "uses": {verdict: sum(one.use == verdict for one in self.rounds) for verdict in VERDICTS},
+            "uses": {
+                verdict: sum(one.use == verdict for one in self.rounds) for verdict in VERDICTS
+            },
             "statement": statement(self.rounds, wanted),
             "causes": [
                 {"role": role, "cause": cause, "verdict": verdict, "connections": count}
@@ -183,7 +206,10 @@ class _Sum:
             "both_ends": both,
             "path": self._paths.told(),
             "flags": dict(self._flags),
-            "hosts": {role: _mean_load([getattr(one, role) for one in self.rounds]) for role in ("sender", "receiver")},
+            "hosts": {
+                role: _mean_load([getattr(one, role) for one in self.rounds])
+                for role in ("sender", "receiver")
+            },
         }
 
 
@@ -217,6 +243,11 @@ def statement(rounds: Sequence[SeenRound], wanted: Wanted) -> dict[str, Any]:
 
 def _mean_load(loads: Sequence[Load]) -> dict[str, Any]:
     keys = ("busy_share", "steal_share", "throttled_share")
-    found: dict[str, Any] = {key: mean([value for one in loads if (value := getattr(one, key)) is not None]) for key in keys}
-    found["nap_late_max_ns"] = max((one.nap_late_max_ns for one in loads if one.nap_late_max_ns is not None), default=None)
+    found: dict[str, Any] = {
+        key: mean([value for one in loads if (value := getattr(one, key)) is not None])
+        for key in keys
+    }
+    found["nap_late_max_ns"] = max(
+        (one.nap_late_max_ns for one in loads if one.nap_late_max_ns is not None), default=None
+    )
     return found

@@ -86,7 +86,11 @@ _COLUMNS = (
 
 
 def measure(
-    study: campaigns.CampaignFile, directory: CampaignDirectory, *, about: Mapping[str, object], listener: RoundListener | None = None
+    study: campaigns.CampaignFile,
+    directory: CampaignDirectory,
+    *,
+    about: Mapping[str, object],
+    listener: RoundListener | None = None,
 ) -> None:
     """Carries a campaign out, or takes it up where it was left, until its last round has ended.
 
@@ -102,9 +106,14 @@ def measure(
         return judge_round(folder, record, campaign)
 
     names = [host.name for host in study.campaign.hosts]
-    keep = Keep(seconds=keep_seconds(study.campaign), owner=f"{os.uname().nodename}:{directory.path.resolve()}")
+    keep = Keep(
+        seconds=keep_seconds(study.campaign),
+        owner=f"{os.uname().nodename}:{directory.path.resolve()}",
+    )
     with Hosts(study.campaign.inventory, names, keep=keep) as hosts:
-        Runner(study, directory, hosts, judge=judge, about=about, listener=listener, beside=asking).carry_out()
+        Runner(
+            study, directory, hosts, judge=judge, about=about, listener=listener, beside=asking
+        ).carry_out()
 
 
 def keep_seconds(campaign: Campaign) -> int:
@@ -120,7 +129,9 @@ def default_folder(study: campaigns.CampaignFile) -> Path:
 # A round.
 
 
-def judge_round(folder: RoundFolder, record: Mapping[str, Any], campaign: Campaign) -> dict[str, Any]:
+def judge_round(
+    folder: RoundFolder, record: Mapping[str, Any], campaign: Campaign
+) -> dict[str, Any]:
     """What a round came to: a row for each of its connections, and what may be done with it."""
     ends, unjoined = _join(folder, record)
     crossings = {} if ends is None else _crossings(ends)
@@ -133,7 +144,9 @@ def judge_round(folder: RoundFolder, record: Mapping[str, Any], campaign: Campai
         here, there = sent.get(key) or {}, received.get(key) or {}
         transfer = transfers.get(str(here.get("local")), {})
         crossing = crossings.get(str(here.get("local")), _crossed({}))
-        rows.append({**_row(record, one, base), **_ends(here, there), **_measured(transfer), **crossing})
+        rows.append(
+            {**_row(record, one, base), **_ends(here, there), **_measured(transfer), **crossing}
+        )
     verdicts = Counter(row["verdict"] for row in rows if row["verdict"] in VERDICTS)
     flags = _flags(record, rows, unjoined)
     return {
@@ -159,10 +172,15 @@ def _transfers(
     if not file.is_file():
         return {}, [], None
     try:
-        capture = analyze(file, at="sender", workload="bulk", workers=1, host_of=_evidence(folder, record, ends))
+        capture = analyze(
+            file, at="sender", workload="bulk", workers=1, host_of=_evidence(folder, record, ends)
+        )
     except _core.CaptureError as error:
         return {}, [], error.message
-    rows = {_end(row["src"], row["src_port"]): row for row in capture.transfers.select(_COLUMNS).to_pylist()}
+    rows = {
+        _end(row["src"], row["src_port"]): row
+        for row in capture.transfers.select(_COLUMNS).to_pylist()
+    }
     return rows, [asdict(finding) for finding in capture.examination.findings], None
 
 
@@ -217,25 +235,39 @@ def _evidence(folder: RoundFolder, record: Mapping[str, Any], joined: Ends | Non
     ends = {str(row.get("local")): row for row in ends_of(record, "sent").values()}
     seen_of = None if joined is None else joined.sent_from("first")
     lines = _samples(folder, record, "sender")
-    processes, cgroups = (list(below(lines, key, ("interval_ns",))) for key in ("processes", "cgroups"))
+    processes, cgroups = (
+        list(below(lines, key, ("interval_ns",))) for key in ("processes", "cgroups")
+    )
 
     def of(row: Row) -> HostEvidence | None:
         if (end := ends.get(_end(str(row.get("src")), row.get("src_port")))) is None:
             return None
         processor = processor_of(processes, cgroups)
-        times = kernel_times(end.get("tcp") or {}, send_buffer_bytes=end.get("send_buffer_bytes"), declared=False)
+        times = kernel_times(
+            end.get("tcp") or {}, send_buffer_bytes=end.get("send_buffer_bytes"), declared=False
+        )
         return replace(processor, kernel=times, ends=None if seen_of is None else seen_of(row))
 
     return of
 
 
-def _samples(folder: RoundFolder, record: Mapping[str, Any], role: Literal["sender", "receiver"]) -> list[Mapping[str, Any]]:
+def _samples(
+    folder: RoundFolder, record: Mapping[str, Any], role: Literal["sender", "receiver"]
+) -> list[Mapping[str, Any]]:
     """What a host saw of itself, until its last connection had ended: one to which the way was lost goes on until somebody tells it."""
     file = folder.path / f"{role}.samples.jsonl"
     if not file.is_file():
         return []
     ends = ends_of(record, "sent" if role == "sender" else "received").values()
-    ended = max((row[key] for row in ends for key in ("last_byte_ns", "result_ns") if row.get(key) is not None), default=None)
+    ended = max(
+        (
+            row[key]
+            for row in ends
+            for key in ("last_byte_ns", "result_ns")
+            if row.get(key) is not None
+        ),
+        default=None,
+    )
     if not record.get("ways_lost") or ended is None:
         return list(lines_of(file))
     until = record["started_ns"][role] + ended
@@ -243,7 +275,11 @@ def _samples(folder: RoundFolder, record: Mapping[str, Any], role: Literal["send
 
 
 def _base(record: Mapping[str, Any]) -> float | None:
-    found = [trip / 1e9 for trip in (record.get("ping") or {}).get("round_trips_ns") or () if trip is not None]
+    found = [
+        trip / 1e9
+        for trip in (record.get("ping") or {}).get("round_trips_ns") or ()
+        if trip is not None
+    ]
     return mean(found)
 
 
@@ -303,7 +339,9 @@ def _seconds(nanoseconds: float | None) -> float | None:
     return None if nanoseconds is None else nanoseconds / 1e9
 
 
-def _flags(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], unjoined: str | None) -> list[str]:
+def _flags(
+    record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], unjoined: str | None
+) -> list[str]:
     """What is to be known of the round as a whole."""
     watched = record.get("watched") or {}
     captures = [watched.get(f"{role}.capture") or {} for role in ("sender", "receiver")]
@@ -314,7 +352,8 @@ def _flags(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], unjoine
         "not_joined": unjoined is not None,
         "clock_set": any(_is_set(record, role) for role in _HOSTS),
         "no_ping": _base(record) is None,
-        "not_all_judged": any(row["failure"] is None and row["cause"] is None for row in rows) and bool(captures[0]),
+        "not_all_judged": any(row["failure"] is None and row["cause"] is None for row in rows)
+        and bool(captures[0]),
     }
     return [name for name, holds in found.items() if holds]
 
@@ -324,11 +363,19 @@ def _is_set(record: Mapping[str, Any], role: str) -> bool:
     before, after = ((record.get(key) or {}).get(role) for key in ("clocks", "clocks_after"))
     if before is None or after is None:
         return False
-    possible = before["error_ns"] + after["error_ns"] + 2 * MOST_SKEW * abs(after["at_ns"] - before["at_ns"])
+    possible = (
+        before["error_ns"]
+        + after["error_ns"]
+        + 2 * MOST_SKEW * abs(after["at_ns"] - before["at_ns"])
+    )
     return bool(abs(after["ahead_ns"] - before["ahead_ns"]) > possible)
 
 
 def _host(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """How a host was during the connections, from its samples."""
-    late = [line["naps"]["late_most_ns"] for line in lines if line.get("naps") and line["naps"].get("late_most_ns") is not None]
+    late = [
+        line["naps"]["late_most_ns"]
+        for line in lines
+        if line.get("naps") and line["naps"].get("late_most_ns") is not None
+    ]
     return {**summary(lines), "nap_late_max_ns": max(late, default=None)}

@@ -36,7 +36,9 @@ SHOWN = 400
 _TABLES = ("connections", "transfers", "findings", "skips")
 _SAMPLES = ("rtt", "spacing", "segments")
 _TOO_SHORT_ROW = {"too_short": True}
-_DAMAGED = frozenset({"truncated", "bad_header", "fragment_without_first", "unsupported_link", "empty"})
+_DAMAGED = frozenset(
+    {"truncated", "bad_header", "fragment_without_first", "unsupported_link", "empty"}
+)
 """Reasons for skipping that mean that something is missing; the others are traffic that trustbed does not measure."""
 
 
@@ -80,7 +82,12 @@ def analyze(
         samples=samples,
         workers=available_cores() if workers is None else workers,
     )
-    return Capture(_ask_engine(question, series=series, progress=progress), question, series=series, host_of=host_of)
+    return Capture(
+        _ask_engine(question, series=series, progress=progress),
+        question,
+        series=series,
+        host_of=host_of,
+    )
 
 
 def _bits_per_second(capacity: str | float | None) -> int | None:
@@ -92,7 +99,12 @@ def _bits_per_second(capacity: str | float | None) -> int | None:
     return int(rate)
 
 
-def _ask_engine(question: Question, *, series: bool = False, progress: Callable[[int, int | None], object] | None = None) -> _core.Analysis:
+def _ask_engine(
+    question: Question,
+    *,
+    series: bool = False,
+    progress: Callable[[int, int | None], object] | None = None,
+) -> _core.Analysis:
     return _core.analyze(
         list(question.files),
         workers=question.workers,
@@ -113,7 +125,14 @@ class Capture:
     as they are.
     """
 
-    def __init__(self, analysis: _core.Analysis, question: Question, *, series: bool = False, host_of: HostOf | None = None) -> None:
+    def __init__(
+        self,
+        analysis: _core.Analysis,
+        question: Question,
+        *,
+        series: bool = False,
+        host_of: HostOf | None = None,
+    ) -> None:
         self._analysis = analysis
         self._host_of = host_of
         self._has_series = series
@@ -124,7 +143,11 @@ class Capture:
     @cached_property
     def facts(self) -> CaptureFacts:
         """What is known about the capture as a whole: files, interfaces, clock, damage; times as integer nanoseconds."""
-        everything = {**self._analysis.capture, "problems": self._analysis.problems, "skips": self._analysis.skips}
+        everything = {
+            **self._analysis.capture,
+            "problems": self._analysis.problems,
+            "skips": self._analysis.skips,
+        }
         return cast("CaptureFacts", everything)
 
     @cached_property
@@ -170,8 +193,14 @@ class Capture:
     def stream(self, table: str) -> pa.RecordBatchReader:
         """A table as a stream of record batches, for captures whose tables do not fit in memory."""
         if table in ("findings", "skips"):
-            found = [asdict(finding) for finding in self.examination.findings] if table == "findings" else self._analysis.skips
-            return schemas.from_rows(found, schemas.FINDINGS if table == "findings" else schemas.SKIPS).to_reader()
+            found = (
+                [asdict(finding) for finding in self.examination.findings]
+                if table == "findings"
+                else self._analysis.skips
+            )
+            return schemas.from_rows(
+                found, schemas.FINDINGS if table == "findings" else schemas.SKIPS
+            ).to_reader()
         if table in _SAMPLES and not self.question.samples:
             raise ValueError(f"no table {table!r}: analyze(..., samples=True) keeps it")
         if table not in self.tables:
@@ -185,9 +214,13 @@ class Capture:
         def batches() -> Iterator[pa.RecordBatch]:
             start = 0
             for batch in reader:
-                verdicts = verdict_columns(self.examination.diagnoses[start : start + batch.num_rows])
+                verdicts = verdict_columns(
+                    self.examination.diagnoses[start : start + batch.num_rows]
+                )
                 start += batch.num_rows
-                added = [pa.array(verdicts[field.name], field.type) for field in schemas.VERDICT_FIELDS]
+                added = [
+                    pa.array(verdicts[field.name], field.type) for field in schemas.VERDICT_FIELDS
+                ]
                 yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
 
         return pa.RecordBatchReader.from_batches(schema, batches())
@@ -198,7 +231,13 @@ class Capture:
     def examination(self) -> Examination:
         """Every diagnosis, in the order of the transfers, and every finding."""
         workload = self.question.workload or "unknown"
-        return examine(self._rows_to_judge(), self.facts, workload=workload, capacity=self.question.capacity, host_of=self._host_of)
+        return examine(
+            self._rows_to_judge(),
+            self.facts,
+            workload=workload,
+            capacity=self.question.capacity,
+            host_of=self._host_of,
+        )
 
     def _rows_to_judge(self) -> Iterator[dict[str, Any]]:
         for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
@@ -215,8 +254,16 @@ class Capture:
         """Connections that were captured elsewhere than was said."""
         if self.question.at is None:
             return frozenset()
-        batches = (batch.select(["connection", *PLACE_COLUMNS]) for batch in pa.RecordBatchReader.from_stream(self._analysis.connections))
-        return frozenset(row["connection"] for batch in batches for row in columns.plain_rows(batch) if is_place_contradicted(row))
+        batches = (
+            batch.select(["connection", *PLACE_COLUMNS])
+            for batch in pa.RecordBatchReader.from_stream(self._analysis.connections)
+        )
+        return frozenset(
+            row["connection"]
+            for batch in batches
+            for row in columns.plain_rows(batch)
+            if is_place_contradicted(row)
+        )
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -238,7 +285,11 @@ class Capture:
         """What a report shows: bounded, the most severe transfers first."""
         return Overview(
             name=self.question.name,
-            facts={key: value for key, value in moments.for_text_mapping(self.facts).items() if key != "skips"},
+            facts={
+                key: value
+                for key, value in moments.for_text_mapping(self.facts).items()
+                if key != "skips"
+            },
             findings=[asdict(finding) for finding in self.examination.findings],
             skips=self._analysis.skips,
             transfers=list(self._most_severe(SHOWN)),
@@ -251,8 +302,18 @@ class Capture:
         sizes: list[int] = []
         for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
             sizes += columns.values(batch.column("unique_bytes"))
-        judged = (place for place, diagnosis in enumerate(self.examination.diagnoses) if diagnosis.verdict != "not_judged")
-        order = sorted(judged, key=lambda place: (ranks[self.examination.diagnoses[place].verdict], -(sizes[place] or 0)))[:limit]
+        judged = (
+            place
+            for place, diagnosis in enumerate(self.examination.diagnoses)
+            if diagnosis.verdict != "not_judged"
+        )
+        order = sorted(
+            judged,
+            key=lambda place: (
+                ranks[self.examination.diagnoses[place].verdict],
+                -(sizes[place] or 0),
+            ),
+        )[:limit]
         found = self._rows_at(set(order))
         for place in order:
             yield found[place]
@@ -261,11 +322,15 @@ class Capture:
         found: dict[int, dict[str, Any]] = {}
         start = 0
         for batch in self.stream("transfers"):
-            here = sorted(place - start for place in places if start <= place < start + batch.num_rows)
+            here = sorted(
+                place - start for place in places if start <= place < start + batch.num_rows
+            )
             if here:
                 taken = pa.Table.from_batches([batch]).take(here).combine_chunks().to_batches()[0]
                 for place, row in zip(here, columns.text_rows(taken), strict=True):
-                    found[start + place] = rows.with_words(row, self.examination.diagnoses[start + place])
+                    found[start + place] = rows.with_words(
+                        row, self.examination.diagnoses[start + place]
+                    )
             start += batch.num_rows
         return found
 
@@ -278,7 +343,9 @@ class Capture:
             if judged_only:
                 wanted = [diagnosis.verdict != "not_judged" for diagnosis in diagnoses]
                 batch = batch.filter(pa.array(wanted, pa.bool_()))
-                diagnoses = [diagnosis for diagnosis, judged in zip(diagnoses, wanted, strict=True) if judged]
+                diagnoses = [
+                    diagnosis for diagnosis, judged in zip(diagnoses, wanted, strict=True) if judged
+                ]
             for row, diagnosis in zip(columns.text_rows(batch), diagnoses, strict=True):
                 yield rows.with_words(row, diagnosis)
 
@@ -291,7 +358,9 @@ class Capture:
                 row = self._rows_at({start + place})[start + place]
                 measured = self._with_place(next(columns.plain_rows(batch.slice(place, 1))))
                 host = None if self._host_of is None else self._host_of(measured)
-                return Transfer(row, measured, self.examination.diagnoses[start + place], host, self)
+                return Transfer(
+                    row, measured, self.examination.diagnoses[start + place], host, self
+                )
             start += batch.num_rows
         raise KeyError(f"no transfer {name!r} in {self.question.name}")
 
@@ -300,8 +369,13 @@ class Capture:
         from trustbed.burstiness import burst
 
         if not self.question.repeatable:
-            raise ValueError("what came from standard input or a pipe cannot be read again for its burstiness: trustbed.burst('-')")
-        return burst(self.question.files, **{"inner": self.question.inner, "workers": self.question.workers, **asked})
+            raise ValueError(
+                "what came from standard input or a pipe cannot be read again for its burstiness: trustbed.burst('-')"
+            )
+        return burst(
+            self.question.files,
+            **{"inner": self.question.inner, "workers": self.question.workers, **asked},
+        )
 
     # Where it goes.
 
@@ -314,7 +388,9 @@ class Capture:
         if self._has_series:
             return self._analysis
         if not self.question.repeatable:
-            raise ValueError("what came from standard input or a pipe cannot be read again for charts: analyze(..., series=True)")
+            raise ValueError(
+                "what came from standard input or a pipe cannot be read again for charts: analyze(..., series=True)"
+            )
         return _ask_engine(self.question, series=True)
 
     @property
@@ -350,7 +426,11 @@ class Capture:
         """
         from trustbed.report import folder as tables
 
-        manifest = {"trustbed": self._about(about), "summary": self.summary, "capture": self.overview.facts}
+        manifest = {
+            "trustbed": self._about(about),
+            "summary": self.summary,
+            "capture": self.overview.facts,
+        }
         readers = {name: self.stream(name) for name in self.tables}
         if burst:
             readers |= self.bursts.readers()
@@ -377,20 +457,34 @@ class Capture:
             capture=self.overview.facts,
             findings=self.overview.findings,
             skips=self.overview.skips,
-            connections=(row for batch in self.stream("connections") for row in columns.text_rows(batch)),
+            connections=(
+                row for batch in self.stream("connections") for row in columns.text_rows(batch)
+            ),
             transfers=self.rows(),
             summary=self.summary,
             burstiness=self.bursts.model if burst else None,
             both_ends=both_ends,
         )
 
-    def report(self, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None) -> None:
+    def report(
+        self, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None
+    ) -> None:
         """One self-contained page for the browser."""
         from trustbed.report import html
 
-        html.write(Path(path), html.Page(captures=[self.for_page()], provenance=self._provenance(self._about(about))))
+        html.write(
+            Path(path),
+            html.Page(captures=[self.for_page()], provenance=self._provenance(self._about(about))),
+        )
 
-    def for_page(self, *, name: str = "", story: str | None = None, beside: str | None = None, captures: int = 1) -> html.Capture:
+    def for_page(
+        self,
+        *,
+        name: str = "",
+        story: str | None = None,
+        beside: str | None = None,
+        captures: int = 1,
+    ) -> html.Capture:
         """This capture as a part of a page that tells about so many captures (see ``trustbed.report.html.Page``)."""
         from trustbed.report import html
         from trustbed.report.html.burst import NOT_AGAIN
@@ -399,7 +493,13 @@ class Capture:
         series = {transfer: self.series(transfer) for transfer in charted}
         burst, why_not = (self.bursts.model, "") if self.question.repeatable else (None, NOT_AGAIN)
         return html.Capture(
-            overview=self.overview, series=series, name=name, story=story, beside=beside, burst=burst, without_burst=why_not
+            overview=self.overview,
+            series=series,
+            name=name,
+            story=story,
+            beside=beside,
+            burst=burst,
+            without_burst=why_not,
         )
 
     @cached_property
@@ -407,7 +507,11 @@ class Capture:
         """How bursty the capture is, in windows of 100 ms, or longer ones for a capture of days."""
         from trustbed.burst_study import MOST_WINDOWS
 
-        first, last, records = self.facts.get("first_ns"), self.facts.get("last_ns"), self.facts.get("records") or 0
+        first, last, records = (
+            self.facts.get("first_ns"),
+            self.facts.get("last_ns"),
+            self.facts.get("records") or 0,
+        )
         seconds = 0.0 if first is None or last is None else (last - first) / 1e9
         window = 0.1
         while min(seconds / window + 2, 2 * records) > MOST_WINDOWS:
@@ -418,18 +522,33 @@ class Capture:
         from trustbed.report import html
 
         inputs = [
-            html.Input(name=file.get("name") or self.question.name, size_bytes=file.get("bytes")) for file in self.facts.get("files", ())
+            html.Input(name=file.get("name") or self.question.name, size_bytes=file.get("bytes"))
+            for file in self.facts.get("files", ())
         ]
-        return html.Provenance(version=about["version"], command=about["command"], started=about["started"], inputs=inputs)
+        return html.Provenance(
+            version=about["version"],
+            command=about["command"],
+            started=about["started"],
+            inputs=inputs,
+        )
 
     def _about(self, about: Mapping[str, Any] | None) -> dict[str, Any]:
         from trustbed import __version__
         from trustbed.report.json import SCHEMA_VERSION
 
-        return {"version": __version__, "schema_version": SCHEMA_VERSION, "command": None, "started": None, **(about or {})}
+        return {
+            "version": __version__,
+            "schema_version": SCHEMA_VERSION,
+            "command": None,
+            "started": None,
+            **(about or {}),
+        }
 
     def __repr__(self) -> str:
-        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in self.overview.verdicts.items()) or "no transfers"
+        verdicts = (
+            ", ".join(f"{count} {verdict}" for verdict, count in self.overview.verdicts.items())
+            or "no transfers"
+        )
         return f"<Capture {self.question.name}: {verdicts}>"
 
     def _repr_html_(self) -> str:

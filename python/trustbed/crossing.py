@@ -49,7 +49,9 @@ class JoinedCaptures:
     def write(self, path: Path) -> None:
         """Writes the crossings of all workloads to a Parquet file, if there are any."""
         if tables := list(self._tables()):
-            pa.parquet.write_table(pa.concat_tables(tables), path, compression="zstd", version="2.6")
+            pa.parquet.write_table(
+                pa.concat_tables(tables), path, compression="zstd", version="2.6"
+            )
 
     def host_of(self, point: str, hosts: HostOf) -> HostOf:
         """What ``hosts`` knows of a transfer's sender, and with it what the other end saw of a transfer that was sent beside ``point``.
@@ -66,7 +68,9 @@ class JoinedCaptures:
 
         return of
 
-    def _seen_from(self, point: str) -> Mapping[frozenset[str | None], Callable[[Mapping[str, Any]], EndsEvidence | None]]:
+    def _seen_from(
+        self, point: str
+    ) -> Mapping[frozenset[str | None], Callable[[Mapping[str, Any]], EndsEvidence | None]]:
         """Whom to ask, by the two hosts of a transfer."""
         return {
             frozenset(pair): ends.sent_from(place)
@@ -78,17 +82,30 @@ class JoinedCaptures:
     def _tables(self) -> Iterator[pa.Table]:
         for pair, ends in self._joined.items():
             table = ends.crossings
-            owners = [self._owner(row) for row in table.select(["sender", "sender_port", "receiver", "receiver_port"]).to_pylist()]
+            owners = [
+                self._owner(row)
+                for row in table.select(
+                    ["sender", "sender_port", "receiver", "receiver_port"]
+                ).to_pylist()
+            ]
             table = table.add_column(
-                0, _field("workload", "name of the workload that it belongs to; null for others"), [pa.array(owners, pa.string())]
+                0,
+                _field("workload", "name of the workload that it belongs to; null for others"),
+                [pa.array(owners, pa.string())],
             )
             for number, (place, end) in enumerate(zip(_PLACES, pair, strict=True)):
                 meaning = f"the {place} of the two captures: the host beside which it was taken"
-                table = table.add_column(number, _field(f"{place}_capture", meaning), [pa.array([end] * len(table), pa.string())])
+                table = table.add_column(
+                    number,
+                    _field(f"{place}_capture", meaning),
+                    [pa.array([end] * len(table), pa.string())],
+                )
             yield table
 
     def _owner(self, row: Mapping[str, Any]) -> str | None:
-        return owner(self._scenario, row["sender"], row["sender_port"], row["receiver"], row["receiver_port"])
+        return owner(
+            self._scenario, row["sender"], row["sender_port"], row["receiver"], row["receiver_port"]
+        )
 
 
 def _pairs(scenario: Scenario) -> list[tuple[str, str]]:

@@ -48,7 +48,13 @@ class Examination:
         """The same for reports."""
         findings = [asdict(found) for found in self.findings]
         error = None if self.error is None else {"message": self.error, "hint": self.hint}
-        return {"host": self.host, "fitness": self.fitness, "error": error, "findings": findings, "facts": dict(self.facts)}
+        return {
+            "host": self.host,
+            "fitness": self.fitness,
+            "error": error,
+            "findings": findings,
+            "facts": dict(self.facts),
+        }
 
 
 def facts_of_this_host(*, live: bool = True, namespace: Path | None = None) -> dict[str, Any]:
@@ -69,9 +75,18 @@ def examine_hosts(hosts: Hosts, *, live: bool = True) -> Iterator[Examination]:
         try:
             if name in failed:
                 raise failed[name]
-            facts = _told(hosts[name].start_agent("facts", _question(live=live), name=f"facts on {name}"))
+            facts = _told(
+                hosts[name].start_agent("facts", _question(live=live), name=f"facts on {name}")
+            )
         except (AgentError, TestbedError) as error:
-            yield Examination(host=name, fitness="unknown", findings=(), facts={}, error=error.message, hint=error.hint)
+            yield Examination(
+                host=name,
+                fitness="unknown",
+                findings=(),
+                facts={},
+                error=error.message,
+                hint=error.hint,
+            )
         else:
             yield examine(facts, host=name)
 
@@ -108,5 +123,8 @@ def _finite(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
 def model_of(examined: Sequence[Examination]) -> dict[str, Any]:
     """The model of some hosts, in the order that is given."""
     counts = Counter(one.fitness for one in examined)
-    summary = {"hosts": len(examined), **{kind: counts[kind] for kind in ("fit", "review", "unfit", "unknown")}}
+    summary = {
+        "hosts": len(examined),
+        **{kind: counts[kind] for kind in ("fit", "review", "unfit", "unknown")},
+    }
     return {"summary": summary, "hosts": [one.model() for one in examined]}

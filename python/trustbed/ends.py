@@ -65,8 +65,13 @@ def join(
     files = (files_of(sender), files_of(receiver))
     for names in files:
         if STANDARD_INPUT in names:
-            raise ValueError("captures are joined by reading them twice, which standard input does not allow: name files")
-    return Ends(_core.join(*files, inner=inner, ahead_ns=0 if same_clock else None, progress=progress), files)
+            raise ValueError(
+                "captures are joined by reading them twice, which standard input does not allow: name files"
+            )
+    return Ends(
+        _core.join(*files, inner=inner, ahead_ns=0 if same_clock else None, progress=progress),
+        files,
+    )
 
 
 class Ends:
@@ -108,7 +113,11 @@ class Ends:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What makes losses and delays mean less."""
-        return tuple(ends_findings(self._counted, [row for batch in self.stream() for row in columns.plain_rows(batch)]))
+        return tuple(
+            ends_findings(
+                self._counted, [row for batch in self.stream() for row in columns.plain_rows(batch)]
+            )
+        )
 
     def host_of(self, row: Mapping[str, Any]) -> HostEvidence | None:
         """What both captures show of a transfer, for ``trustbed.analyze(sender, host_of=…)``, and whether it was sent beside the first."""
@@ -122,7 +131,9 @@ class Ends:
         sent, dropped = self._sent[place], self.dropped["second" if place == "first" else "first"]
 
         def of(row: Mapping[str, Any]) -> EndsEvidence | None:
-            crossing = sent.get(tuple(row.get(name) for name in ("src", "src_port", "dst", "dst_port")))
+            crossing = sent.get(
+                tuple(row.get(name) for name in ("src", "src_port", "dst", "dst_port"))
+            )
             return None if crossing is None else EndsEvidence.of(crossing, dropped=dropped)
 
         return of
@@ -134,11 +145,16 @@ class Ends:
         twice = set()
         for batch in self.stream():
             for row in columns.plain_rows(batch):
-                key = tuple(row[name] for name in ("sender", "sender_port", "receiver", "receiver_port"))
+                key = tuple(
+                    row[name] for name in ("sender", "sender_port", "receiver", "receiver_port")
+                )
                 sent = found[row["from_place"]]
                 twice |= {key} & sent.keys()
                 sent[key] = row
-        return {place: {key: row for key, row in sent.items() if key not in twice} for place, sent in found.items()}
+        return {
+            place: {key: row for key, row in sent.items() if key not in twice}
+            for place, sent in found.items()
+        }
 
     @property
     def _counted(self) -> Mapping[str, Any]:

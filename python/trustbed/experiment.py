@@ -39,9 +39,13 @@ def run(
     directory = RunDirectory(Path(out) if out is not None else default_folder(study))
     from trustbed import __version__
 
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    started = (
+        datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    )
     about = {"version": __version__, "command": None, "started": started}
-    session_of(study, directory, about=about, repetitions=repetitions, listener=listener).carry_out()
+    session_of(
+        study, directory, about=about, repetitions=repetitions, listener=listener
+    ).carry_out()
     return open_run(directory.path)
 
 
@@ -59,4 +63,6 @@ def session_of(
     listener: Listener | None = None,
 ) -> Session:
     """A run that judges what it makes."""
-    return Session(study, directory, judge=judge, about=about, repetitions=repetitions, listener=listener)
+    return Session(
+        study, directory, judge=judge, about=about, repetitions=repetitions, listener=listener
+    )

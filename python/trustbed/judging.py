@@ -41,10 +41,16 @@ def judge(directory: RunDirectory, folder: str, scenario: Scenario) -> dict[str,
     record = directory.record(folder)
     path = directory.repetition(folder)
     with directory.judging(folder) as tables:
-        files = {file.name.removesuffix(".pcapng"): file for file in sorted((path / "captures").glob("*.pcapng"))}
+        files = {
+            file.name.removesuffix(".pcapng"): file
+            for file in sorted((path / "captures").glob("*.pcapng"))
+        }
         joined = JoinedCaptures(files, scenario)
         hosts = host_of(record, path, scenario)
-        captures = [_Judged(point, file, scenario, joined.host_of(point, hosts)) for point, file in files.items()]
+        captures = [
+            _Judged(point, file, scenario, joined.host_of(point, hosts))
+            for point, file in files.items()
+        ]
         _write_transfers(captures, tables / "transfers.parquet")
         _write_burstiness(captures, scenario, tables / "burstiness.parquet")
         joined.write(tables / "crossings.parquet")
@@ -54,13 +60,16 @@ def judge(directory: RunDirectory, folder: str, scenario: Scenario) -> dict[str,
     for capture in captures:
         verdicts.update(capture.verdicts)
     judged = {verdict: count for verdict, count in verdicts.items() if verdict != "not_judged"}
-    may, why = use([*findings, *(finding for capture in captures for finding in capture.grave)], judged)
+    may, why = use(
+        [*findings, *(finding for capture in captures for finding in capture.grave)], judged
+    )
     found = {
         "trustbed": {"version": __version__},
         "use": may,
         "why": why,
         "verdicts": dict(verdicts),
-        "findings": [asdict(finding) for finding in findings] + [row for capture in captures for row in capture.findings],
+        "findings": [asdict(finding) for finding in findings]
+        + [row for capture in captures for row in capture.findings],
         "captures": [capture.told for capture in captures],
         "unread_results": unread,
         "unjoined_captures": joined.unjoined,
@@ -97,9 +106,15 @@ class _Judged:
         if self._capture is None:
             return None
         owners = self._owners
-        table = self._transfers.add_column(0, _field("workload", "name of the workload that it belongs to; null for others"), [owners])
+        table = self._transfers.add_column(
+            0,
+            _field("workload", "name of the workload that it belongs to; null for others"),
+            [owners],
+        )
         points = pa.array([self.point] * len(table), pa.string())
-        return table.add_column(0, _field("capture", "host beside which it was captured, or router"), [points])
+        return table.add_column(
+            0, _field("capture", "host beside which it was captured, or router"), [points]
+        )
 
     @property
     def _owners(self) -> pa.Array:
@@ -112,7 +127,9 @@ class _Judged:
         """Of the workloads' transfers."""
         if self._capture is None:
             return {}
-        names = zip(self._owners.to_pylist(), self._transfers.column("verdict").to_pylist(), strict=True)
+        names = zip(
+            self._owners.to_pylist(), self._transfers.column("verdict").to_pylist(), strict=True
+        )
         return Counter(verdict for name, verdict in names if name is not None)
 
     @property
@@ -120,14 +137,21 @@ class _Judged:
         """What makes the capture itself worth less."""
         if self._capture is None:
             return []
-        return [one for one in self._capture.examination.findings if one.scope == "capture" and one.severity == "error"]
+        return [
+            one
+            for one in self._capture.examination.findings
+            if one.scope == "capture" and one.severity == "error"
+        ]
 
     @property
     def findings(self) -> list[dict[str, Any]]:
         """Everything found in it, with its name."""
         if self._capture is None:
             return []
-        return [{"capture": self.point, **asdict(finding)} for finding in self._capture.examination.findings]
+        return [
+            {"capture": self.point, **asdict(finding)}
+            for finding in self._capture.examination.findings
+        ]
 
     @property
     def told(self) -> dict[str, Any]:
@@ -147,7 +171,10 @@ class _Judged:
 def _place(point: str, scenario: Scenario) -> Place | None:
     """Where the capture stands towards the workload's data, where that is the same for all of it."""
     point = scenario.beside(point)
-    if any(one.transport == "tcp" and not one.silent and point in (one.source, one.to) for one in scenario.backgrounds):
+    if any(
+        one.transport == "tcp" and not one.silent and point in (one.source, one.to)
+        for one in scenario.backgrounds
+    ):
         return None  # TCP of the background may flow the other way
     if point in scenario.routers:
         return "middle"
@@ -155,7 +182,12 @@ def _place(point: str, scenario: Scenario) -> Place | None:
     ends = {name for workload in scenario.workloads for name in (workload.host, workload.to)}
     if senders == {point}:
         return "sender"
-    if None not in senders and point not in senders and point in ends and len(scenario.workloads) == 1:
+    if (
+        None not in senders
+        and point not in senders
+        and point in ends
+        and len(scenario.workloads) == 1
+    ):
         return "receiver"
     return None
 
@@ -175,7 +207,11 @@ def capacity(scenario: Scenario) -> int | None:
     ends = {name for workload in scenario.workloads for name in (workload.host, workload.to)}
     for host in scenario.hosts:
         if host.name in ends:
-            rates += [way.rate for way in (host.access_up, host.access_down) if way is not None and way.rate is not None]
+            rates += [
+                way.rate
+                for way in (host.access_up, host.access_down)
+                if way is not None and way.rate is not None
+            ]
     if not rates or len(scenario.links) != 1:
         return None  # with several links the way is the emulator's to choose
     return min(rates) * _PACKET_BYTES // (_PACKET_BYTES + _ETHERNET_BYTES)
@@ -189,12 +225,22 @@ def _write_transfers(captures: Sequence[_Judged], path: Path) -> None:
 
 BURSTINESS = pa.schema(
     [
-        column("capture", pa.string(), "", "host beside which it was captured; what it sent counts"),
+        column(
+            "capture", pa.string(), "", "host beside which it was captured; what it sent counts"
+        ),
         column("packets", pa.int64(), "1", "packets that it sent"),
         column("mean_rate_bits_per_second", pa.float64(), "bit/s", "their mean rate"),
-        column("abw_max_bits_per_second", pa.float64(), "bit/s", "the largest average rate of a window of 100 ms"),
         column(
-            "max_q_mean_bytes", pa.float64(), "B", "burstiness, mean over the windows: the longest queue at the window's own average rate"
+            "abw_max_bits_per_second",
+            pa.float64(),
+            "bit/s",
+            "the largest average rate of a window of 100 ms",
+        ),
+        column(
+            "max_q_mean_bytes",
+            pa.float64(),
+            "B",
+            "burstiness, mean over the windows: the longest queue at the window's own average rate",
         ),
         column("max_q_max_bytes", pa.float64(), "B", "burstiness, the largest of a window"),
     ]
@@ -204,15 +250,24 @@ BURSTINESS = pa.schema(
 
 def _write_burstiness(captures: Sequence[_Judged], scenario: Scenario, path: Path) -> None:
     """One row per capture beside a host that sends background over UDP, whose spacing is the generator's own."""
-    sources = {one.source for one in scenario.backgrounds if not one.silent and one.transport == "udp"}
+    sources = {
+        one.source for one in scenario.backgrounds if not one.silent and one.transport == "udp"
+    }
     rows = []
     for capture in captures:
         addresses = scenario.host(capture.point).addresses if capture.point in sources else ()
         if len(addresses) != 1 or capture.table is None:
             continue
-        sent = burst(capture.file, only=("windows",), filter=f"src host {addresses[0]}", workers=1).model
+        sent = burst(
+            capture.file, only=("windows",), filter=f"src host {addresses[0]}", workers=1
+        ).model
         known = {**sent, **(sent["summary"] or {})}
-        rows.append({**{field.name: known.get(field.name) for field in BURSTINESS}, "capture": capture.point})
+        rows.append(
+            {
+                **{field.name: known.get(field.name) for field in BURSTINESS},
+                "capture": capture.point,
+            }
+        )
     if rows:
         pa.parquet.write_table(from_rows(rows, BURSTINESS), path, compression="zstd", version="2.6")
 
@@ -223,7 +278,12 @@ def _write_results(record: Mapping[str, Any], path: Path, folder: Path) -> dict[
     for workload in record["workloads"]:
         tables, why_not = results.tables_of(workload, path)
         for name, table in tables.items():
-            pa.parquet.write_table(table, folder / f"{workload['name']}.{name}.parquet", compression="zstd", version="2.6")
+            pa.parquet.write_table(
+                table,
+                folder / f"{workload['name']}.{name}.parquet",
+                compression="zstd",
+                version="2.6",
+            )
         if why_not is not None:
             unread[workload["name"]] = why_not
     return unread

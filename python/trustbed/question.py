@@ -84,7 +84,9 @@ def name_of(files: Sequence[str]) -> str:
     return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
 
 
-def files_of(captures: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
+def files_of(
+    captures: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+) -> tuple[str, ...]:
     """One path or several as strings."""
     if isinstance(captures, (str, os.PathLike)):
         captures = [captures]

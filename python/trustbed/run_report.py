@@ -63,7 +63,9 @@ class Run:
         """A derived table of a repetition by its number, for example ``fetch.requests``; ``None`` if it has none."""
         return self._reading.repetitions[repetition].table(name)
 
-    def report(self, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None) -> None:
+    def report(
+        self, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None
+    ) -> None:
         """Writes the report: one self-contained HTML page."""
         from trustbed.report import run_page
 
@@ -73,13 +75,21 @@ class Run:
 
     def write_json(self, stream: TextIO, *, about: Mapping[str, Any] | None = None) -> None:
         """Writes the model as one JSON document."""
-        json.dump({"trustbed": dict(about or self._about()), **self.model}, stream, ensure_ascii=False, allow_nan=False, indent=1)
+        json.dump(
+            {"trustbed": dict(about or self._about()), **self.model},
+            stream,
+            ensure_ascii=False,
+            allow_nan=False,
+            indent=1,
+        )
         stream.write("\n")
 
     def _about(self) -> dict[str, Any]:
         from trustbed import __version__
 
-        started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        started = (
+            datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        )
         return {"version": __version__, "command": None, "started": started}
 
     def __repr__(self) -> str:

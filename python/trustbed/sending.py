@@ -26,8 +26,14 @@ def host_of(record: Mapping[str, Any], repetition: Path, scenario: Scenario) -> 
     names = {address: host.name for host in scenario.hosts for address in host.addresses}
     processes, cgroups = _samples(repetition, "processes"), _samples(repetition, "cgroups")
     owners = {one.get("process"): one.get("host") for one in record.get("processes") or ()}
-    fixed = {workload.name for workload in scenario.workloads if workload.send_buffer_bytes is not None}
-    sockets = {end: (name, transfer) for name, transfer in _transfers(record) if (end := _end(transfer.get("local"))) is not None}
+    fixed = {
+        workload.name for workload in scenario.workloads if workload.send_buffer_bytes is not None
+    }
+    sockets = {
+        end: (name, transfer)
+        for name, transfer in _transfers(record)
+        if (end := _end(transfer.get("local"))) is not None
+    }
 
     def of(row: Row) -> HostEvidence | None:
         source = str(row.get("src"))
@@ -37,7 +43,9 @@ def host_of(record: Mapping[str, Any], repetition: Path, scenario: Scenario) -> 
         name, transfer = found
         own = [one for one in processes if owners.get(one.get("process")) == names.get(source)]
         size = transfer.get("send_buffer_bytes")
-        times = kernel_times(transfer.get("tcp") or {}, send_buffer_bytes=size, declared=name in fixed)
+        times = kernel_times(
+            transfer.get("tcp") or {}, send_buffer_bytes=size, declared=name in fixed
+        )
         return replace(processor_of(own, cgroups), kernel=times)
 
     return of

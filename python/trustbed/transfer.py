@@ -25,7 +25,12 @@ class Transfer:
     """
 
     def __init__(
-        self, row: Mapping[str, Any], measured: Mapping[str, Any], diagnosis: Diagnosis, host: HostEvidence | None, capture: Capture
+        self,
+        row: Mapping[str, Any],
+        measured: Mapping[str, Any],
+        diagnosis: Diagnosis,
+        host: HostEvidence | None,
+        capture: Capture,
     ) -> None:
         self.row = row
         self.diagnosis = diagnosis

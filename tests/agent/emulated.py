@@ -54,7 +54,11 @@ class Emulator:
 
     def __init__(self, middle: Host, configuration: dict[str, Any] | str) -> None:
         self.child = subprocess.Popen(
-            middle.enter([str(binary()), "emulate"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            middle.enter([str(binary()), "emulate"]),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         # Whatever the agent does not do in time, it does not do: its output ends, and the test fails where it reads.
         self._limit = threading.Timer(PATIENCE, self.child.kill)
@@ -117,11 +121,16 @@ class Box:
     far: Host
     made: list[Emulator] = field(default_factory=list)
 
-    def configuration(self, up: dict[str, Any], down: dict[str, Any] | None = None, **more: object) -> dict[str, Any]:
+    def configuration(
+        self, up: dict[str, Any], down: dict[str, Any] | None = None, **more: object
+    ) -> dict[str, Any]:
         """Two hosts and a pipe in each direction."""
         ends = [{"name": "near", "addresses": [NEAR]}, {"name": "far", "addresses": [FAR]}]
         topology = {"chain": {"ends": ends, "up": [up], "down": [up if down is None else down]}}
-        ports = [{"host": name, "interface": name, "mac": mac(number)} for number, name in enumerate(("near", "far"), 1)]
+        ports = [
+            {"host": name, "interface": name, "mac": mac(number)}
+            for number, name in enumerate(("near", "far"), 1)
+        ]
         return {"topology": topology, "ports": ports, **more}
 
     def emulator(self, configuration: dict[str, Any] | str) -> Emulator:
@@ -132,11 +141,21 @@ class Box:
 
     def ping(self, count: int, *, to: str = FAR) -> list[float]:
         """Round-trip times in milliseconds; each request leaves when the one before it was answered, so that none finds no room."""
-        return [float(line) for line in self.near_python(ECHO, to, str(count), str(PATIENCE / 2), "answered").splitlines()]
+        return [
+            float(line)
+            for line in self.near_python(
+                ECHO, to, str(count), str(PATIENCE / 2), "answered"
+            ).splitlines()
+        ]
 
     def ping_in_vain(self, count: int) -> list[float]:
         """The same where no answer is expected; those that come all the same."""
-        return [float(line) for line in self.near_python(ECHO, FAR, str(count), str(SILENCE_SECONDS), "apart").splitlines()]
+        return [
+            float(line)
+            for line in self.near_python(
+                ECHO, FAR, str(count), str(SILENCE_SECONDS), "apart"
+            ).splitlines()
+        ]
 
     def near_python(self, code: str, *words: str) -> str:
         """What a Python program prints on the near host."""
@@ -168,6 +187,8 @@ def _record(head: dict[str, Any], content: bytes) -> dict[str, int]:
     values, at = {}, 0
     for column in head["columns"]:
         width = int(column["type"][1:]) // 8
-        values[column["name"]] = int.from_bytes(content[at : at + width], head["byte_order"], signed=column["type"][0] == "i")
+        values[column["name"]] = int.from_bytes(
+            content[at : at + width], head["byte_order"], signed=column["type"][0] == "i"
+        )
         at += width
     return values

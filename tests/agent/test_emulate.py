@@ -92,9 +92,20 @@ def test_a_delay_each_way_is_twice_that_round_trip_and_every_packet_is_counted(b
     assert len(times) == 10
     assert min(times) >= 20.0
     for name in ("up", "down"):
-        assert (pipe(report, name)["packets"], pipe(report, name)["carried_packets"], pipe(report, name)["dropped"]) == (10, 10, {})
-    assert (report["offered_packets"], report["delivered_packets"], report["inside_packets"]) == (20, 20, 0)
-    assert [(port["received_packets"], port["sent_packets"], port["socket_drops"]) for port in report["ports"]] == [(10, 10, 0)] * 2
+        assert (
+            pipe(report, name)["packets"],
+            pipe(report, name)["carried_packets"],
+            pipe(report, name)["dropped"],
+        ) == (10, 10, {})
+    assert (report["offered_packets"], report["delivered_packets"], report["inside_packets"]) == (
+        20,
+        20,
+        0,
+    )
+    assert [
+        (port["received_packets"], port["sent_packets"], port["socket_drops"])
+        for port in report["ports"]
+    ] == [(10, 10, 0)] * 2
     assert (report["lateness"]["packets"], report["lateness"]["early_packets"]) == (20, 0)
     assert report["own"]["restamped_packets"] == 0
 
@@ -104,7 +115,9 @@ def test_the_other_protocol_is_moved_as_well(box: Box) -> None:
         host.ip(f"-6 address add {own}/64 dev eth0 nodad")
         host.ip(f"-6 neighbour add {other} lladdr 02:00:00:00:00:ff dev eth0 nud permanent")
     configuration = box.configuration(TEN_MS)
-    for end, own in zip(configuration["topology"]["chain"]["ends"], ("fd00::1", "fd00::2"), strict=True):
+    for end, own in zip(
+        configuration["topology"]["chain"]["ends"], ("fd00::1", "fd00::2"), strict=True
+    ):
         end["addresses"].append(own)
     emulator = box.emulator(configuration)
     emulator.start()
@@ -129,25 +142,42 @@ def test_without_any_rights_it_works_and_says_what_it_did_not_get(rootless_box: 
 
 
 def test_whoever_loses_everything_carries_nothing(box: Box) -> None:
-    emulator = box.emulator(box.configuration({"loss": {"kind": "independent", "probability": 1.0}}, {}))
+    emulator = box.emulator(
+        box.configuration({"loss": {"kind": "independent", "probability": 1.0}}, {})
+    )
     emulator.start()
     assert box.ping_in_vain(5) == []
     report = emulator.end()
-    assert (pipe(report, "up")["packets"], pipe(report, "up")["carried_packets"], pipe(report, "up")["dropped"]) == (5, 0, {"lost": 5})
+    assert (
+        pipe(report, "up")["packets"],
+        pipe(report, "up")["carried_packets"],
+        pipe(report, "up")["dropped"],
+    ) == (5, 0, {"lost": 5})
     assert report["delivered_packets"] == 0
 
 
 def test_the_ledger_adds_up_with_the_report(box: Box, tmp_path: Path) -> None:
     path = tmp_path / "ledger"
-    link = {"rate_bits_per_second": 20_000_000, "delay_ns": 1_000_000, "queue": {"kind": "drop_tail", "limit_packets": 20}}
+    link = {
+        "rate_bits_per_second": 20_000_000,
+        "delay_ns": 1_000_000,
+        "queue": {"kind": "drop_tail", "limit_packets": 20},
+    }
     emulator = box.emulator(box.configuration(link, {}, ledger={"path": str(path)}))
     emulator.start()
     box.near_python(DATAGRAMS, FAR, "300", "1000")
     report = emulator.end()
     ledger = LedgerFile.read(path)
-    assert report["ledger"] == {"path": str(path), "records": len(ledger.records), "lost": 0, "error": None}
+    assert report["ledger"] == {
+        "path": str(path),
+        "records": len(ledger.records),
+        "lost": 0,
+        "error": None,
+    }
     up = ledger.head["pipes"].index("up")
-    fates = [ledger.head["fates"][record["fate"]] for record in ledger.records if record["pipe"] == up]
+    fates = [
+        ledger.head["fates"][record["fate"]] for record in ledger.records if record["pipe"] == up
+    ]
     said = pipe(report, "up")
     # What found no room in the socket, or waited there, while the emulator did not get its processor never came to the pipe.
     came = 300 - report["ports"][0]["socket_drops"] - report["ports"][0]["unread_packets"]
@@ -159,15 +189,25 @@ def test_the_ledger_adds_up_with_the_report(box: Box, tmp_path: Path) -> None:
     none = ledger.head["none"]
     for record in ledger.records:
         if record["pipe"] == up and ledger.head["fates"][record["fate"]] == "passed":
-            assert record["arrived_ns"] < record["departed_ns"] < record["due_ns"] <= record["done_ns"]
+            assert (
+                record["arrived_ns"] < record["departed_ns"] < record["due_ns"] <= record["done_ns"]
+            )
             assert record["found_packets"] < 20
         elif record["pipe"] == up and ledger.head["fates"][record["fate"]] == "queue_full":
-            assert (record["departed_ns"], record["done_ns"], record["found_packets"]) == (none, none, 20)
+            assert (record["departed_ns"], record["done_ns"], record["found_packets"]) == (
+                none,
+                none,
+                20,
+            )
 
 
 def test_no_more_comes_out_than_the_link_carries(box: Box) -> None:
     rate = 20_000_000
-    emulator = box.emulator(box.configuration({"rate_bits_per_second": rate, "queue": {"kind": "drop_tail", "limit_packets": 50}}))
+    emulator = box.emulator(
+        box.configuration(
+            {"rate_bits_per_second": rate, "queue": {"kind": "drop_tail", "limit_packets": 50}}
+        )
+    )
     emulator.start()
     before = _received(box)
     for _ in range(5):
@@ -180,7 +220,9 @@ def test_no_more_comes_out_than_the_link_carries(box: Box) -> None:
 
 
 def _received(box: Box) -> int:
-    said = json.loads(box.far.run("ip", "-json", "-statistics", "link", "show", "dev", "eth0").stdout)
+    said = json.loads(
+        box.far.run("ip", "-json", "-statistics", "link", "show", "dev", "eth0").stdout
+    )
     received: int = said[0]["stats64"]["rx"]["bytes"]
     return received
 
@@ -221,7 +263,10 @@ def test_what_came_before_the_start_is_not_moved(box: Box) -> None:
     box.near_python(DATAGRAMS, FAR, "7", "100")
     emulator.start()
     report = emulator.end()
-    assert (report["ports"][0]["refused"], report["ports"][0]["unread_packets"]) == ({"before_start": 7}, 0)
+    assert (report["ports"][0]["refused"], report["ports"][0]["unread_packets"]) == (
+        {"before_start": 7},
+        0,
+    )
     assert report["offered_packets"] == 0
 
 
@@ -242,7 +287,9 @@ def test_times_of_links_begin_when_they_are_told_to(box: Box) -> None:
 
 
 def test_times_that_have_begun_with_the_start_begin_once(box: Box) -> None:
-    emulator = box.emulator(box.configuration({"outages": [{"at_ns": 0, "lasts_ns": 3_600_000_000_000}]}, {}))
+    emulator = box.emulator(
+        box.configuration({"outages": [{"at_ns": 0, "lasts_ns": 3_600_000_000_000}]}, {})
+    )
     emulator.start()
     assert box.ping_in_vain(2) == []
     assert emulator.child.stdin is not None
@@ -320,24 +367,38 @@ def test_an_interface_that_goes_down_is_said(box: Box) -> None:
 
 WRONG: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "unknown key": (lambda it: it.update(seeds=1), "seeds"),
-    "no host of that name": (lambda it: it["ports"][0].update(host="Near"), 'ports: there is no host "Near"; did you mean "near"'),
+    "no host of that name": (
+        lambda it: it["ports"][0].update(host="Near"),
+        'ports: there is no host "Near"; did you mean "near"',
+    ),
     "no port": (lambda it: it["ports"].pop(), '"far" has none'),
     "no such interface": (lambda it: it["ports"][0].update(interface="eth7"), "eth7"),
     "one interface twice": (lambda it: it["ports"][0].update(interface="far"), "far"),
     "no address": (lambda it: it["ports"][0].update(mac="02:00"), "02:00"),
     "not Ethernet": (lambda it: it["ports"][0].update(interface="lo"), "lo"),
-    "rate of zero": (lambda it: it["topology"]["chain"]["up"][0].update(rate_bits_per_second=0), "rate"),
+    "rate of zero": (
+        lambda it: it["topology"]["chain"]["up"][0].update(rate_bits_per_second=0),
+        "rate",
+    ),
     "no folder": (lambda it: it.update(ledger={"path": "/nowhere/ledger"}), "/nowhere/ledger"),
-    "no such router": (lambda it: it.update(taps=[{"router": "left", "path": "/nowhere/left.pcapng"}]), 'taps: there is no router "left"'),
+    "no such router": (
+        lambda it: it.update(taps=[{"router": "left", "path": "/nowhere/left.pcapng"}]),
+        'taps: there is no router "left"',
+    ),
     "no folder of a capture": (
-        lambda it: it["topology"]["chain"].update(up=[{}, {}], down=[{}, {}]) or it.update(taps=[{"router": "r1", "path": "/nowhere/r1"}]),
+        lambda it: (
+            it["topology"]["chain"].update(up=[{}, {}], down=[{}, {}])
+            or it.update(taps=[{"router": "r1", "path": "/nowhere/r1"}])
+        ),
         "/nowhere/r1",
     ),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_wrong_configuration_is_one_error_that_says_what_and_what_to_do(box: Box, case: str) -> None:
+def test_a_wrong_configuration_is_one_error_that_says_what_and_what_to_do(
+    box: Box, case: str
+) -> None:
     change, named = WRONG[case]
     configuration = box.configuration(dict(TEN_MS), dict(TEN_MS))
     change(configuration)
@@ -357,7 +418,14 @@ def test_an_interface_that_is_down_is_refused(box: Box) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"topology":'])
 def test_what_is_no_configuration_is_refused(text: str) -> None:
-    ended = subprocess.run([binary(), "emulate"], input=text, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    ended = subprocess.run(
+        [binary(), "emulate"],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
     assert ended.returncode == 2
     assert json.loads(ended.stdout)["hint"].startswith("the first line")
 
@@ -369,12 +437,29 @@ def test_without_permission_it_says_which_and_how_to_do_without(tmp_path: Path) 
     if os.geteuid() == 0:
         for folder in (tmp_path, *tmp_path.parents[:-2]):
             folder.chmod(0o755)
-        command = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set", "-all", *command]
+        command = [
+            "setpriv",
+            "--reuid",
+            "65534",
+            "--regid",
+            "65534",
+            "--clear-groups",
+            "--bounding-set",
+            "-all",
+            *command,
+        ]
     ends = [{"name": "near", "addresses": [NEAR]}, {"name": "far", "addresses": [FAR]}]
     ports = [{"host": name, "interface": "lo", "mac": "02:00:00:00:00:01"} for name in ("near",)]
     ports.append({"host": "far", "interface": "other", "mac": "02:00:00:00:00:02"})
-    text = json.dumps({"topology": {"chain": {"ends": ends, "up": [{}], "down": [{}]}}, "ports": ports}) + "\n"
-    ended = subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    text = (
+        json.dumps(
+            {"topology": {"chain": {"ends": ends, "up": [{}], "down": [{}]}}, "ports": ports}
+        )
+        + "\n"
+    )
+    ended = subprocess.run(
+        command, input=text, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
     said = json.loads(ended.stdout)
     assert ended.returncode == 1
     assert "CAP_NET_RAW" in said["message"]
@@ -388,7 +473,9 @@ def test_it_is_one_static_program() -> None:
 
 
 def test_an_unknown_verb_is_answered_with_those_that_there_are() -> None:
-    ended = subprocess.run([binary(), "emulat"], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    ended = subprocess.run(
+        [binary(), "emulat"], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
     said = json.loads(ended.stdout)
     assert ended.returncode == 2
     assert "emulate" in said["hint"]

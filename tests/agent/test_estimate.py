@@ -48,13 +48,19 @@ def unless_it_was_busy(reading: Reading) -> Iterator[None]:
         yield
     except AssertionError as error:
         if reading.spoilt is not None:
-            pytest.xfail(f"{reading.spoilt}: {str(error).splitlines()[0] if str(error) else 'it failed'}")
+            pytest.xfail(
+                f"{reading.spoilt}: {str(error).splitlines()[0] if str(error) else 'it failed'}"
+            )
         raise
 
 
 def test_both_find_what_the_cross_traffic_leaves(three: tuple[Host, Host, Host]) -> None:
     # As wide as what it may be off by, so that some fleets suffice.
-    wide = {**PATHLOAD, "resolution_bits_per_second": PATH.capacity / 20, "time_limit_ns": 60_000_000_000}
+    wide = {
+        **PATHLOAD,
+        "resolution_bits_per_second": PATH.capacity / 20,
+        "time_limit_ns": 60_000_000_000,
+    }
     searched, chirped = estimate(*three, PATH, [wide, pathchirp(PATH, 6.0)])
     for reading in (searched, chirped):
         assert reading.report["lateness"]["early_packets"] == 0
@@ -85,7 +91,14 @@ def test_an_interval_holds_what_it_misses_by_5_percent_of_the_capacity() -> None
 
 
 def test_readings_of_a_busy_machine_are_counted_and_not_judged() -> None:
-    found = judge([reading(11e6, 13e6), reading(14e6, 15e6), reading(1e6, 2e6, why="it stood still"), reading(None, None)])
+    found = judge(
+        [
+            reading(11e6, 13e6),
+            reading(14e6, 15e6),
+            reading(1e6, 2e6, why="it stood still"),
+            reading(None, None),
+        ]
+    )
     assert (found.runs, found.spoilt, found.judged, found.held) == (4, 1, 3, 1)
     assert found.mean_error == pytest.approx((0.0 + 14.5 / 12 - 1) / 2)
     nothing = judge([])
@@ -98,18 +111,38 @@ def test_what_was_found_is_said_in_a_line() -> None:
     )
     assert line(reading(None, 11e6)).endswith("? … 11.0 Mbit/s, resolution, 10 s, 1.0 MB: misses")
     assert line(reading(1e6, 2e6, why="it stood still")).endswith(": it stood still")
-    found = judge([reading(11e6, 13e6), reading(14e6, 15e6), reading(1e6, 2e6, why="it stood still")])
-    said = (
-        "pathload: 1 of 2 hold what was available, mean error +10.4% (10.4% without signs), 10 s and 1.0 MB each; 1 more on a busy machine"
+    found = judge(
+        [reading(11e6, 13e6), reading(14e6, 15e6), reading(1e6, 2e6, why="it stood still")]
     )
+    said = "pathload: 1 of 2 hold what was available, mean error +10.4% (10.4% without signs), 10 s and 1.0 MB each; 1 more on a busy machine"
     assert summary("pathload", found) == said
-    assert summary("pathload", judge([reading(1e6, 2e6, why="it stood still")])) == "pathload: the machine was too busy in all of 1 runs"
+    assert (
+        summary("pathload", judge([reading(1e6, 2e6, why="it stood still")]))
+        == "pathload: the machine was too busy in all of 1 runs"
+    )
     virtuals = [
-        Virtual(cross_bytes=size, long_packets=long, runs=100, held=held, mean_error=error, mean_absolute_error=error)
-        for size, long, held, error in ((1500, False, 58, 0.35), (100, False, 96, 0.07), (1500, True, 89, 0.05))
+        Virtual(
+            cross_bytes=size,
+            long_packets=long,
+            runs=100,
+            held=held,
+            mean_error=error,
+            mean_absolute_error=error,
+        )
+        for size, long, held, error in (
+            (1500, False, 58, 0.35),
+            (100, False, 96, 0.07),
+            (1500, True, 89, 0.05),
+        )
     ]
     wanted = targets({"pathload": found, "pathchirp": judge([])}, virtuals)
-    assert [(target.value, target.holds) for target in wanted] == [(0.96, True), (0.07, True), (0.89, False), (0.05, True), (0.5, False)]
+    assert [(target.value, target.holds) for target in wanted] == [
+        (0.96, True),
+        (0.07, True),
+        (0.89, False),
+        (0.05, True),
+        (0.5, False),
+    ]
     assert virtual_line(virtuals[0]) == (
         "in virtual time, 1500 bytes of cross traffic a packet, settings of the tools: pathload holds 58 of 100, "
         "pathChirp off by +35.0% (35.0% without signs)"
@@ -124,10 +157,25 @@ def lateness(p99_ns: float, max_ns: int) -> dict[str, Any]:
     ("emulator", "cross", "late", "said"),
     [
         (lateness(50_000, 900_000), lateness(9_000, 50_000), 3, None),
-        (lateness(50_000, 30_000_000), lateness(9_000, 50_000), 0, "the emulator stood still for 30 ms"),
-        (lateness(50_000, 900_000), lateness(9_000, 30_000_000), 0, "the cross traffic stood still"),
+        (
+            lateness(50_000, 30_000_000),
+            lateness(9_000, 50_000),
+            0,
+            "the emulator stood still for 30 ms",
+        ),
+        (
+            lateness(50_000, 900_000),
+            lateness(9_000, 30_000_000),
+            0,
+            "the cross traffic stood still",
+        ),
         (lateness(600_000, 900_000), lateness(9_000, 50_000), 0, "600 µs late"),
-        (lateness(50_000, 900_000), lateness(9_000, 50_000) | {"generator_late": True}, 0, "cross traffic was late"),
+        (
+            lateness(50_000, 900_000),
+            lateness(9_000, 50_000) | {"generator_late": True},
+            0,
+            "cross traffic was late",
+        ),
         (lateness(50_000, 900_000), None, 4, "late in 4 of 12 runs"),
     ],
 )
@@ -135,14 +183,20 @@ def test_a_busy_machine_is_told_by_what_was_late(
     emulator: dict[str, Any], cross: dict[str, Any] | None, late: int, said: str | None
 ) -> None:
     discarded = {"sender_late": late, "no_room": 0}
-    report = {"estimator": "pathload", "streams": {"sent": 12, "used": 12 - late, "discarded": discarded}}
+    report = {
+        "estimator": "pathload",
+        "streams": {"sent": 12, "used": 12 - late, "discarded": discarded},
+    }
     found = spoilt(report, emulator, None if cross is None else {"lateness": cross})
     assert (found is None) if said is None else (found is not None and said in found)
 
 
 def test_paths_of_the_bench_fill_what_they_should() -> None:
     made = list(paths(50))
-    assert all(5_000_000 <= path.capacity <= 100_000_000 and 0 <= path.cross <= 0.8 * path.capacity for path in made)
+    assert all(
+        5_000_000 <= path.capacity <= 100_000_000 and 0 <= path.cross <= 0.8 * path.capacity
+        for path in made
+    )
     assert min(path.capacity for path in made) < 8_000_000
     assert max(path.capacity for path in made) > 60_000_000
     assert made[:10] == list(paths(10))

@@ -11,7 +11,13 @@ from bench.estimators import NONCE, Agents
 from bench.namespaces import Host, NoNamespaces, address, mac, star
 
 NEAR, FAR = address(1, 0), address(2, 0)
-BRIEF = {"kind": "pathchirp", "payload_bytes": 1472, "mean_bits_per_second": 10e6, "adapts": False, "duration_ns": 500_000_000}
+BRIEF = {
+    "kind": "pathchirp",
+    "payload_bytes": 1472,
+    "mean_bits_per_second": 10e6,
+    "adapts": False,
+    "duration_ns": 500_000_000,
+}
 
 
 @pytest.fixture
@@ -49,13 +55,26 @@ def longest(near: Host, far: Host, from_: str = NEAR, to: str = FAR) -> int:
     brackets = f"[{to}]" if ":" in to else to
     with contextlib.ExitStack() as stack:
         agents = Agents(stack)
-        receiver = agents.start(far, "estimate", {"role": "receive", "listen": f"{brackets}:0", "peer": from_, "nonce": NONCE})
-        asked = {"role": "send", "to": receiver.ready["listening"], "from": from_, "nonce": NONCE, "estimator": BRIEF}
+        receiver = agents.start(
+            far,
+            "estimate",
+            {"role": "receive", "listen": f"{brackets}:0", "peer": from_, "nonce": NONCE},
+        )
+        asked = {
+            "role": "send",
+            "to": receiver.ready["listening"],
+            "from": from_,
+            "nonce": NONCE,
+            "estimator": BRIEF,
+        }
         report = agents.start(near, "estimate", asked).report()
         got = receiver.stop()
     # But for some that the machine kept waiting, and those that told how long they may be.
     assert got["kept_packets"] > 0.9 * report["sent_packets"] - 20
-    assert report["sent_ip_bytes"] <= report["longest_packet_bytes"] * report["sent_packets"] + 20 * 1500
+    assert (
+        report["sent_ip_bytes"]
+        <= report["longest_packet_bytes"] * report["sent_packets"] + 20 * 1500
+    )
     found: int = report["longest_packet_bytes"]
     return found
 

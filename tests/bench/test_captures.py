@@ -69,7 +69,10 @@ def test_time_never_runs_backwards_within_and_between_repetitions(block: Block) 
 
 
 def test_repetitions_have_connections_of_their_own(block: Block) -> None:
-    first, second = ({ends(frame) for _, _, frame in records(block.repetition(number).tobytes())} for number in (0, 1))
+    first, second = (
+        {ends(frame) for _, _, frame in records(block.repetition(number).tobytes())}
+        for number in (0, 1)
+    )
     assert len(first) == len(second) == block.connections
     assert not first & second
 
@@ -81,8 +84,14 @@ def test_several_transfers_run_at_once(block: Block) -> None:
 
 
 def test_checksums_follow_the_addresses(templates: list[Template], block: Block) -> None:
-    assert all(header_sum(row.tobytes()) == 0xFFFF for template in templates for row in template.frames[:1000])
-    assert all(header_sum(frame) == 0xFFFF for _, _, frame in records(block.repetition(7).tobytes()))
+    assert all(
+        header_sum(row.tobytes()) == 0xFFFF
+        for template in templates
+        for row in template.frames[:1000]
+    )
+    assert all(
+        header_sum(frame) == 0xFFFF for _, _, frame in records(block.repetition(7).tobytes())
+    )
 
 
 def test_tcp_checksum_changes_by_what_the_addresses_changed(block: Block) -> None:
@@ -97,7 +106,9 @@ def test_tcp_checksum_changes_by_what_the_addresses_changed(block: Block) -> Non
         return folded(*struct.unpack("!4H", frame[26:34]), *struct.unpack("!H", frame[50:52]))
 
     one, other = (records(block.repetition(number).tobytes())[:2000] for number in (0, 200))
-    assert [covered(frame) % 0xFFFF for _, _, frame in one] == [covered(frame) % 0xFFFF for _, _, frame in other]
+    assert [covered(frame) % 0xFFFF for _, _, frame in one] == [
+        covered(frame) % 0xFFFF for _, _, frame in other
+    ]
     assert [frame[30:34] for _, _, frame in one] != [frame[30:34] for _, _, frame in other]
 
 

@@ -55,7 +55,11 @@ def test_a_capture_is_read_by_its_numbers(tmp_path: Path) -> None:
     file = tmp_path / "capture"
 
     def record(number: int, nanoseconds: int) -> bytes:
-        frame = bytes(generators._NUMBER_AT) + struct.pack(">I", number) + bytes(64 - generators._NUMBER_AT - 4)
+        frame = (
+            bytes(generators._NUMBER_AT)
+            + struct.pack(">I", number)
+            + bytes(64 - generators._NUMBER_AT - 4)
+        )
         return struct.pack("<IIII", 1_700_000_000, nanoseconds, 64, 1514) + frame
 
     file.write_bytes(bytes(24) + record(1, 20) + record(0, 10) + record(2, 30))

@@ -30,13 +30,41 @@ def pcap(packets: Packets, *, frames: Sequence[bytes] | None = None) -> bytes:
     return b"".join(parts)
 
 
-def ethernet(source: int, destination: int, *, protocol: int = 6, port: int = 80, length: int = 60, vlan: int | None = None) -> bytes:
+def ethernet(
+    source: int,
+    destination: int,
+    *,
+    protocol: int = 6,
+    port: int = 80,
+    length: int = 60,
+    vlan: int | None = None,
+) -> bytes:
     """The headers of an Ethernet frame of ``length`` bytes from 10.0.0.``source`` port 1000 to 10.0.0.``destination``."""
     tag = b"" if vlan is None else struct.pack(">HH", 0x8100, vlan)
     total = length - 14 - len(tag)
-    ip = struct.pack(">BBHHHBBHBBBBBBBB", 0x45, 0, total, 1, 0, 64, protocol, 0, 10, 0, 0, source, 10, 0, 0, destination)
+    ip = struct.pack(
+        ">BBHHHBBHBBBBBBBB",
+        0x45,
+        0,
+        total,
+        1,
+        0,
+        64,
+        protocol,
+        0,
+        10,
+        0,
+        0,
+        source,
+        10,
+        0,
+        0,
+        destination,
+    )
     transport = (
-        struct.pack(">HHIIBBHHH", 1000, port, 1, 1, 0x50, 0x10, 1000, 0, 0) if protocol == 6 else struct.pack(">HHHH", 1000, port, 8, 0)
+        struct.pack(">HHIIBBHHH", 1000, port, 1, 1, 0x50, 0x10, 1000, 0, 0)
+        if protocol == 6
+        else struct.pack(">HHHH", 1000, port, 8, 0)
     )
     return bytes(12) + tag + b"\x08\x00" + ip + transport
 

@@ -19,7 +19,12 @@ def codes(model: dict[str, Any]) -> list[str]:
 
 def test_no_packets(run: Run) -> None:
     model = run(pcap([]), "--json").model
-    assert (model["packets"], model["bytes"], model["first"], model["mean_rate_bits_per_second"]) == (0, 0, None, None)
+    assert (
+        model["packets"],
+        model["bytes"],
+        model["first"],
+        model["mean_rate_bits_per_second"],
+    ) == (0, 0, None, None)
     assert (model["windows"], model["sigma"], model["queue"], model["delay"]) == ([], [], [], [])
     assert codes(model) == ["burst_no_packets"]
     ended = run(pcap([]))
@@ -29,7 +34,11 @@ def test_no_packets(run: Run) -> None:
 
 def test_one_packet(run: Run) -> None:
     model = run([(START, 1514)], "--rate", "1Mbit/s", "--json").model
-    assert (model["packets"], model["duration_seconds"], model["mean_rate_bits_per_second"]) == (1, 0, None)
+    assert (model["packets"], model["duration_seconds"], model["mean_rate_bits_per_second"]) == (
+        1,
+        0,
+        None,
+    )
     assert [(row["packets"], row["partial"]) for row in model["windows"]] == [(1, True)]
     assert {row["lost_packets"] for row in model["queue"]} == {0}
     assert model["gaps"]["mean_seconds"] is None
@@ -57,7 +66,10 @@ def test_small_disorder_is_put_in_order(run: Run) -> None:
     ordered, disordered = (run(each, "--json").model for each in (packets, swapped))
     assert disordered["windows"] == ordered["windows"]
     assert disordered["capture"]["reordered_records"] == 200
-    assert (disordered["steps_back"], codes(disordered)) == (0, ["records_out_of_order", "coarse_timestamps"])
+    assert (disordered["steps_back"], codes(disordered)) == (
+        0,
+        ["records_out_of_order", "coarse_timestamps"],
+    )
 
 
 def test_a_clock_that_steps_back(run: Run) -> None:
@@ -77,7 +89,10 @@ def test_a_window_longer_than_the_capture(run: Run) -> None:
     assert (len(model["windows"]), model["windows"][0]["partial"]) == (1, True)
     assert (model["summary"]["windows"], model["summary"]["max_q_max_bytes"]) == (0, None)
     assert "burst_no_whole_window" in codes(model)
-    assert "the capture ends within its first window of 10.0 s" in run([(START + MS, 100), (START + 2 * MS, 100)], "--window", "10s").out
+    assert (
+        "the capture ends within its first window of 10.0 s"
+        in run([(START + MS, 100), (START + 2 * MS, 100)], "--window", "10s").out
+    )
 
 
 def test_windows_that_nobody_reads(run: Run) -> None:
@@ -162,6 +177,12 @@ def test_damage_is_measured_around_and_strict_says_so(run: Run) -> None:
 
 def test_frames_without_ip_are_counted_where_ip_lengths_count(run: Run) -> None:
     frames = [ethernet(1, 2, length=100), bytes(12) + b"\x08\x06" + bytes(28)]
-    model = run(pcap([(START, 100), (START + MS, 60)], frames=frames), "--basis", "ip", "--json").model
-    assert (model["packets"], model["bytes"], model["left_out"]) == (1, 86, {"filtered": 0, "without_ip": 1})
+    model = run(
+        pcap([(START, 100), (START + MS, 60)], frames=frames), "--basis", "ip", "--json"
+    ).model
+    assert (model["packets"], model["bytes"], model["left_out"]) == (
+        1,
+        86,
+        {"filtered": 0, "without_ip": 1},
+    )
     assert "burst_without_ip" in codes(model)

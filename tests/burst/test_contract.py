@@ -17,7 +17,9 @@ SCHEMA = json.loads(burst_contract.HERE.read_text(encoding="utf-8"))
 
 
 def test_the_shipped_schema_is_made_from_the_tables() -> None:
-    assert burst_contract.HERE.read_text(encoding="utf-8") == burst_contract.text(), "run: python -m trustbed.report.burst_contract"
+    assert burst_contract.HERE.read_text(encoding="utf-8") == burst_contract.text(), (
+        "run: python -m trustbed.report.burst_contract"
+    )
 
 
 @pytest.mark.parametrize(
@@ -30,7 +32,9 @@ def test_the_shipped_schema_is_made_from_the_tables() -> None:
     ],
 )
 def test_real_captures_follow_it(run: Run, recordings: Path, words: tuple[str, ...]) -> None:
-    jsonschema.validate(run(recordings / "guest-quota.sender.pcap.gz", *words, "--json").model, SCHEMA)
+    jsonschema.validate(
+        run(recordings / "guest-quota.sender.pcap.gz", *words, "--json").model, SCHEMA
+    )
 
 
 def test_captures_of_hardly_anything_follow_it(run: Run) -> None:
@@ -40,7 +44,9 @@ def test_captures_of_hardly_anything_follow_it(run: Run) -> None:
 
 def test_a_row_stands_on_a_line(run: Run, recordings: Path) -> None:
     ended = run(recordings / "guest-quota.sender.pcap.gz", "--json")
-    assert sum(line.startswith('{"start_seconds": ') for line in ended.out.splitlines()) >= len(ended.model["windows"])
+    assert sum(line.startswith('{"start_seconds": ') for line in ended.out.splitlines()) >= len(
+        ended.model["windows"]
+    )
     assert "NaN" not in ended.out
     assert "Infinity" not in ended.out
 
@@ -53,4 +59,8 @@ def test_the_page_names_every_member() -> None:
 
 def test_columns_have_the_same_names_in_tables_and_json() -> None:
     # Times are seconds in both: nothing that is in the JSON document is known to the nanosecond.
-    assert all(text_names(field) == [field.name] for name in burst_tables.TABLES for field in burst_tables.SCHEMAS[name])
+    assert all(
+        text_names(field) == [field.name]
+        for name in burst_tables.TABLES
+        for field in burst_tables.SCHEMAS[name]
+    )

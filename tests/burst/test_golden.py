@@ -18,8 +18,12 @@ from tests.burst.conftest import Packets, Run
 from trustbed import _core
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-BURSTINESS: dict[str, Any] = json.loads((GOLDEN / "burstiness.json").read_text(encoding="utf-8"))["computed"]
-WAVELET: dict[str, Any] = json.loads((GOLDEN / "wavelet.json").read_text(encoding="utf-8"))["computed"]
+BURSTINESS: dict[str, Any] = json.loads((GOLDEN / "burstiness.json").read_text(encoding="utf-8"))[
+    "computed"
+]
+WAVELET: dict[str, Any] = json.loads((GOLDEN / "wavelet.json").read_text(encoding="utf-8"))[
+    "computed"
+]
 MS = 1_000_000
 START = 1_700_000_000_000 * MS
 
@@ -49,23 +53,37 @@ def test_every_mode(run: Run, mode: str, column: str) -> None:
     model = run(example(), "--mode", mode, *rate, "--window", "1ms", "--json").model
     found = each_window(model)
     wanted = [(None, None) if pair is None else tuple(pair) for pair in BURSTINESS[column]]
-    assert [(row["max_q_bytes"], row["max_q_sys_bytes"]) for row in found] == [pytest.approx(pair) for pair in wanted]
+    assert [(row["max_q_bytes"], row["max_q_sys_bytes"]) for row in found] == [
+        pytest.approx(pair) for pair in wanted
+    ]
     assert [row["abw_bits_per_second"] for row in found] == BURSTINESS["abw_bps_per_window"]
     assert (model["mode"], model["window_seconds"]) == (mode, 0.001)
-    assert [row["start_seconds"] for row in model["windows"]] == sorted(row["start_seconds"] for row in model["windows"])
+    assert [row["start_seconds"] for row in model["windows"]] == sorted(
+        row["start_seconds"] for row in model["windows"]
+    )
 
 
 def test_a_rate_makes_the_mode_static_and_its_absence_dynamic(run: Run) -> None:
-    assert run(example(), "--rate", "40Mbit/s", "--window", "1ms", "--json").model["mode"] == "static"
+    assert (
+        run(example(), "--rate", "40Mbit/s", "--window", "1ms", "--json").model["mode"] == "static"
+    )
     assert run(example(), "--window", "1ms", "--json").model["mode"] == "dynamic-same"
 
 
 def test_sigma_of_rho(run: Run) -> None:
     wanted = {rate: depth for rate, depth in BURSTINESS["sigma_of_rho_bytes"] if rate}
-    model = run(example(ends=False), "--rates", ",".join(f"{rate}bit/s" for rate in wanted), "--json").model
-    found = {point["rate_bits_per_second"]: point["sigma_bytes"] for point in model["sigma"] if point["role"] == "given"}
+    model = run(
+        example(ends=False), "--rates", ",".join(f"{rate}bit/s" for rate in wanted), "--json"
+    ).model
+    found = {
+        point["rate_bits_per_second"]: point["sigma_bytes"]
+        for point in model["sigma"]
+        if point["role"] == "given"
+    }
     assert found == wanted
-    assert {row["rate_bits_per_second"]: row["buffer_needed_bytes"] for row in model["delay"]}.items() >= wanted.items()
+    assert {
+        row["rate_bits_per_second"]: row["buffer_needed_bytes"] for row in model["delay"]
+    }.items() >= wanted.items()
 
 
 def test_sigma_falls_and_is_convex(run: Run) -> None:
@@ -75,7 +93,10 @@ def test_sigma_falls_and_is_convex(run: Run) -> None:
     assert rates == sorted(set(rates))
     assert depths == sorted(depths, reverse=True)
     points_in_pairs = itertools.pairwise(zip(rates, depths, strict=True))
-    slopes = [(later - earlier) / (faster - slower) for (slower, earlier), (faster, later) in points_in_pairs]
+    slopes = [
+        (later - earlier) / (faster - slower)
+        for (slower, earlier), (faster, later) in points_in_pairs
+    ]
     assert all(later >= earlier - 1e-12 for earlier, later in itertools.pairwise(slopes))
     assert {"mean", "twice the mean"} <= {point["role"] for point in points}
 
@@ -98,20 +119,31 @@ def octaves(part: dict[str, Any]) -> list[tuple[int, float]]:
         ("daubechies3", WAVELET["bins_32"], WAVELET["daub3_32"]),
     ],
 )
-def test_energies_of_the_example(run: Run, wavelet: str, bins: list[int], wanted: list[dict[str, Any]]) -> None:
+def test_energies_of_the_example(
+    run: Run, wavelet: str, bins: list[int], wanted: list[dict[str, Any]]
+) -> None:
     start = START - START % (1024 * MS)
     model = run(of_bins(bins, start), "--wavelet", wavelet, "--json").model
-    shown = [(octave["n"], pytest.approx(octave["mu"], rel=1e-9)) for octave in wanted if octave["n"] >= 3]
+    shown = [
+        (octave["n"], pytest.approx(octave["mu"], rel=1e-9))
+        for octave in wanted
+        if octave["n"] >= 3
+    ]
     assert octaves(model["logscale"]) == shown
     if wavelet == "haar":
         assert octaves(model["energy"]) == shown
         octave = WAVELET["haar_16"]["octaves"][0]
         found = model["logscale"]["octaves"][0]
-        assert (found["y"], found["low"], found["high"]) == pytest.approx((octave["y"], *octave["ci95"]), rel=1e-6)
+        assert (found["y"], found["low"], found["high"]) == pytest.approx(
+            (octave["y"], *octave["ci95"]), rel=1e-6
+        )
 
 
 def test_scales_are_in_seconds_whatever_the_bins(run: Run) -> None:
-    scales = [octave["scale_seconds"] for octave in run(example(), "--bin", "250us", "--json").model["energy"]["octaves"]]
+    scales = [
+        octave["scale_seconds"]
+        for octave in run(example(), "--bin", "250us", "--json").model["energy"]["octaves"]
+    ]
     assert scales == [0.00025 * 2**place for place in range(len(scales))]
     golden = [row["tau_ms"] / 1000 for row in WAVELET["octave_to_timescale_for_1ms_bins"]]
     counted = run(of_bins([1] * 4096, START), "--json").model["energy"]["octaves"]
@@ -123,12 +155,16 @@ def by_pywavelets(name: str, bins: list[int]) -> list[npt.NDArray[np.float64]]:
     wavelet, rest, found = pywt.Wavelet(name), np.array(bins, dtype=float), []
     while len(rest) >= wavelet.dec_len:
         first, count = (wavelet.dec_len - 2) // 2, (len(rest) - wavelet.dec_len) // 2 + 1
-        rest, details = (part[first : first + count] for part in pywt.dwt(rest, wavelet, mode="zero"))
+        rest, details = (
+            part[first : first + count] for part in pywt.dwt(rest, wavelet, mode="zero")
+        )
         found.append(details)
     return found
 
 
-WAVELETS = pytest.mark.parametrize(("wavelet", "name"), [("haar", "haar"), ("daubechies2", "db2"), ("daubechies3", "db3")])
+WAVELETS = pytest.mark.parametrize(
+    ("wavelet", "name"), [("haar", "haar"), ("daubechies2", "db2"), ("daubechies3", "db3")]
+)
 
 
 def bins_of(name: str) -> list[int]:
@@ -139,7 +175,10 @@ def bins_of(name: str) -> list[int]:
 @WAVELETS
 def test_pywavelets_has_the_same_coefficients(wavelet: str, name: str) -> None:
     bins = bins_of(name)
-    found, wanted = _core.wavelet_details([float(n) for n in bins], wavelet), by_pywavelets(name, bins)
+    found, wanted = (
+        _core.wavelet_details([float(n) for n in bins], wavelet),
+        by_pywavelets(name, bins),
+    )
     assert [len(octave) for octave in found] == [len(octave) for octave in wanted]
     for ours, theirs in zip(found, wanted, strict=True):
         # A high-pass filter is defined up to its sign.
@@ -153,19 +192,33 @@ def test_pywavelets_agrees(run: Run, wavelet: str, name: str) -> None:
     # The Haar energies are aligned to the epoch, the others to the first bin: here both begin together.
     start = START - START % (8192 * MS)
     found = octaves(run(of_bins(bins, start), "--wavelet", wavelet, "--json").model["logscale"])
-    wanted = [(len(details), float(np.mean(details**2))) for details in by_pywavelets(name, bins) if len(details) >= 3]
+    wanted = [
+        (len(details), float(np.mean(details**2)))
+        for details in by_pywavelets(name, bins)
+        if len(details) >= 3
+    ]
     assert [count for count, _ in found] == [count for count, _ in wanted]
-    assert [energy for _, energy in found] == pytest.approx([energy for _, energy in wanted], rel=1e-9)
+    assert [energy for _, energy in found] == pytest.approx(
+        [energy for _, energy in wanted], rel=1e-9
+    )
 
 
 def test_packets_are_counted_on_request(run: Run) -> None:
     bins = WAVELET["haar_16"]["bins"]
-    packets = [(START - MS, 9)] + [(START + place * MS + i, 7) for place, n in enumerate(bins) for i in range(n)] + [(START + 16 * MS, 9)]
+    packets = (
+        [(START - MS, 9)]
+        + [(START + place * MS + i, 7) for place, n in enumerate(bins) for i in range(n)]
+        + [(START + 16 * MS, 9)]
+    )
     start_at = START - START % (1024 * MS)
     shifted = [(time - START + start_at, length) for time, length in packets]
     energy = run(shifted, "--count", "packets", "--json").model["energy"]
     assert energy["counted"] == "packets"
-    assert octaves(energy) == [(octave["n"], pytest.approx(octave["mu"])) for octave in WAVELET["haar_16"]["octaves"] if octave["n"] >= 3]
+    assert octaves(energy) == [
+        (octave["n"], pytest.approx(octave["mu"]))
+        for octave in WAVELET["haar_16"]["octaves"]
+        if octave["n"] >= 3
+    ]
 
 
 def test_octaves_can_be_chosen(run: Run) -> None:

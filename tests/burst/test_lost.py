@@ -49,7 +49,18 @@ def rows(table: Any) -> list[tuple[int, int, int]]:  # noqa: ANN401 - an Arrow t
 
 @pytest.fixture
 def written(run: Run, tmp_path: Path) -> Path:
-    ended = run(bursts(), "--rate", f"{RATE}bit/s", "--buffer", f"{BUFFER}B", "--lost", "--out", str(tmp_path / "tables"), "--csv", "-q")
+    ended = run(
+        bursts(),
+        "--rate",
+        f"{RATE}bit/s",
+        "--buffer",
+        f"{BUFFER}B",
+        "--lost",
+        "--out",
+        str(tmp_path / "tables"),
+        "--csv",
+        "-q",
+    )
     assert ended.code == 0, ended.err
     return tmp_path / "tables"
 
@@ -61,7 +72,10 @@ def test_they_are_those_of_a_queue_played_packet_by_packet(written: Path) -> Non
     assert rows(found) == wanted
     counted = pq.read_table(written / "burst_queue.parquet")
     assert counted["lost_packets"].to_pylist() == [len(wanted)]
-    assert len((written / "burst_lost.csv").read_text(encoding="utf-8").splitlines()) == len(wanted) + 1
+    assert (
+        len((written / "burst_lost.csv").read_text(encoding="utf-8").splitlines())
+        == len(wanted) + 1
+    )
 
 
 def test_the_library_says_the_same_for_any_number_of_workers(tmp_path: Path) -> None:
@@ -76,11 +90,20 @@ def test_the_library_says_the_same_for_any_number_of_workers(tmp_path: Path) -> 
 def test_frame_numbers_are_those_of_the_whole_capture(tmp_path: Path) -> None:
     """With a filter and streams too: the number is the record's, not the packet's place among those that count."""
     packets = [(START + place * 10_000, 1514) for place in range(300)]
-    frames = [ethernet(1, 2, length=1514) if place % 3 else ethernet(3, 4, length=1514) for place in range(300)]
+    frames = [
+        ethernet(1, 2, length=1514) if place % 3 else ethernet(3, 4, length=1514)
+        for place in range(300)
+    ]
     file = tmp_path / "made.pcap"
     file.write_bytes(pcap(packets, frames=frames))
-    lost = trustbed.burst(file, rate="1Mbit/s", buffers=[3100], filter="host 10.0.0.1", by="flow", lost=True).lost
-    whole = [frame for stream, frame in zip(lost["stream"].to_pylist(), lost["frame"].to_pylist(), strict=True) if stream == "all packets"]
+    lost = trustbed.burst(
+        file, rate="1Mbit/s", buffers=[3100], filter="host 10.0.0.1", by="flow", lost=True
+    ).lost
+    whole = [
+        frame
+        for stream, frame in zip(lost["stream"].to_pylist(), lost["frame"].to_pylist(), strict=True)
+        if stream == "all packets"
+    ]
     wanted = [place + 1 for place in range(300) if place % 3]
     assert whole == [frame for frame in wanted if frame not in set(wanted) - set(whole)]
     assert len(whole) == 200 - 2 - 300 * 10_000 * 125_000 // 10**9 // 1514
@@ -89,14 +112,34 @@ def test_frame_numbers_are_those_of_the_whole_capture(tmp_path: Path) -> None:
 
 def test_wireshark_shows_the_packet_under_that_number(written: Path) -> None:
     last = rows(pq.read_table(written / "burst_lost.parquet"))[-1]
-    command = ["tshark", "-n", "-r", str(written.parent / "made.pcap"), "-Y", f"frame.number == {last[0]}"]
+    command = [
+        "tshark",
+        "-n",
+        "-r",
+        str(written.parent / "made.pcap"),
+        "-Y",
+        f"frame.number == {last[0]}",
+    ]
     fields = ["-T", "fields", "-e", "frame.time_epoch", "-e", "frame.len"]
-    shown = subprocess.run([*command, *fields], check=True, capture_output=True, text=True).stdout.split()
+    shown = subprocess.run(
+        [*command, *fields], check=True, capture_output=True, text=True
+    ).stdout.split()
     assert shown == [f"{last[1] // 10**9}.{last[1] % 10**9:09}", str(last[2])]
 
 
 def test_without_losses_the_table_is_there_and_empty(run: Run, tmp_path: Path) -> None:
-    assert run([(START, 100)] * 3, "--buffer", "64KiB", "--lost", "--out", str(tmp_path / "tables"), "-q").code == 0
+    assert (
+        run(
+            [(START, 100)] * 3,
+            "--buffer",
+            "64KiB",
+            "--lost",
+            "--out",
+            str(tmp_path / "tables"),
+            "-q",
+        ).code
+        == 0
+    )
     assert pq.read_table(tmp_path / "tables" / "burst_lost.parquet").num_rows == 0
 
 
@@ -104,7 +147,10 @@ def test_without_losses_the_table_is_there_and_empty(run: Run, tmp_path: Path) -
     ("words", "said"),
     [
         (["--lost"], "--lost says nothing without --out DIR"),
-        (["--lost", "--out", "x", "--only", "windows"], "--lost needs the queues that --only leaves out"),
+        (
+            ["--lost", "--out", "x", "--only", "windows"],
+            "--lost needs the queues that --only leaves out",
+        ),
     ],
 )
 def test_questions_that_cannot_be_answered(run: Run, words: list[str], said: str) -> None:
@@ -113,9 +159,20 @@ def test_questions_that_cannot_be_answered(run: Run, words: list[str], said: str
     assert said in ended.err
 
 
-def test_more_losses_than_anybody_reads(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_losses_than_anybody_reads(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("trustbed.burstiness.MOST_LOST", 10)
-    ended = run(bursts(), "--rate", f"{RATE}bit/s", "--buffer", "5000B", "--lost", "--out", str(tmp_path / "tables"))
+    ended = run(
+        bursts(),
+        "--rate",
+        f"{RATE}bit/s",
+        "--buffer",
+        "5000B",
+        "--lost",
+        "--out",
+        str(tmp_path / "tables"),
+    )
     assert ended.code == 1
     assert ended.err.startswith("error: the queues lose ")
     assert not (tmp_path / "tables").exists()

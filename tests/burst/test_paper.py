@@ -16,9 +16,9 @@ import pytest
 
 from tests.burst.conftest import Run
 
-SIMULATED: dict[str, Any] = json.loads((Path(__file__).parents[1] / "golden" / "burstiness.json").read_text(encoding="utf-8"))["computed"][
-    "pacing_experiment"
-]["simulated"]
+SIMULATED: dict[str, Any] = json.loads(
+    (Path(__file__).parents[1] / "golden" / "burstiness.json").read_text(encoding="utf-8")
+)["computed"]["pacing_experiment"]["simulated"]
 
 START = 1_700_000_000_000_000_000
 RATE = 40_000_000
@@ -47,10 +47,18 @@ def test_a_timer_makes_bursts(run: Run, hertz: int, printed: float) -> None:
     summary = run(released_by_a_timer(hertz), "--rate", "40Mbit/s", "--json").model["summary"]
     simulated = SIMULATED[f"TBF_HZ{hertz}"]
     assert summary["windows"] == 10
-    assert summary["max_q_mean_bytes"] / 1024 == pytest.approx(simulated["maxQ_wait_KB_mean"], rel=1e-9)
-    assert summary["max_q_max_bytes"] / 1024 == pytest.approx(simulated["maxQ_wait_KB_max"], rel=1e-9)
-    assert summary["max_q_sys_max_bytes"] / 1024 == pytest.approx(simulated["maxQ_sys_KB_max"], rel=1e-9)
-    assert summary["abw_mean_bits_per_second"] / 1e6 == pytest.approx(simulated["ABW_Mbps_mean"], rel=1e-9)
+    assert summary["max_q_mean_bytes"] / 1024 == pytest.approx(
+        simulated["maxQ_wait_KB_mean"], rel=1e-9
+    )
+    assert summary["max_q_max_bytes"] / 1024 == pytest.approx(
+        simulated["maxQ_wait_KB_max"], rel=1e-9
+    )
+    assert summary["max_q_sys_max_bytes"] / 1024 == pytest.approx(
+        simulated["maxQ_sys_KB_max"], rel=1e-9
+    )
+    assert summary["abw_mean_bits_per_second"] / 1e6 == pytest.approx(
+        simulated["ABW_Mbps_mean"], rel=1e-9
+    )
     if hertz == 100:
         assert summary["max_q_mean_bytes"] / 1024 == pytest.approx(printed, rel=0.05)
 
@@ -65,16 +73,24 @@ def test_pacing_makes_none(run: Run) -> None:
 def test_the_table_shows_the_four_columns(run: Run) -> None:
     table = run(released_by_a_timer(100), "--rate", "40Mbit/s").out
     assert re.search(r"^BURSTINESS +ABW MEAN +ABW MAX +MAXQ MEAN +MAXQ MAX$", table, re.MULTILINE)
-    assert re.search(r"^10 windows of 100 ms +40.0 Mbit/s +40.0 Mbit/s +45.4 KB +45.4 KB$", table, re.MULTILINE)
+    assert re.search(
+        r"^10 windows of 100 ms +40.0 Mbit/s +40.0 Mbit/s +45.4 KB +45.4 KB$", table, re.MULTILINE
+    )
     paced_table = run(paced(), "--rate", "40Mbit/s").out
-    assert re.search(r"^10 windows of 100 ms +40.0 Mbit/s +40.\d Mbit/s +0 KB +0 KB$", paced_table, re.MULTILINE)
+    assert re.search(
+        r"^10 windows of 100 ms +40.0 Mbit/s +40.\d Mbit/s +0 KB +0 KB$", paced_table, re.MULTILINE
+    )
 
 
 def test_what_a_small_buffer_loses_is_what_the_bursts_do_not_leave_room_for(run: Run) -> None:
-    model = run(released_by_a_timer(100), "--rate", "40Mbit/s", "--buffer", "24KiB,48KiB,64KiB", "--json").model
+    model = run(
+        released_by_a_timer(100), "--rate", "40Mbit/s", "--buffer", "24KiB,48KiB,64KiB", "--json"
+    ).model
     small, enough, more = model["queue"]
     # A burst of 33 frames lasts 394 µs, in which the link takes 1.3 of them: the buffer takes 16 and what is sent meanwhile.
     assert small["loss_rate"] == pytest.approx((33 - 24576 // FRAME - 1) / 33, abs=0.03)
     assert small["loss_run_max"] < 33
     assert (enough["lost_packets"], more["lost_packets"]) == (0, 0)
-    assert enough["wait_max_seconds"] == pytest.approx(SIMULATED["TBF_HZ100"]["maxQ_wait_KB_max"] * 1024 * 8 / RATE, abs=1e-9)
+    assert enough["wait_max_seconds"] == pytest.approx(
+        SIMULATED["TBF_HZ100"]["maxQ_wait_KB_max"] * 1024 * 8 / RATE, abs=1e-9
+    )

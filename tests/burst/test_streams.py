@@ -43,25 +43,54 @@ def without_the_run(model: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("expression", "packets"),
-    [("tcp", 1480), ("vlan 7 and udp port 53", 500), ("arp", 20), ("not arp", 1980), ("host 10.0.0.3", 500), ("greater 205", 1480)],
+    [
+        ("tcp", 1480),
+        ("vlan 7 and udp port 53", 500),
+        ("arp", 20),
+        ("not arp", 1980),
+        ("host 10.0.0.3", 500),
+        ("greater 205", 1480),
+    ],
 )
-def test_a_filter_is_a_capture_of_what_it_means(run: Run, mixed: bytes, expression: str, packets: int) -> None:
+def test_a_filter_is_a_capture_of_what_it_means(
+    run: Run, mixed: bytes, expression: str, packets: int
+) -> None:
     model = run(mixed, "--filter", expression, "--json").model
     assert (model["packets"], model["left_out"]["filtered"]) == (packets, 2000 - packets)
 
 
 def test_streams_are_measured_as_their_filters_are(run: Run, mixed: bytes) -> None:
-    streams = {stream["name"]: stream for stream in run(mixed, "--by", "flow", "--json").model["streams"]}
-    assert list(streams) == ["10.0.0.1:1000 → 10.0.0.2:80 tcp", "10.0.0.3:1000 → 10.0.0.4:53 udp", "no IP"]
+    streams = {
+        stream["name"]: stream for stream in run(mixed, "--by", "flow", "--json").model["streams"]
+    }
+    assert list(streams) == [
+        "10.0.0.1:1000 → 10.0.0.2:80 tcp",
+        "10.0.0.3:1000 → 10.0.0.4:53 udp",
+        "no IP",
+    ]
     for name, expression in zip(streams, ("tcp", "udp", "arp"), strict=True):
         alone = run(mixed, "--filter", expression, "--json").model
-        for part in ("packets", "bytes", "windows", "summary", "sigma", "queue", "delay", "energy", "gaps", "trains"):
+        for part in (
+            "packets",
+            "bytes",
+            "windows",
+            "summary",
+            "sigma",
+            "queue",
+            "delay",
+            "energy",
+            "gaps",
+            "trains",
+        ):
             assert streams[name][part] == alone[part], part
 
 
 def test_vlans_and_how_many_are_shown(run: Run, mixed: bytes) -> None:
     model = run(mixed, "--by", "vlan", "--json").model
-    assert [(stream["name"], stream["packets"]) for stream in model["streams"]] == [("no vlan", 1500), ("vlan 7", 500)]
+    assert [(stream["name"], stream["packets"]) for stream in model["streams"]] == [
+        ("no vlan", 1500),
+        ("vlan 7", 500),
+    ]
     fewer = run(mixed, "--by", "flow", "--top", "1", "--json").model
     assert (len(fewer["streams"]), fewer["streams_left_out"]) == (1, 2)
     assert "2 more streams not shown" in run(mixed, "--by", "flow", "--top", "1").out
@@ -72,18 +101,34 @@ def test_directions_come_from_cooked_captures(run: Run) -> None:
     header = pcap([])[:20] + (113).to_bytes(4, "little")
     records = b""
     for place in range(10):
-        frame = (4 if place % 5 == 0 else 0).to_bytes(2, "big") + bytes(12) + b"\x08\x00" + ethernet(1, 2)[14:]
+        frame = (
+            (4 if place % 5 == 0 else 0).to_bytes(2, "big")
+            + bytes(12)
+            + b"\x08\x00"
+            + ethernet(1, 2)[14:]
+        )
         records += pcap([(START + place * MS, 62)], frames=[frame])[24:]
     model = run(header + records, "--by", "direction", "--json").model
-    assert [(stream["name"], stream["packets"]) for stream in model["streams"]] == [("in", 8), ("out", 2)]
+    assert [(stream["name"], stream["packets"]) for stream in model["streams"]] == [
+        ("in", 8),
+        ("out", 2),
+    ]
 
 
 def test_interfaces_have_their_names(run: Run, mixed: bytes) -> None:
-    assert [stream["name"] for stream in run(mixed, "--by", "interface", "--json").model["streams"]] == ["interface 0"]
+    assert [
+        stream["name"] for stream in run(mixed, "--by", "interface", "--json").model["streams"]
+    ] == ["interface 0"]
 
 
 @pytest.mark.parametrize(
-    ("basis", "size"), [("frame", 0), ("frame_fcs", 4 * 2000), ("wire", 24 * 2000 + 20 * (84 - 42 - 24)), ("ip", None)]
+    ("basis", "size"),
+    [
+        ("frame", 0),
+        ("frame_fcs", 4 * 2000),
+        ("wire", 24 * 2000 + 20 * (84 - 42 - 24)),
+        ("ip", None),
+    ],
 )
 def test_size_bases(run: Run, mixed: bytes, basis: str, size: int | None) -> None:
     frames = 1480 * 1514 + 500 * 204 + 20 * 42
@@ -94,18 +139,37 @@ def test_size_bases(run: Run, mixed: bytes, basis: str, size: int | None) -> Non
 
 def test_windows_from_the_first_packet(run: Run) -> None:
     packets = [(START + 37 * MS + place * MS, 100) for place in range(500)]
-    starts = [row["start_seconds"] for row in run(packets, "--align", "first", "--json").model["windows"]]
-    assert starts == pytest.approx([(START + 37 * MS) / 1e9 + place / 10 for place in range(5)], abs=1e-6)
+    starts = [
+        row["start_seconds"] for row in run(packets, "--align", "first", "--json").model["windows"]
+    ]
+    assert starts == pytest.approx(
+        [(START + 37 * MS) / 1e9 + place / 10 for place in range(5)], abs=1e-6
+    )
 
 
 def test_super_packets_are_cut_into_frames(run: Run) -> None:
     frames = [ethernet(1, 2, length=60)] * 3 + [ethernet(1, 2, length=54 + 1448 * 10)]
-    packets = [(START, 1502), (START + MS, 1502), (START + 2 * MS, 1502), (START + 3 * MS, 54 + 14480)]
+    packets = [
+        (START, 1502),
+        (START + MS, 1502),
+        (START + 2 * MS, 1502),
+        (START + 3 * MS, 54 + 14480),
+    ]
     frames = [ethernet(1, 2, length=length) for _, length in packets]
     stacked = run(pcap(packets, frames=frames), "--rate", "1Gbit/s", "--json").model
-    captured = run(pcap(packets, frames=frames), "--rate", "1Gbit/s", "--offload", "as-captured", "--json").model
-    assert (stacked["packets"], stacked["expanded_packets"], stacked["bytes"]) == (13, 1, 3 * 1502 + 10 * 1502)
-    assert (captured["packets"], captured["expanded_packets"], captured["bytes"]) == (4, 0, 3 * 1502 + 14534)
+    captured = run(
+        pcap(packets, frames=frames), "--rate", "1Gbit/s", "--offload", "as-captured", "--json"
+    ).model
+    assert (stacked["packets"], stacked["expanded_packets"], stacked["bytes"]) == (
+        13,
+        1,
+        3 * 1502 + 10 * 1502,
+    )
+    assert (captured["packets"], captured["expanded_packets"], captured["bytes"]) == (
+        4,
+        0,
+        3 * 1502 + 14534,
+    )
     assert stacked["windows"][0]["max_q_bytes"] == 9 * 1502
     assert captured["windows"][0]["max_q_bytes"] == 0
     assert "burst_super_packets" in [found["code"] for found in stacked["findings"]]
@@ -114,7 +178,20 @@ def test_super_packets_are_cut_into_frames(run: Run) -> None:
 @pytest.mark.parametrize("name", ["guest-free.sender.pcap.gz", "cross-traffic.receiver.pcap.gz"])
 def test_any_number_of_workers(run: Run, recordings: Path, name: str) -> None:
     models = [
-        without_the_run(run(recordings / name, "--rate", "40Mbit/s", "--by", "flow", "--top", "3", "--workers", workers, "--json").model)
+        without_the_run(
+            run(
+                recordings / name,
+                "--rate",
+                "40Mbit/s",
+                "--by",
+                "flow",
+                "--top",
+                "3",
+                "--workers",
+                workers,
+                "--json",
+            ).model
+        )
         for workers in ("1", "2", "7")
     ]
     assert models[0] == models[1] == models[2]
@@ -124,7 +201,16 @@ def test_any_number_of_workers(run: Run, recordings: Path, name: str) -> None:
 def test_any_number_of_workers_in_every_mode(run: Run, recordings: Path, mode: str) -> None:
     models = [
         without_the_run(
-            run(recordings / "guest-quota.sender.pcap.gz", "--mode", mode, "--window", "7ms", "--workers", workers, "--json").model
+            run(
+                recordings / "guest-quota.sender.pcap.gz",
+                "--mode",
+                mode,
+                "--window",
+                "7ms",
+                "--workers",
+                workers,
+                "--json",
+            ).model
         )
         for workers in ("1", "2", "7")
     ]
@@ -134,13 +220,30 @@ def test_any_number_of_workers_in_every_mode(run: Run, recordings: Path, mode: s
 def test_standard_input_is_read_like_a_file(run: Run, recordings: Path) -> None:
     capture = recordings / "guest-quota.sender.pcap.gz"
     command = [sys.executable, "-m", "trustbed", "burst", "-", "--json"]
-    piped = subprocess.run(command, input=gzip.decompress(capture.read_bytes()), capture_output=True, check=True).stdout
+    piped = subprocess.run(
+        command, input=gzip.decompress(capture.read_bytes()), capture_output=True, check=True
+    ).stdout
     from_pipe, from_file = json.loads(piped), run(capture, "--json").model
-    for part in ("packets", "bytes", "windows", "summary", "sigma", "queue", "delay", "energy", "logscale", "rates", "gaps", "trains"):
+    for part in (
+        "packets",
+        "bytes",
+        "windows",
+        "summary",
+        "sigma",
+        "queue",
+        "delay",
+        "energy",
+        "logscale",
+        "rates",
+        "gaps",
+        "trains",
+    ):
         assert from_pipe[part] == from_file[part], part
 
 
-def test_rotated_files_are_one_capture(run: Run, recordings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rotated_files_are_one_capture(
+    run: Run, recordings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     packets = [(START + place * 300_000, 60 + place % 1400) for place in range(4000)]
     parts = []
     for number, start in enumerate((0, 1313, 2777)):
@@ -155,7 +258,9 @@ def test_rotated_files_are_one_capture(run: Run, recordings: Path, tmp_path: Pat
         assert joined[part_name] == whole[part_name], part_name
 
 
-def test_each_file_on_its_own(recordings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_file_on_its_own(
+    recordings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     files = [str(recordings / f"{name}.sender.pcap.gz") for name in ("guest-free", "guest-quota")]
     assert main(["burst", *files, "--each", "--json"]) == 0
     first, second = json.loads(capsys.readouterr().out)
@@ -184,7 +289,9 @@ def test_the_library_gives_the_same(run: Run, recordings: Path) -> None:
     told = run(capture, "--rate", "20Mbit/s", "--window", "50ms", "--json").model
     assert json.loads(json.dumps(traffic.model)) == without_the_run(told)
     assert traffic.summary == told["summary"]
-    assert trustbed.analyze(capture).burstiness(rate="20Mbit/s", window="50ms").model == traffic.model
+    assert (
+        trustbed.analyze(capture).burstiness(rate="20Mbit/s", window="50ms").model == traffic.model
+    )
 
 
 def test_tables_are_arrow(recordings: Path) -> None:
@@ -220,7 +327,9 @@ def test_tables_are_arrow(recordings: Path) -> None:
         ({"only": ["weather"]}, "only='weather'"),
     ],
 )
-def test_the_library_refuses_what_means_nothing(recordings: Path, options: dict[str, Any], said: str) -> None:
+def test_the_library_refuses_what_means_nothing(
+    recordings: Path, options: dict[str, Any], said: str
+) -> None:
     with pytest.raises(ValueError, match=said):
         trustbed.burst(recordings / "guest-quota.sender.pcap.gz", **options)
 
@@ -233,9 +342,15 @@ def test_tables_in_a_folder(run: Run, mixed: bytes, tmp_path: Path) -> None:
     assert (ended.code, ended.out.splitlines()[-1]) == (0, f"wrote {folder}")
     names = ("windows", "sigma", "queue", "delay", "energy", "rates")
     assert sorted(path.name for path in folder.iterdir()) == sorted(
-        ["trustbed.json", *(f"burst_{name}.{kind}" for name in names for kind in ("csv", "parquet"))]
+        [
+            "trustbed.json",
+            *(f"burst_{name}.{kind}" for name in names for kind in ("csv", "parquet")),
+        ]
     )
-    assert pq.read_table(folder / "burst_sigma.parquet").schema.field("sigma_bytes").metadata[b"unit"] == b"bytes"
+    assert (
+        pq.read_table(folder / "burst_sigma.parquet").schema.field("sigma_bytes").metadata[b"unit"]
+        == b"bytes"
+    )
     first = (folder / "burst_queue.parquet").read_bytes()
     assert run(mixed, "--out", str(folder), "--workers", "3").code == 0
     assert (folder / "burst_queue.parquet").read_bytes() == first

@@ -23,7 +23,13 @@ def campaign(pairs: Sequence[str], *, seed: int = 1, **rounds: object) -> Campai
         sender, receiver = name.split("-")
         found.append(HostPair(name=name, sender=sender, receiver=receiver))
     plan = Rounds(**{"count": 10, "period_ns": PERIOD, "table": THREE} | rounds)  # type: ignore[arg-type]
-    return Campaign(name="study", inventory=Inventory(file=Path("hosts.toml"), hosts=()), pairs=tuple(found), rounds=plan, seed=seed)
+    return Campaign(
+        name="study",
+        inventory=Inventory(file=Path("hosts.toml"), hosts=()),
+        pairs=tuple(found),
+        rounds=plan,
+        seed=seed,
+    )
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,9 @@ class World:
         known: dict[str, Progress] = {}
         running: dict[str, tuple[int, int, Round]] = {}  # name: (end, begin, round)
         kills = sorted(self.kills, key=lambda kill: kill.at)
-        moments = sorted({*self.nagging, *(moment for one in self.downs for moment in (one.since, one.until))})
+        moments = sorted(
+            {*self.nagging, *(moment for one in self.downs for moment in (one.since, one.until))}
+        )
         while True:
             for name in [name for name, (end, _, _) in running.items() if end <= now]:
                 _, begin, one = running.pop(name)
@@ -82,9 +90,13 @@ class World:
             known = dict(step.known)
             self.skipped += [(now, skip) for skip in step.skip]
             for one in step.begin:
-                assert not {host for _, _, other in running.values() for host in other.pair.hosts} & {*one.pair.hosts}
+                assert not {
+                    host for _, _, other in running.values() for host in other.pair.hosts
+                } & {*one.pair.hosts}
                 running[one.pair.name] = (now + self.lasting(one), now, one)
-            upcoming = [end for end, _, _ in running.values()] + [moment for moment in moments if moment > now]
+            upcoming = [end for end, _, _ in running.values()] + [
+                moment for moment in moments if moment > now
+            ]
             if step.wake_ns is None and not running:
                 self.began.sort(key=lambda pair: (pair[0], pair[1].pair.name))
                 return self
@@ -101,7 +113,15 @@ class World:
 
     def recorded(self) -> list[Recorded]:
         """What a table would have of it."""
-        rows = [Recorded(pair=one.pair.name, number=one.number, began_ns=moment) for moment, one in self.began]
+        rows = [
+            Recorded(pair=one.pair.name, number=one.number, began_ns=moment)
+            for moment, one in self.began
+        ]
         for _, skip in self.skipped:
-            rows += [Recorded(pair=skip.pair.name, number=number, began_ns=None) for number in skip.numbers]
-        return rows + [Recorded(pair=one.pair.name, number=one.number, began_ns=None) for _, one in self.killed]
+            rows += [
+                Recorded(pair=skip.pair.name, number=number, began_ns=None)
+                for number in skip.numbers
+            ]
+        return rows + [
+            Recorded(pair=one.pair.name, number=one.number, began_ns=None) for _, one in self.killed
+        ]

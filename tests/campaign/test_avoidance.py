@@ -45,11 +45,15 @@ def test_hours_that_are_bad_day_after_day_are_named_together() -> None:
 
 def test_midnight_parts_nothing() -> None:
     bad = {23, 0, 1}
-    assert avoided(counted(*quiet(4, but=bad), *((day, hour, 12, 6) for day in range(4) for hour in bad))) == [(23, 2)]
+    assert avoided(
+        counted(*quiet(4, but=bad), *((day, hour, 12, 6) for day in range(4) for hour in bad))
+    ) == [(23, 2)]
 
 
 def test_one_bad_afternoon_says_nothing_about_afternoons() -> None:
-    hours = counted(*quiet(6, but={15}), *((day, 15, 12, 12 if day == 2 else 0) for day in range(6)))
+    hours = counted(
+        *quiet(6, but={15}), *((day, 15, 12, 12 if day == 2 else 0) for day in range(6))
+    )
     assert avoided(hours) == []
     assert hours.told(LEVEL)["hours"][15]["discarded"] == 12
 
@@ -63,7 +67,15 @@ def test_hours_that_do_not_differ_seldom_stand_out() -> None:
     chance, found = random.Random(11), 0
     for _ in range(60):
         found += bool(
-            avoided(counted(*((day, hour, 12, sum(chance.random() < 0.2 for _ in range(12))) for day in range(7) for hour in range(24))))
+            avoided(
+                counted(
+                    *(
+                        (day, hour, 12, sum(chance.random() < 0.2 for _ in range(12)))
+                        for day in range(7)
+                        for hour in range(24)
+                    )
+                )
+            )
         )
     assert found <= 5, "in one of twenty campaigns, if all intervals were exact"
 
@@ -77,7 +89,9 @@ def test_a_share_that_does_not_matter_is_no_reason() -> None:
 def test_nothing_is_said_of_few(rounds: int, bad: int, others: int, other_bad: int) -> None:
     own, rest = Tally(rounds, min(bad, rounds)), Tally(others, min(other_bad, others))
     found = stands_out(own, rest, level=LEVEL, comparisons=24)
-    assert not found or (min(rounds, others) >= FEWEST and own.discarded / own.rounds > rest.discarded / rest.rounds)
+    assert not found or (
+        min(rounds, others) >= FEWEST and own.discarded / own.rounds > rest.discarded / rest.rounds
+    )
     assert not (found and stands_out(rest, own, level=LEVEL, comparisons=24))
 
 
@@ -89,7 +103,9 @@ def pairs(*names: str) -> list[HostPair]:
 
 
 def blamed(told: dict[str, object]) -> list[list[str]]:
-    return [[f"{part['host']} {part['role']}" for part in group["parts"]] for group in told["avoid"]]  # type: ignore[attr-defined]
+    return [
+        [f"{part['host']} {part['role']}" for part in group["parts"]] for group in told["avoid"]
+    ]  # type: ignore[attr-defined]
 
 
 def test_who_was_paired_with_a_bad_host_is_not_blamed() -> None:
@@ -97,7 +113,9 @@ def test_who_was_paired_with_a_bad_host_is_not_blamed() -> None:
     tallies = {"ab": Tally(200, 80), "ac": Tally(200, 90), "db": Tally(200, 2), "dc": Tally(200, 0)}
     told = hosts(pairs(*tallies), tallies, level=LEVEL)
     assert blamed(told) == [["a sender"]]
-    assert {(one["host"], one["role"]): one["share"] for one in told["parts"]}["b", "receiver"] == 82 / 400
+    assert {(one["host"], one["role"]): one["share"] for one in told["parts"]}[
+        "b", "receiver"
+    ] == 82 / 400
 
 
 def test_who_only_met_each_other_cannot_be_told_apart() -> None:
@@ -105,15 +123,28 @@ def test_who_only_met_each_other_cannot_be_told_apart() -> None:
     told = hosts(pairs(*tallies), tallies, level=LEVEL)
     assert blamed(told) == [["a sender", "b receiver"]]
     assert told["avoid"][0]["pairs"] == ["ab"]
-    assert [one["host"] for one in told["parts"] if one["avoid"]] == ["a"], "verdicts are made beside the sender"
+    assert [one["host"] for one in told["parts"] if one["avoid"]] == ["a"], (
+        "verdicts are made beside the sender"
+    )
 
 
 def test_two_bad_senders_are_both_found() -> None:
-    tallies = {"ab": Tally(300, 150), "ca": Tally(300, 60), "bc": Tally(300, 0), "da": Tally(300, 1), "db": Tally(300, 0)}
-    assert [names[0] for names in blamed(hosts(pairs(*tallies), tallies, level=LEVEL))] == ["a sender", "c sender"]
+    tallies = {
+        "ab": Tally(300, 150),
+        "ca": Tally(300, 60),
+        "bc": Tally(300, 0),
+        "da": Tally(300, 1),
+        "db": Tally(300, 0),
+    }
+    assert [names[0] for names in blamed(hosts(pairs(*tallies), tallies, level=LEVEL))] == [
+        "a sender",
+        "c sender",
+    ]
 
 
-@pytest.mark.parametrize("tallies", [{}, {"ab": Tally(500, 400)}, {"ab": Tally(5, 5), "cd": Tally(5, 0)}])
+@pytest.mark.parametrize(
+    "tallies", [{}, {"ab": Tally(500, 400)}, {"ab": Tally(5, 5), "cd": Tally(5, 0)}]
+)
 def test_without_anybody_to_compare_with_nobody_is_blamed(tallies: dict[str, Tally]) -> None:
     told = hosts(pairs("ab", "cd"), tallies, level=LEVEL)
     assert (told["enough"], told["avoid"]) == (False, [])

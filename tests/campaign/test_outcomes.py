@@ -6,16 +6,34 @@ from typing import get_args
 
 import pytest
 
-from trustbed.campaign import CONNECTION_FAILURES, ROUND_OUTCOMES, ConnectionFailure, RoundOutcome, failure, outcome
+from trustbed.campaign import (
+    CONNECTION_FAILURES,
+    ROUND_OUTCOMES,
+    ConnectionFailure,
+    RoundOutcome,
+    failure,
+    outcome,
+)
 from trustbed.campaign.schedule import SkipReason
 
 SECOND = 10**9
 
 
 def judged(
-    *, received: int = 1000, accepted: int | None = 5 * SECOND, ended: int = 6 * SECOND, reset: bool = False
+    *,
+    received: int = 1000,
+    accepted: int | None = 5 * SECOND,
+    ended: int = 6 * SECOND,
+    reset: bool = False,
 ) -> ConnectionFailure | None:
-    return failure(size=1000, received=received, accepted_ns=accepted, ended_ns=ended, reset=reset, limit_ns=300 * SECOND)
+    return failure(
+        size=1000,
+        received=received,
+        accepted_ns=accepted,
+        ended_ns=ended,
+        reset=reset,
+        limit_ns=300 * SECOND,
+    )
 
 
 def test_a_connection_that_came_through() -> None:

@@ -29,7 +29,17 @@ def pathchirp(mean: float | None, *at_limit: bool, unusable: int = 0) -> dict[st
 def pathload(low: float | None, high: float | None, ending: str) -> dict[str, Any]:
     """A round in which it was asked, and ended so."""
     found = {"low_bits_per_second": low, "high_bits_per_second": high}
-    return path_of({"bandwidth": {"pathload": {"pathload": found, "streams": {"sent": 12, "used": 12}, "ending": ending}}})
+    return path_of(
+        {
+            "bandwidth": {
+                "pathload": {
+                    "pathload": found,
+                    "streams": {"sent": 12, "used": 12},
+                    "ending": ending,
+                }
+            }
+        }
+    )
 
 
 def record(*, ahead: int = 0, lost: int | None = 1) -> dict[str, Any]:
@@ -38,7 +48,9 @@ def record(*, ahead: int = 0, lost: int | None = 1) -> dict[str, Any]:
         "delay": {
             "sent_probes": 10,
             "answered_probes": 9,
-            "directions": None if lost is None else {"lost_forward_probes": lost, "lost_backward_probes": 0},
+            "directions": None
+            if lost is None
+            else {"lost_forward_probes": lost, "lost_backward_probes": 0},
             "delays": {
                 "round_trip": delay(20, 23, 30),
                 "forward": delay(10 + ahead, 11 + ahead, 15 + ahead),
@@ -54,14 +66,22 @@ def record(*, ahead: int = 0, lost: int | None = 1) -> dict[str, Any]:
                 "sent_ip_bytes": 1000,
                 "duration_ns": 9_000_000_000,
             },
-            "pathchirp": {"pathchirp": pathchirp(4.4e6), "chirps": {"sent": 20, "used": 20}, "ending": "time_limit"},
+            "pathchirp": {
+                "pathchirp": pathchirp(4.4e6),
+                "chirps": {"sent": 20, "used": 20},
+                "ending": "time_limit",
+            },
         },
     }
 
 
 def test_a_clock_that_is_ahead_changes_nothing_above_the_least() -> None:
     level, ahead = path_of(record())["delay"], path_of(record(ahead=7000))["delay"]
-    assert (level["receiver_ahead_seconds"], ahead["receiver_ahead_seconds"], ahead["receiver_ahead_error_seconds"]) == (0, 7, 0.01)
+    assert (
+        level["receiver_ahead_seconds"],
+        ahead["receiver_ahead_seconds"],
+        ahead["receiver_ahead_error_seconds"],
+    ) == (0, 7, 0.01)
     assert level["forward"] == ahead["forward"]
     assert level["forward"]["lost"] == 1
     assert level["forward"]["above_least_p50_seconds"] == pytest.approx(0.001)
@@ -71,7 +91,12 @@ def test_a_clock_that_is_ahead_changes_nothing_above_the_least() -> None:
 
 def test_estimates_have_bounds_and_what_they_cost() -> None:
     pathload, pathchirp = path_of(record())["bandwidth"]
-    assert (pathload["low_bits_per_second"], pathload["high_bits_per_second"], pathload["runs"], pathload["runs_used"]) == (
+    assert (
+        pathload["low_bits_per_second"],
+        pathload["high_bits_per_second"],
+        pathload["runs"],
+        pathload["runs_used"],
+    ) == (
         4e6,
         5e6,
         60,
@@ -90,26 +115,51 @@ def test_rounds_come_to_means_and_shares() -> None:
     paths.add({**path_of(nothing), "delay": None})
     paths.add(None)  # a round of an older folder
     told = paths.told()
-    assert (told["delay"]["rounds"], told["delay"]["sent_probes"], told["delay"]["lost_share"]) == (2, 20, pytest.approx(0.1))
+    assert (told["delay"]["rounds"], told["delay"]["sent_probes"], told["delay"]["lost_share"]) == (
+        2,
+        20,
+        pytest.approx(0.1),
+    )
     assert told["delay"]["round_trip_least_seconds"] == 0.02
-    assert (told["delay"]["forward"]["lost_share"], told["delay"]["backward"]["lost_share"]) == (0.1, 0)
+    assert (told["delay"]["forward"]["lost_share"], told["delay"]["backward"]["lost_share"]) == (
+        0.1,
+        0,
+    )
     assert told["delay"]["forward"]["jitter_max_seconds"] == pytest.approx(0.004)
     pathload, pathchirp = told["bandwidth"]
     assert (pathload["runs"], pathload["runs_used"], pathchirp["runs"]) == (180, 150, 60)
-    assert (pathload["rounds"], pathload["estimates"], pathload["low_mean_bits_per_second"]) == (3, 2, 4e6)
-    assert (pathchirp["rounds"], pathchirp["estimates"], pathchirp["high_max_bits_per_second"]) == (3, 3, 4.4e6)
+    assert (pathload["rounds"], pathload["estimates"], pathload["low_mean_bits_per_second"]) == (
+        3,
+        2,
+        4e6,
+    )
+    assert (pathchirp["rounds"], pathchirp["estimates"], pathchirp["high_max_bits_per_second"]) == (
+        3,
+        3,
+        4.4e6,
+    )
 
 
 def test_a_question_that_failed_has_a_row_that_says_so() -> None:
     paths = Paths()
     failed = path_of({"delay": None, "bandwidth": {"pathload": None, "pathchirp": None}})
-    assert [failed["delay"]["answered"], *(one["answered"] for one in failed["bandwidth"])] == [False] * 3
+    assert [failed["delay"]["answered"], *(one["answered"] for one in failed["bandwidth"])] == [
+        False
+    ] * 3
     for one in (failed, path_of(record())):
         paths.add(one)
     told = paths.told()
-    assert (told["delay"]["rounds"], told["delay"]["failed_rounds"], told["delay"]["sent_probes"]) == (2, 1, 10)
+    assert (
+        told["delay"]["rounds"],
+        told["delay"]["failed_rounds"],
+        told["delay"]["sent_probes"],
+    ) == (2, 1, 10)
     for estimator in told["bandwidth"]:
-        assert (estimator["rounds"], estimator["failed_rounds"], estimator["estimates"]) == (2, 1, 1)
+        assert (estimator["rounds"], estimator["failed_rounds"], estimator["estimates"]) == (
+            2,
+            1,
+            1,
+        )
 
 
 def test_what_is_known_on_one_side_only_is_kept_apart() -> None:
@@ -123,28 +173,55 @@ def test_what_is_known_on_one_side_only_is_kept_apart() -> None:
     ):
         paths.add(one)
     (told,) = paths.told()["bandwidth"]
-    assert (told["rounds"], told["estimates"], told["low_mean_bits_per_second"], told["high_mean_bits_per_second"]) == (5, 2, 2.5e6, 7e6)
+    assert (
+        told["rounds"],
+        told["estimates"],
+        told["low_mean_bits_per_second"],
+        told["high_mean_bits_per_second"],
+    ) == (5, 2, 2.5e6, 7e6)
     assert (told["at_least_rounds"], told["at_least_mean_bits_per_second"]) == (1, 1.2e9)
     assert (told["at_most_rounds"], told["at_most_mean_bits_per_second"]) == (1, 10e3)
     early = {row["ending"]: row["early"] for row in told["endings"]}
-    assert early == {"resolution": False, "time_limit": True, "highest_rate": False, "lowest_rate": False, "unusable": True}
+    assert early == {
+        "resolution": False,
+        "time_limit": True,
+        "highest_rate": False,
+        "lowest_rate": False,
+        "unusable": True,
+    }
     assert pathload(1e6, 9e6, "time_limit")["bandwidth"][0]["ended_early"]
 
 
 def test_chirps_near_their_highest_rate_give_a_lower_bound() -> None:
     def estimate(*at_limit: bool) -> dict[str, Any]:
-        report = {"pathchirp": pathchirp(9e8, *at_limit), "chirps": {"sent": 20, "used": 20}, "ending": "time_limit"}
+        report = {
+            "pathchirp": pathchirp(9e8, *at_limit),
+            "chirps": {"sent": 20, "used": 20},
+            "ending": "time_limit",
+        }
         return path_of({"bandwidth": {"pathchirp": report}})
 
     (reached,) = estimate(False, True)["bandwidth"]
-    assert (reached["low_bits_per_second"], reached["high_bits_per_second"], reached["at_limit"]) == (9e8, None, True)
+    assert (
+        reached["low_bits_per_second"],
+        reached["high_bits_per_second"],
+        reached["at_limit"],
+    ) == (9e8, None, True)
     (within,) = estimate(False, False)["bandwidth"]
-    assert (within["low_bits_per_second"], within["high_bits_per_second"], within["at_limit"]) == (9e8, 9e8, False)
+    assert (within["low_bits_per_second"], within["high_bits_per_second"], within["at_limit"]) == (
+        9e8,
+        9e8,
+        False,
+    )
     assert not within["ended_early"], "its time is its end"
 
 
 def test_chirps_that_could_not_be_read_were_not_used() -> None:
-    report = {"pathchirp": pathchirp(None, unusable=15), "chirps": {"sent": 20, "used": 18}, "ending": "time_limit"}
+    report = {
+        "pathchirp": pathchirp(None, unusable=15),
+        "chirps": {"sent": 20, "used": 18},
+        "ending": "time_limit",
+    }
     (found,) = path_of({"bandwidth": {"pathchirp": report}})["bandwidth"]
     assert (found["runs"], found["runs_used"], found["low_bits_per_second"]) == (20, 3, None)
 
@@ -158,17 +235,27 @@ def test_chirps_that_could_not_be_read_were_not_used() -> None:
         ({"uneven": False, "clock_steps": 0}, {"clock_steps": 0}, True),
     ],
 )
-def test_of_a_round_in_which_a_clock_was_set_no_delay_is_told(clocks: dict[str, Any], reflector: dict[str, Any], noticed: bool) -> None:
+def test_of_a_round_in_which_a_clock_was_set_no_delay_is_told(
+    clocks: dict[str, Any], reflector: dict[str, Any], noticed: bool
+) -> None:
     paths = Paths()
     one = record()
     one["delay"] |= {"clocks": {**one["delay"]["clocks"], **clocks}, "reflector": reflector}
     found = path_of(one, clock_set=noticed)
-    assert (found["delay"]["clock_set"], found["delay"]["receiver_ahead_seconds"], found["delay"]["forward"]["lost"]) == (True, None, 1)
+    assert (
+        found["delay"]["clock_set"],
+        found["delay"]["receiver_ahead_seconds"],
+        found["delay"]["forward"]["lost"],
+    ) == (True, None, 1)
     for each in (found, path_of(record())):
         paths.add(each)
     told = paths.told()["delay"]
     assert (told["rounds"], told["clock_set_rounds"], told["forward"]["lost_share"]) == (2, 1, 0.1)
-    assert told["forward"]["jitter_mean_seconds"] == told["forward"]["jitter_max_seconds"] == pytest.approx(0.004)
+    assert (
+        told["forward"]["jitter_mean_seconds"]
+        == told["forward"]["jitter_max_seconds"]
+        == pytest.approx(0.004)
+    )
 
 
 def test_a_reflector_that_does_not_count_tells_no_directions() -> None:
@@ -181,10 +268,25 @@ def test_a_reflector_that_does_not_count_tells_no_directions() -> None:
 def test_who_did_not_ask_is_told_nothing() -> None:
     assert path_of({}) == {"delay": None, "bandwidth": []}
     assert Paths().told() == {"delay": None, "bandwidth": []}
-    somewhere = record()["delay"] | {"directions": {"lost_forward_probes": 0, "lost_backward_probes": 0, "lost_somewhere_probes": 1}}
+    somewhere = record()["delay"] | {
+        "directions": {
+            "lost_forward_probes": 0,
+            "lost_backward_probes": 0,
+            "lost_somewhere_probes": 1,
+        }
+    }
     assert path_of({"delay": somewhere})["delay"]["forward"]["lost"] is None, "nobody knows where"
-    lost = record()["delay"] | {"answered_probes": 0, "delays": None, "directions": None, "clocks": {"offset": None}}
+    lost = record()["delay"] | {
+        "answered_probes": 0,
+        "delays": None,
+        "directions": None,
+        "clocks": {"offset": None},
+    }
     paths = Paths()
     paths.add(path_of({"delay": lost}))
     told = paths.told()["delay"]
-    assert (told["lost_share"], told["round_trip_least_seconds"], told["forward"]["jitter_mean_seconds"]) == (1, None, None)
+    assert (
+        told["lost_share"],
+        told["round_trip_least_seconds"],
+        told["forward"]["jitter_mean_seconds"],
+    ) == (1, None, None)

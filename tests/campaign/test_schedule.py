@@ -15,12 +15,23 @@ from tests.campaign.conftest import BEGAN, PERIOD, SECOND, THREE, Down, Kill, Wo
 from trustbed.campaign import Progress, Recorded, Round, Schedule, Skip, progress
 
 HOSTS = "abcde"
-PAIRS = st.lists(st.sampled_from([f"{one}-{two}" for one, two in itertools.permutations(HOSTS, 2)]), min_size=1, max_size=7, unique=True)
+PAIRS = st.lists(
+    st.sampled_from([f"{one}-{two}" for one, two in itertools.permutations(HOSTS, 2)]),
+    min_size=1,
+    max_size=7,
+    unique=True,
+)
 COUNT = 6
 MOMENTS = st.integers(BEGAN, BEGAN + COUNT * PERIOD)
 LENGTHS = st.integers(SECOND, 3 * PERIOD)
 DOWNS = st.lists(
-    st.builds(lambda host, since, lasts: Down(host, since, since + lasts), st.sampled_from(HOSTS), MOMENTS, LENGTHS), max_size=4
+    st.builds(
+        lambda host, since, lasts: Down(host, since, since + lasts),
+        st.sampled_from(HOSTS),
+        MOMENTS,
+        LENGTHS,
+    ),
+    max_size=4,
 )
 KILLS = st.lists(st.builds(Kill, MOMENTS, LENGTHS), max_size=3)
 
@@ -28,11 +39,18 @@ KILLS = st.lists(st.builds(Kill, MOMENTS, LENGTHS), max_size=3)
 @st.composite
 def worlds(draw: st.DrawFn, *, kills: bool = True, downs: bool = True) -> World:
     """Any hosts, rounds of any length, hosts that die and come back, runners that are killed and go on."""
-    plan = campaign(draw(PAIRS), seed=draw(st.integers(0, 3)), count=COUNT, order=draw(st.sampled_from(["cyclic", "random"])))
+    plan = campaign(
+        draw(PAIRS),
+        seed=draw(st.integers(0, 3)),
+        count=COUNT,
+        order=draw(st.sampled_from(["cyclic", "random"])),
+    )
     lengths = draw(st.lists(LENGTHS, min_size=1, max_size=7))
     return World(
         Schedule(plan, BEGAN),
-        lambda one: lengths[(one.number + len(one.pair.name) + ord(one.pair.name[0])) % len(lengths)],
+        lambda one: lengths[
+            (one.number + len(one.pair.name) + ord(one.pair.name[0])) % len(lengths)
+        ],
         downs=draw(DOWNS) if downs else (),
         kills=draw(KILLS) if kills else (),
     )
@@ -51,7 +69,13 @@ def test_no_host_is_in_two_rounds_at_a_time(world: World) -> None:
 def test_every_round_takes_place_or_is_skipped_or_killed_once(world: World) -> None:
     world.carry_out()
     accounted = Counter((row.pair, row.number) for row in world.recorded())
-    assert accounted == Counter({(pair.name, number): 1 for pair in world.schedule.campaign.pairs for number in range(COUNT)})
+    assert accounted == Counter(
+        {
+            (pair.name, number): 1
+            for pair in world.schedule.campaign.pairs
+            for number in range(COUNT)
+        }
+    )
 
 
 @given(worlds())
@@ -100,7 +124,12 @@ def test_sizes_are_walked_through_by_the_rounds_that_take_place(world: World) ->
 
 @given(worlds())
 def test_the_same_happens_again(world: World) -> None:
-    again = World(Schedule(world.schedule.campaign, BEGAN), world.lasting, downs=world.downs, kills=world.kills).carry_out()
+    again = World(
+        Schedule(world.schedule.campaign, BEGAN),
+        world.lasting,
+        downs=world.downs,
+        kills=world.kills,
+    ).carry_out()
     world.carry_out()
     assert (again.began, again.skipped, again.killed) == (world.began, world.skipped, world.killed)
 
@@ -130,10 +159,18 @@ def test_only_differences_of_moments_matter(world: World, shift: int) -> None:
 def test_hosts_that_are_down_delay_nobody(pairs: list[str], downs: list[Down]) -> None:
     # Rounds as short as a slot need no waiting, so whatever begins late would have been delayed by a host that is down.
     schedule = Schedule(campaign(pairs, count=COUNT), BEGAN)
-    world = World(schedule, lambda _: PERIOD // schedule.slot_count - SECOND, downs=downs).carry_out()
+    world = World(
+        schedule, lambda _: PERIOD // schedule.slot_count - SECOND, downs=downs
+    ).carry_out()
     assert all(begin == one.due_ns for begin, one in world.began)
-    untouched = [pair.name for pair in schedule.campaign.pairs if not {*pair.hosts} & {one.host for one in downs}]
-    assert Counter(one.pair.name for _, one in world.began if one.pair.name in untouched) == {name: COUNT for name in untouched}
+    untouched = [
+        pair.name
+        for pair in schedule.campaign.pairs
+        if not {*pair.hosts} & {one.host for one in downs}
+    ]
+    assert Counter(one.pair.name for _, one in world.began if one.pair.name in untouched) == {
+        name: COUNT for name in untouched
+    }
 
 
 def test_nobody_is_shut_out_by_neighbours_that_take_turns() -> None:
@@ -141,15 +178,23 @@ def test_nobody_is_shut_out_by_neighbours_that_take_turns() -> None:
     # unless they are kept for it. The pair with e is there for its slot only.
     plan = campaign(["a-b", "c-e", "c-d", "b-c"], count=60)
     downs = [Down("e", BEGAN, BEGAN + 60 * PERIOD)]
-    world = World(Schedule(plan, BEGAN), lambda one: (40 if one.pair.name == "b-c" else 270) * SECOND, downs=downs).carry_out()
+    world = World(
+        Schedule(plan, BEGAN),
+        lambda one: (40 if one.pair.name == "b-c" else 270) * SECOND,
+        downs=downs,
+    ).carry_out()
     took_place = Counter(one.pair.name for _, one in world.began)
     assert all(took_place[pair] >= 30 for pair in ("a-b", "c-d", "b-c"))
 
 
-@pytest.mark.parametrize("pairs", [["a-b", "b-c", "c-d"], ["a-b", "c-d", "b-c"], ["b-c", "a-b", "c-d", "d-e", "e-a"]])
+@pytest.mark.parametrize(
+    "pairs", [["a-b", "b-c", "c-d"], ["a-b", "c-d", "b-c"], ["b-c", "a-b", "c-d", "d-e", "e-a"]]
+)
 def test_hosts_that_are_asked_for_too_much_serve_their_pairs_in_turn(pairs: list[str]) -> None:
     # Rounds of nearly a period: a host has time for one of its two pairs.
-    world = World(Schedule(campaign(pairs, count=60), BEGAN), lambda _: PERIOD * 9 // 10).carry_out()
+    world = World(
+        Schedule(campaign(pairs, count=60), BEGAN), lambda _: PERIOD * 9 // 10
+    ).carry_out()
     took_place = Counter(one.pair.name for _, one in world.began)
     assert all(took_place[pair] >= 20 for pair in pairs)
 
@@ -165,11 +210,17 @@ def reasons(world: World) -> list[tuple[int, str, int, str, str | None]]:
 
 def begins(world: World) -> list[tuple[int, str, int, str]]:
     """(moment in seconds, pair, number, index) of all that began."""
-    return [((begin - BEGAN) // SECOND, one.pair.name, one.number, one.index.name) for begin, one in world.began]
+    return [
+        ((begin - BEGAN) // SECOND, one.pair.name, one.number, one.index.name)
+        for begin, one in world.began
+    ]
 
 
 def test_a_round_that_still_runs_when_the_next_is_due_costs_the_next_one() -> None:
-    world = World(Schedule(campaign(["a-b"], count=5), BEGAN), lambda one: (650 if one.number == 1 else 40) * SECOND).carry_out()
+    world = World(
+        Schedule(campaign(["a-b"], count=5), BEGAN),
+        lambda one: (650 if one.number == 1 else 40) * SECOND,
+    ).carry_out()
     assert begins(world) == [(0, "a-b", 0, "a"), (300, "a-b", 1, "b"), (1200, "a-b", 4, "c")]
     assert reasons(world) == [(600, "a-b", 2, "overrun", "a-b"), (900, "a-b", 3, "overrun", "a-b")]
     assert {skip.index.name for _, skip in world.skipped} == {"c"}
@@ -183,7 +234,10 @@ def test_a_round_that_ends_at_the_next_period_s_start_costs_nothing() -> None:
 
 def test_pairs_that_share_a_host_have_slots_and_wait_for_each_other() -> None:
     slow = {("a-b", 0): 170}
-    world = World(Schedule(campaign(["a-b", "b-c", "c-d"], count=2), BEGAN), lambda one: slow.get((one.pair.name, one.number), 40) * SECOND)
+    world = World(
+        Schedule(campaign(["a-b", "b-c", "c-d"], count=2), BEGAN),
+        lambda one: slow.get((one.pair.name, one.number), 40) * SECOND,
+    )
     assert begins(world.carry_out()) == [
         (0, "a-b", 0, "a"),
         (0, "c-d", 0, "a"),
@@ -197,7 +251,8 @@ def test_pairs_that_share_a_host_have_slots_and_wait_for_each_other() -> None:
 
 def test_who_waits_for_a_whole_period_is_skipped() -> None:
     world = World(
-        Schedule(campaign(["a-b", "b-c"], count=2), BEGAN), lambda one: (500 if one.pair.name == "a-b" else 40) * SECOND
+        Schedule(campaign(["a-b", "b-c"], count=2), BEGAN),
+        lambda one: (500 if one.pair.name == "a-b" else 40) * SECOND,
     ).carry_out()
     assert begins(world) == [(0, "a-b", 0, "a"), (500, "b-c", 1, "a")]
     assert reasons(world) == [(300, "a-b", 1, "overrun", "a-b"), (450, "b-c", 0, "overrun", "a-b")]
@@ -205,8 +260,13 @@ def test_who_waits_for_a_whole_period_is_skipped() -> None:
 
 def test_a_host_that_dies_and_comes_back() -> None:
     # c is down when its first and its third round come; in the second it dies while it waits.
-    downs = [Down("c", BEGAN, BEGAN + 200 * SECOND), Down("c", BEGAN + 460 * SECOND, BEGAN + 800 * SECOND)]
-    world = World(Schedule(campaign(["a-b", "b-c"], count=4), BEGAN), lambda _: 170 * SECOND, downs=downs).carry_out()
+    downs = [
+        Down("c", BEGAN, BEGAN + 200 * SECOND),
+        Down("c", BEGAN + 460 * SECOND, BEGAN + 800 * SECOND),
+    ]
+    world = World(
+        Schedule(campaign(["a-b", "b-c"], count=4), BEGAN), lambda _: 170 * SECOND, downs=downs
+    ).carry_out()
     assert begins(world) == [
         (0, "a-b", 0, "a"),
         (300, "a-b", 1, "b"),
@@ -223,7 +283,9 @@ def test_a_host_that_dies_and_comes_back() -> None:
 
 def test_a_campaign_that_was_killed_goes_on_with_what_it_has_recorded() -> None:
     kills = [Kill(BEGAN + 320 * SECOND, 700 * SECOND)]
-    world = World(Schedule(campaign(["a-b"], count=5), BEGAN), lambda _: 40 * SECOND, kills=kills).carry_out()
+    world = World(
+        Schedule(campaign(["a-b"], count=5), BEGAN), lambda _: 40 * SECOND, kills=kills
+    ).carry_out()
     assert [one.number for _, one in world.killed] == [1]
     assert begins(world) == [(0, "a-b", 0, "a"), (1020, "a-b", 3, "b"), (1200, "a-b", 4, "c")]
     assert reasons(world) == [(1020, "a-b", 2, "missed", None)]
@@ -231,7 +293,9 @@ def test_a_campaign_that_was_killed_goes_on_with_what_it_has_recorded() -> None:
 
 def test_the_sizes_of_a_round_that_was_killed_come_again() -> None:
     world = World(
-        Schedule(campaign(["a-b"], count=2), BEGAN), lambda _: 40 * SECOND, kills=[Kill(BEGAN + 20 * SECOND, 5 * SECOND)]
+        Schedule(campaign(["a-b"], count=2), BEGAN),
+        lambda _: 40 * SECOND,
+        kills=[Kill(BEGAN + 20 * SECOND, 5 * SECOND)],
     ).carry_out()
     assert begins(world) == [(300, "a-b", 1, "a")]
     assert (world.skipped, [one.number for _, one in world.killed]) == ([], [0])
@@ -239,10 +303,25 @@ def test_the_sizes_of_a_round_that_was_killed_come_again() -> None:
 
 def test_a_long_rest_is_one_skip() -> None:
     schedule = Schedule(campaign(["a-b"], count=100_000), BEGAN)
-    step = schedule.next(BEGAN + 90_000 * PERIOD + SECOND, running=(), down=(), known={"a-b": Progress(next=7, begun=5)})
+    step = schedule.next(
+        BEGAN + 90_000 * PERIOD + SECOND,
+        running=(),
+        down=(),
+        known={"a-b": Progress(next=7, begun=5)},
+    )
     pair = schedule.campaign.pairs[0]
-    assert step.skip == (Skip(pair=pair, numbers=range(7, 90_000), index=THREE[2], due_ns=BEGAN + 7 * PERIOD, reason="missed"),)
-    assert step.begin == (Round(pair=pair, number=90_000, index=THREE[2], due_ns=BEGAN + 90_000 * PERIOD),)
+    assert step.skip == (
+        Skip(
+            pair=pair,
+            numbers=range(7, 90_000),
+            index=THREE[2],
+            due_ns=BEGAN + 7 * PERIOD,
+            reason="missed",
+        ),
+    )
+    assert step.begin == (
+        Round(pair=pair, number=90_000, index=THREE[2], due_ns=BEGAN + 90_000 * PERIOD),
+    )
     assert step.wake_ns == BEGAN + 90_001 * PERIOD
 
 
@@ -257,12 +336,16 @@ def test_before_the_beginning_and_with_a_clock_set_back_nothing_comes_twice() ->
 
 def test_when_all_is_done_there_is_nothing_to_wake_up_for() -> None:
     schedule = Schedule(campaign(["a-b"]), BEGAN)
-    done = schedule.next(schedule.ends_ns + PERIOD, running=(), down=(), known={"a-b": Progress(next=10, begun=10)})
+    done = schedule.next(
+        schedule.ends_ns + PERIOD, running=(), down=(), known={"a-b": Progress(next=10, begun=10)}
+    )
     assert (done.begin, done.skip, done.wake_ns) == ((), (), None)
 
 
 def test_a_last_round_that_never_gets_its_host_is_skipped_too() -> None:
-    world = World(Schedule(campaign(["a-b", "b-c"], count=1), BEGAN), lambda _: 600 * SECOND).carry_out()
+    world = World(
+        Schedule(campaign(["a-b", "b-c"], count=1), BEGAN), lambda _: 600 * SECOND
+    ).carry_out()
     assert begins(world) == [(0, "a-b", 0, "a")]
     assert reasons(world) == [(450, "b-c", 0, "overrun", "a-b")]
 
@@ -288,7 +371,10 @@ def test_memory_does_not_grow_with_the_weeks() -> None:
 def test_an_order_of_its_own_for_every_walk_and_pair_and_seed() -> None:
     def walks(seed: int, pair: str) -> list[str]:
         schedule = Schedule(campaign(["a-b", "b-c"], seed=seed, order="random"), BEGAN)
-        return ["".join(schedule.index(pair, 3 * walk + place).name for place in range(3)) for walk in range(60)]
+        return [
+            "".join(schedule.index(pair, 3 * walk + place).name for place in range(3))
+            for walk in range(60)
+        ]
 
     assert set(walks(1, "a-b")) == {"".join(one) for one in itertools.permutations("abc")}
     assert walks(1, "a-b") != walks(1, "b-c")

@@ -10,7 +10,15 @@ from trustbed.campaign import Crossings, Load, SeenRound
 
 
 def row(role: str, rate: float | None, **more: object) -> dict[str, Any]:
-    return {"role": role, "failure": None, "app_bytes_per_second": rate, "rtt_base_seconds": 0.02, "cause": None, "verdict": None, **more}
+    return {
+        "role": role,
+        "failure": None,
+        "app_bytes_per_second": rate,
+        "rtt_base_seconds": 0.02,
+        "cause": None,
+        "verdict": None,
+        **more,
+    }
 
 
 def test_means_are_of_connections_that_came_through() -> None:
@@ -42,11 +50,25 @@ def test_both_ends_are_summed_up_without_what_one_capture_missed() -> None:
         "turnaround_p50_seconds": 0.01,
     }
     found.add(row("data", 1.0, **whole))
-    found.add(row("data", 1.0, **{**whole, "unseen": 3, "lost_between": 50, "turnaround_p50_seconds": 0.03}))
+    found.add(
+        row(
+            "data",
+            1.0,
+            **{**whole, "unseen": 3, "lost_between": 50, "turnaround_p50_seconds": 0.03},
+        )
+    )
     found.add(row("data", 1.0, lost_between=None))
     told = found.told("data")
-    assert (told["connections"], told["counted"], told["sent"], told["lost_between"], told["lost_between_share"]) == (2, 1, 100, 2, 0.02)
-    assert [told[name] for name in ("path_p50_seconds", "turnaround_p50_seconds", "receiver_share")] == pytest.approx([0.03, 0.02, 0.4])
+    assert (
+        told["connections"],
+        told["counted"],
+        told["sent"],
+        told["lost_between"],
+        told["lost_between_share"],
+    ) == (2, 1, 100, 2, 0.02)
+    assert [
+        told[name] for name in ("path_p50_seconds", "turnaround_p50_seconds", "receiver_share")
+    ] == pytest.approx([0.03, 0.02, 0.4])
     assert told["one_way_floor_seconds"] is None
     assert Crossings().told("probe")["lost_between_share"] is None
 

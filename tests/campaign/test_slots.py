@@ -15,12 +15,16 @@ PAIRS = st.lists(st.sampled_from([*itertools.permutations("abcdefg", 2)]), max_s
 
 @given(PAIRS)
 def test_pairs_of_a_host_have_different_slots(pairs: list[tuple[str, str]]) -> None:
-    taken = Counter((host, slot) for pair, slot in zip(pairs, slots(pairs), strict=True) for host in pair)
+    taken = Counter(
+        (host, slot) for pair, slot in zip(pairs, slots(pairs), strict=True) for host in pair
+    )
     assert all(times == 1 for times in taken.values())
 
 
 @given(PAIRS)
-def test_there_are_no_gaps_and_fewer_than_twice_the_pairs_of_a_host(pairs: list[tuple[str, str]]) -> None:
+def test_there_are_no_gaps_and_fewer_than_twice_the_pairs_of_a_host(
+    pairs: list[tuple[str, str]],
+) -> None:
     found = slots(pairs)
     most = max(Counter(host for pair in pairs for host in pair).values(), default=0)
     assert set(found) == set(range(len(set(found))))

@@ -34,18 +34,30 @@ PRINTED = {
 
 @pytest.mark.parametrize("name", TABLE_NAMES)
 def test_tables_are_as_printed(name: str) -> None:
-    found = [(index.name, index.probe_bytes, index.data_bytes) for index in indices(Rounds(count=1, table=name))]  # type: ignore[arg-type]
-    assert found == [(index, probe * 1024, data * 1024 * 1024) for index, probe, data in PRINTED[name]]
+    found = [
+        (index.name, index.probe_bytes, index.data_bytes)
+        for index in indices(Rounds(count=1, table=name))
+    ]  # type: ignore[arg-type]
+    assert found == [
+        (index, probe * 1024, data * 1024 * 1024) for index, probe, data in PRINTED[name]
+    ]
 
 
 @pytest.mark.parametrize("name", TABLE_NAMES)
 def test_the_page_on_campaigns_has_them(name: str) -> None:
     (row,) = re.findall(rf"^\| `{name}` \| (.*) \|$", PAGE, re.MULTILINE)
-    assert re.findall(r"`(\w+)`: (\d+), (\d+)", row) == [(index, str(probe), str(data)) for index, probe, data in PRINTED[name]]
+    assert re.findall(r"`(\w+)`: (\d+), (\d+)", row) == [
+        (index, str(probe), str(data)) for index, probe, data in PRINTED[name]
+    ]
 
 
 def test_the_page_on_campaigns_has_every_reason() -> None:
-    assert [reason for reason in ROUND_OUTCOMES if f"| `{reason}` |" in PAGE] == ["overrun", "unreachable", "missed", "interrupted"]
+    assert [reason for reason in ROUND_OUTCOMES if f"| `{reason}` |" in PAGE] == [
+        "overrun",
+        "unreachable",
+        "missed",
+        "interrupted",
+    ]
 
 
 def test_what_was_measured_on_planetlab_begins_the_table_of_ec2() -> None:

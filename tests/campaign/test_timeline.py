@@ -25,13 +25,19 @@ def rounds(count: int, *, every: int = 300 * SECOND) -> list[SeenRound]:
             probe=None if number % 3 else 7.0,
             rtt_base=0.02,
             withheld=number / count,
-            sender=Load(busy_share=0.5, steal_share=0.4 if number == 5 else 0.0, nap_late_max_ns=1e6 * number),
+            sender=Load(
+                busy_share=0.5,
+                steal_share=0.4 if number == 5 else 0.0,
+                nap_late_max_ns=1e6 * number,
+            ),
         )
         for number in range(count)
     ]
 
 
-def drawn(found: list[SeenRound], stretches: tuple[Stretch, ...] = (), most: int = 400) -> dict[str, object]:
+def drawn(
+    found: list[SeenRound], stretches: tuple[Stretch, ...] = (), most: int = 400
+) -> dict[str, object]:
     last = max((one.at_ns or 0 for one in found), default=0) + 1
     return timeline(found, stretches, from_ns=0, to_ns=last, most=most)
 
@@ -41,7 +47,11 @@ def test_few_rounds_are_a_point_each() -> None:
     assert told["slice_ns"] is None
     assert told["throughput"]["at_ns"] == [number * 300 * SECOND for number in range(8)]
     assert told["throughput"]["use"] == ["trust", "review", "discard", "not_judged"] * 2
-    assert told["throughput"]["data_mean"] == told["throughput"]["data_min"] == [100.0 + number for number in range(8)]
+    assert (
+        told["throughput"]["data_mean"]
+        == told["throughput"]["data_min"]
+        == [100.0 + number for number in range(8)]
+    )
     assert told["evidence"]["sender_nap_late_seconds"][3] == 0.003
     assert told["evidence"]["receiver_busy_share"] == [None] * 8
 
@@ -51,9 +61,18 @@ def test_many_are_slices_of_each_verdict_in_which_disturbances_do_not_drown() ->
     assert told["slice_ns"] == HOUR // 2
     assert told["evidence"]["at_ns"] == [HOUR // 4 + place * HOUR // 2 for place in range(8)]
     first = [place for place, at in enumerate(told["throughput"]["at_ns"]) if at == HOUR // 4]
-    assert [told["throughput"]["use"][place] for place in first] == ["trust", "review", "discard", "not_judged"]
+    assert [told["throughput"]["use"][place] for place in first] == [
+        "trust",
+        "review",
+        "discard",
+        "not_judged",
+    ]
     assert [told["throughput"]["rounds"][place] for place in first] == [2, 2, 1, 1]
-    assert (told["throughput"]["data_min"][0], told["throughput"]["data_mean"][0], told["throughput"]["data_max"][0]) == (
+    assert (
+        told["throughput"]["data_min"][0],
+        told["throughput"]["data_mean"][0],
+        told["throughput"]["data_max"][0],
+    ) == (
         100.0,
         102.0,
         104.0,
@@ -62,15 +81,34 @@ def test_many_are_slices_of_each_verdict_in_which_disturbances_do_not_drown() ->
     assert told["evidence"]["sender_busy_share"][0] == 0.5
 
 
-@given(st.lists(st.tuples(st.integers(0, 14 * 24), st.sampled_from(USES), st.none() | st.floats(0, 1e9)), max_size=120), st.integers(1, 40))
-def test_every_round_is_in_one_point(found: list[tuple[int, str | None, float | None]], most: int) -> None:
-    seen = [SeenRound(number=number, at_ns=at * HOUR, use=use, data=data) for number, (at, use, data) in enumerate(found)]
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 14 * 24), st.sampled_from(USES), st.none() | st.floats(0, 1e9)),
+        max_size=120,
+    ),
+    st.integers(1, 40),
+)
+def test_every_round_is_in_one_point(
+    found: list[tuple[int, str | None, float | None]], most: int
+) -> None:
+    seen = [
+        SeenRound(number=number, at_ns=at * HOUR, use=use, data=data)
+        for number, (at, use, data) in enumerate(found)
+    ]
     told = timeline(seen, (), from_ns=0, to_ns=14 * 24 * HOUR + 1, most=most)
-    assert sum(told["throughput"].get("rounds", [])) == sum(told["evidence"].get("rounds", [])) == len(seen)
-    assert len(told["evidence"].get("at_ns", [])) <= max(most + 1, len(seen) if told["slice_ns"] is None else 0)
+    assert (
+        sum(told["throughput"].get("rounds", []))
+        == sum(told["evidence"].get("rounds", []))
+        == len(seen)
+    )
+    assert len(told["evidence"].get("at_ns", [])) <= max(
+        most + 1, len(seen) if told["slice_ns"] is None else 0
+    )
     known = [one.data for one in seen if one.data is not None]
     means = [one for one in told["throughput"].get("data_mean", []) if one is not None]
-    assert not means or min(known) * (1 - 1e-9) <= min(means) <= max(means) <= max(known) * (1 + 1e-9)
+    assert not means or min(known) * (1 - 1e-9) <= min(means) <= max(means) <= max(known) * (
+        1 + 1e-9
+    )
     for earlier, later in itertools.pairwise(told["evidence"].get("at_ns", [])):
         assert earlier < later
 
@@ -81,16 +119,30 @@ def test_rounds_without_a_moment_are_counted() -> None:
 
 
 def test_neighbours_that_did_not_take_place_are_one_stretch() -> None:
-    gone = [Stretch(kind="unreachable", from_ns=place * 300 * SECOND, to_ns=(place + 1) * 300 * SECOND) for place in (3, 1, 2, 9)]
-    told = timeline([], [*gone, Stretch(kind="failed", from_ns=SECOND, to_ns=SECOND)], from_ns=0, to_ns=HOUR)
+    gone = [
+        Stretch(kind="unreachable", from_ns=place * 300 * SECOND, to_ns=(place + 1) * 300 * SECOND)
+        for place in (3, 1, 2, 9)
+    ]
+    told = timeline(
+        [], [*gone, Stretch(kind="failed", from_ns=SECOND, to_ns=SECOND)], from_ns=0, to_ns=HOUR
+    )
     columns = told["absent"]
     assert columns["kind"] == ["failed", "unreachable", "unreachable"]
     assert columns["rounds"] == [1, 3, 1]
-    assert [end - begin for begin, end in zip(columns["from_ns"], columns["to_ns"], strict=True)] == [0, 900 * SECOND, 300 * SECOND]
+    assert [
+        end - begin for begin, end in zip(columns["from_ns"], columns["to_ns"], strict=True)
+    ] == [0, 900 * SECOND, 300 * SECOND]
 
 
 def test_a_host_that_flaps_for_weeks_is_bounded() -> None:
-    gone = [Stretch(kind="unreachable", from_ns=place * 600 * SECOND, to_ns=place * 600 * SECOND + 300 * SECOND) for place in range(2000)]
+    gone = [
+        Stretch(
+            kind="unreachable",
+            from_ns=place * 600 * SECOND,
+            to_ns=place * 600 * SECOND + 300 * SECOND,
+        )
+        for place in range(2000)
+    ]
     told = timeline([], gone, from_ns=0, to_ns=2000 * 600 * SECOND, most=100)
     assert sum(told["absent"]["rounds"]) == 2000
     assert len(told["absent"]["kind"]) <= 101

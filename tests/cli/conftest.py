@@ -70,17 +70,37 @@ def transfer(number: int, **columns: Any) -> Row:  # noqa: ANN401 - any column
 
 def starved(number: int, **columns: Any) -> Row:  # noqa: ANN401 - any column
     """A transfer whose sender was held back: discard."""
-    return transfer(number, throughput_bytes_per_second=1_640_000.0, withheld_fraction=0.8, rwnd_limited=0.4, **columns)
+    return transfer(
+        number,
+        throughput_bytes_per_second=1_640_000.0,
+        withheld_fraction=0.8,
+        rwnd_limited=0.4,
+        **columns,
+    )
 
 
 def lossy(number: int, **columns: Any) -> Row:  # noqa: ANN401 - any column
     """A transfer slowed by loss: review."""
-    return transfer(number, throughput_bytes_per_second=700_000.0, loss_rate_genuine=0.012, loss_events=40, **columns)
+    return transfer(
+        number,
+        throughput_bytes_per_second=700_000.0,
+        loss_rate_genuine=0.012,
+        loss_events=40,
+        **columns,
+    )
 
 
 def short(number: int, **columns: Any) -> Row:  # noqa: ANN401 - any column
     """A transfer too short to judge."""
-    return transfer(number, unique_bytes=300, payload_bytes=300, packets=3, duration_ns=40_000_000, too_short=True, **columns)
+    return transfer(
+        number,
+        unique_bytes=300,
+        payload_bytes=300,
+        packets=3,
+        duration_ns=40_000_000,
+        too_short=True,
+        **columns,
+    )
 
 
 class Stream:
@@ -91,7 +111,9 @@ class Stream:
         self._batch = batch
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        reader = pa.RecordBatchReader.from_batches(self._table.schema, self._table.to_batches(max_chunksize=self._batch))
+        reader = pa.RecordBatchReader.from_batches(
+            self._table.schema, self._table.to_batches(max_chunksize=self._batch)
+        )
         return reader.__arrow_c_stream__(requested_schema)
 
     def __len__(self) -> int:
@@ -110,11 +132,16 @@ class Engine:
 
     @property
     def transfers(self) -> Stream:
-        return Stream(pa.Table.from_pylist(list(self.transfer_rows), schema=SCHEMAS["transfers"]), self.batch)
+        return Stream(
+            pa.Table.from_pylist(list(self.transfer_rows), schema=SCHEMAS["transfers"]), self.batch
+        )
 
     @property
     def connections(self) -> Stream:
-        rows = [{"connection": number, "protocol": "tcp"} for number in sorted({row["connection"] for row in self.transfer_rows})]
+        rows = [
+            {"connection": number, "protocol": "tcp"}
+            for number in sorted({row["connection"] for row in self.transfer_rows})
+        ]
         return Stream(pa.Table.from_pylist(rows, schema=SCHEMAS["connections"]), self.batch)
 
 

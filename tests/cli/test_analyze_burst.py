@@ -19,9 +19,13 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def test_the_document_holds_what_burst_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    document: dict[str, Any] = json.loads(printed(capsys, "analyze", str(CAPTURE), "--json", "--burst"))
+    document: dict[str, Any] = json.loads(
+        printed(capsys, "analyze", str(CAPTURE), "--json", "--burst")
+    )
     alone = json.loads(printed(capsys, "burst", str(CAPTURE), "--json"))
-    assert document["burstiness"] == {name: value for name, value in alone.items() if name != "trustbed"}
+    assert document["burstiness"] == {
+        name: value for name, value in alone.items() if name != "trustbed"
+    }
     assert len(document["burstiness"]["windows"]) > 10
 
 
@@ -30,20 +34,40 @@ def test_without_the_option_it_is_not_measured(capsys: pytest.CaptureFixture[str
     assert "BURSTINESS" not in printed(capsys, "analyze", str(CAPTURE))
 
 
-def test_the_text_has_the_four_columns_and_what_a_buffer_loses(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text_has_the_four_columns_and_what_a_buffer_loses(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     text = printed(capsys, "analyze", str(CAPTURE), "--burst")
     alone = printed(capsys, "burst", str(CAPTURE))
     table = next(line for line in alone.splitlines() if line.startswith("BURSTINESS"))
-    assert table.split() == ["BURSTINESS", "ABW", "MEAN", "ABW", "MAX", "MAXQ", "MEAN", "MAXQ", "MAX"]
+    assert table.split() == [
+        "BURSTINESS",
+        "ABW",
+        "MEAN",
+        "ABW",
+        "MAX",
+        "MAXQ",
+        "MEAN",
+        "MAXQ",
+        "MAX",
+    ]
     for head in ("BURSTINESS", "LINK OF", "LOST WITH A BUFFER OF", "ENERGY"):
         block = alone[alone.index(f"\n{head}") :].split("\n\n")[0]
         assert block in text
 
 
-def test_its_tables_stand_beside_the_others(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_its_tables_stand_beside_the_others(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     printed(capsys, "analyze", str(CAPTURE), "--burst", "--out", str(tmp_path / "tables"))
     names = {path.name for path in (tmp_path / "tables").iterdir()}
-    assert {"transfers.parquet", "burst_windows.parquet", "burst_sigma.parquet", "burst_queue.parquet", "burst_energy.parquet"} <= names
+    assert {
+        "transfers.parquet",
+        "burst_windows.parquet",
+        "burst_sigma.parquet",
+        "burst_queue.parquet",
+        "burst_energy.parquet",
+    } <= names
 
 
 def test_what_cannot_be_read_twice(capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,9 @@ def facts(monkeypatch: pytest.MonkeyPatch) -> Facts:
         ({"live__spinning__share": 0.5}, "review", 4),
     ],
 )
-def test_how_it_ends(places: Facts, fail_on: str | None, code: int, facts: Facts, capsys: pytest.CaptureFixture[str]) -> None:
+def test_how_it_ends(
+    places: Facts, fail_on: str | None, code: int, facts: Facts, capsys: pytest.CaptureFixture[str]
+) -> None:
     facts["facts"] = changed(**places)
     assert main(["doctor", *(("--fail-on", fail_on) if fail_on else ())]) == code
     out, err = capsys.readouterr()
@@ -50,37 +52,54 @@ def test_how_it_ends(places: Facts, fail_on: str | None, code: int, facts: Facts
     assert err == ""
 
 
-def test_json_holds_findings_and_the_facts_behind_them(facts: Facts, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_holds_findings_and_the_facts_behind_them(
+    facts: Facts, capsys: pytest.CaptureFixture[str]
+) -> None:
     facts["facts"] = changed(network__congestion_control="bbr")
     assert main(["doctor", "--json"]) == 0
     written = json.loads(capsys.readouterr().out)
     assert written["trustbed"]["command"] == "trustbed doctor --json"
     (host,) = written["hosts"]
     assert host["facts"] == facts["facts"]
-    assert [(one["code"], one["severity"]) for one in host["findings"]] == [("machine_congestion_control", "info")]
+    assert [(one["code"], one["severity"]) for one in host["findings"]] == [
+        ("machine_congestion_control", "info")
+    ]
     assert host["fitness"] == "fit"
-    assert {"message", "value", "threshold", "unit", "evidence", "meaning", "next_step"} <= set(host["findings"][0])
+    assert {"message", "value", "threshold", "unit", "evidence", "meaning", "next_step"} <= set(
+        host["findings"][0]
+    )
 
 
-def test_quick_tries_nothing_and_quiet_says_nothing(facts: Facts, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quick_tries_nothing_and_quiet_says_nothing(
+    facts: Facts, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["doctor", "--quick", "--quiet"]) == 0
     assert main(["doctor", "--quiet"]) == 0
     assert [one["live"] for one in facts["asked"]] == [False, True]
     assert capsys.readouterr() == ("", "")
 
 
-def test_an_agent_that_cannot_is_an_error_with_a_hint(facts: Facts, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_agent_that_cannot_is_an_error_with_a_hint(
+    facts: Facts, capsys: pytest.CaptureFixture[str]
+) -> None:
     facts["facts"] = AgentError("there is no agent at /nowhere", "install trustbed again")
     assert main(["doctor"]) == 1
-    assert capsys.readouterr().err == "error: there is no agent at /nowhere\nhint: install trustbed again\n"
+    assert (
+        capsys.readouterr().err
+        == "error: there is no agent at /nowhere\nhint: install trustbed again\n"
+    )
 
 
-def test_a_host_needs_an_inventory_that_says_how_it_is_reached(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_host_needs_an_inventory_that_says_how_it_is_reached(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["doctor", "alpha"]) == 2
     assert "trustbed doctor --inventory hosts.toml alpha beta" in capsys.readouterr().err
 
 
-def test_an_inventory_that_names_no_such_host_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_inventory_that_names_no_such_host_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "hosts.toml"
     file.write_text("[hosts.here]\nlocal = true\n", encoding="utf-8")
     assert main(["doctor", "--inventory", str(file), "hare"]) == 1

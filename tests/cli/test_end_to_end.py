@@ -23,7 +23,9 @@ EMPTY = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
 
 
 def trustbed(*words: str | Path, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([*TRUSTBED, *map(str, words)], input=stdin, capture_output=True, check=False)
+    return subprocess.run(
+        [*TRUSTBED, *map(str, words)], input=stdin, capture_output=True, check=False
+    )
 
 
 def complaint(done: subprocess.CompletedProcess[bytes]) -> tuple[str, str]:
@@ -47,28 +49,62 @@ def test_a_starved_guest_is_discarded(quota: Path) -> None:
     text = done.stdout.decode()
     assert "\ndiscard  12.1 " in text
     assert "host_scheduling" in text
-    assert max(len(line) for line in text.splitlines() if not line.startswith(("Next", "      trustbed"))) <= 100
+    assert (
+        max(
+            len(line)
+            for line in text.splitlines()
+            if not line.startswith(("Next", "      trustbed"))
+        )
+        <= 100
+    )
     assert "\x1b" not in text
 
 
 def test_a_verdict_made_of_both_ends_is_explained_by_both(recordings: Path) -> None:
-    sender, receiver = recordings / "random-loss.sender.pcap.gz", recordings / "random-loss.receiver.pcap.gz"
-    both = json.loads(trustbed("explain", "--sender", sender, "--receiver", receiver, "12.0", "--json").stdout)
-    expected = analyze(sender, at="sender", host_of=join(sender, receiver).host_of).transfer("12.0").explain()
+    sender, receiver = (
+        recordings / "random-loss.sender.pcap.gz",
+        recordings / "random-loss.receiver.pcap.gz",
+    )
+    both = json.loads(
+        trustbed("explain", "--sender", sender, "--receiver", receiver, "12.0", "--json").stdout
+    )
+    expected = (
+        analyze(sender, at="sender", host_of=join(sender, receiver).host_of)
+        .transfer("12.0")
+        .explain()
+    )
     assert both["explanation"] == expected.split("\n")
-    assert both["explanation"] != json.loads(trustbed("explain", sender, "12.0", "--json").stdout)["explanation"]
+    assert (
+        both["explanation"]
+        != json.loads(trustbed("explain", sender, "12.0", "--json").stdout)["explanation"]
+    )
 
 
 def test_standard_input_is_read_like_a_file(quota: Path) -> None:
     from_file = json.loads(trustbed("analyze", quota, "--json").stdout)
-    from_pipe = json.loads(trustbed("analyze", "-", "--json", stdin=gzip.decompress(quota.read_bytes())).stdout)
+    from_pipe = json.loads(
+        trustbed("analyze", "-", "--json", stdin=gzip.decompress(quota.read_bytes())).stdout
+    )
     for part in ("transfers", "connections", "summary"):
         assert from_pipe[part] == from_file[part]
 
 
 def test_tables_are_the_same_bytes_for_any_number_of_workers(quota: Path, tmp_path: Path) -> None:
     for workers in ("1", "2", "7"):
-        assert trustbed("analyze", quota, "--workers", workers, "--out", tmp_path / workers, "--samples", "--csv", "-q").returncode == 0
+        assert (
+            trustbed(
+                "analyze",
+                quota,
+                "--workers",
+                workers,
+                "--out",
+                tmp_path / workers,
+                "--samples",
+                "--csv",
+                "-q",
+            ).returncode
+            == 0
+        )
     names = sorted(path.name for path in (tmp_path / "1").iterdir())
     assert {name.partition(".")[0] for name in names} == {
         "connections",
@@ -82,7 +118,9 @@ def test_tables_are_the_same_bytes_for_any_number_of_workers(quota: Path, tmp_pa
     }
     for name in names:
         if name != "trustbed.json":
-            assert len({(tmp_path / workers / name).read_bytes() for workers in ("1", "2", "7")}) == 1, name
+            assert (
+                len({(tmp_path / workers / name).read_bytes() for workers in ("1", "2", "7")}) == 1
+            ), name
 
 
 def test_a_reader_that_goes_away_ends_it_quietly(quota: Path) -> None:
@@ -99,7 +137,12 @@ def test_a_reader_that_goes_away_ends_it_quietly(quota: Path) -> None:
 
 def test_a_full_disk_behind_standard_output_is_an_error(quota: Path) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run([*TRUSTBED, "analyze", str(quota), "--json"], stdout=full, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(
+            [*TRUSTBED, "analyze", str(quota), "--json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
     assert done.returncode == 1
     assert done.stderr.decode().splitlines()[0] == "error: no space left on device, standard output"
 
@@ -110,14 +153,26 @@ def test_closed_streams_do_no_harm(quota: Path) -> None:
 
 
 def test_an_interrupt_ends_it_cleanly(tmp_path: Path) -> None:
-    words = ["analyze", "-", "--out", str(tmp_path / "tables"), "--junit", str(tmp_path / "junit.xml")]
-    with subprocess.Popen([*TRUSTBED, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    words = [
+        "analyze",
+        "-",
+        "--out",
+        str(tmp_path / "tables"),
+        "--junit",
+        str(tmp_path / "junit.xml"),
+    ]
+    with subprocess.Popen(
+        [*TRUSTBED, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         assert process.stdin is not None
         assert process.stderr is not None
         process.stdin.write(EMPTY)
         process.stdin.flush()
         pipe = process.stdin.fileno()
-        wait_until(lambda: struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))) == (0,), "the header was read")
+        wait_until(
+            lambda: struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))) == (0,),
+            "the header was read",
+        )
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 130
         assert process.stderr.read() == b"interrupted, nothing was left half-written\n"
@@ -150,13 +205,22 @@ def test_a_file_that_is_not_there_and_a_folder_are_one_clear_error(tmp_path: Pat
         assert path.name in complaint(done)[0]
 
 
-@pytest.mark.skipif(os.geteuid() == 0 and not Path("/usr/bin/setpriv").exists(), reason="root reads everything, and setpriv is not there")
+@pytest.mark.skipif(
+    os.geteuid() == 0 and not Path("/usr/bin/setpriv").exists(),
+    reason="root reads everything, and setpriv is not there",
+)
 def test_a_file_that_may_not_be_read_is_one_clear_error(tmp_path: Path) -> None:
     path = tmp_path / "secret.pcap"
     path.write_bytes(EMPTY)
     path.chmod(0)
-    drop = ["/usr/bin/setpriv", "--bounding-set", "-all", "--inh-caps", "-all"] if os.geteuid() == 0 else []
-    done = subprocess.run([*drop, *TRUSTBED, "analyze", str(path)], capture_output=True, check=False)
+    drop = (
+        ["/usr/bin/setpriv", "--bounding-set", "-all", "--inh-caps", "-all"]
+        if os.geteuid() == 0
+        else []
+    )
+    done = subprocess.run(
+        [*drop, *TRUSTBED, "analyze", str(path)], capture_output=True, check=False
+    )
     assert done.returncode == 1
     assert "secret.pcap" in complaint(done)[0]
 
@@ -170,7 +234,10 @@ def test_a_cut_capture_is_analysed_and_the_cut_is_named(quota: Path, tmp_path: P
     (problem,) = document["capture"]["problems"]
     assert problem["file"].endswith("cut.pcap")
     assert problem["offset"] > 0
-    assert any(finding["code"] == "read_problem" and str(problem["offset"]) in finding["message"] for finding in document["findings"])
+    assert any(
+        finding["code"] == "read_problem" and str(problem["offset"]) in finding["message"]
+        for finding in document["findings"]
+    )
 
     strict = trustbed("analyze", path, "--strict", "-q")
     assert strict.returncode == 1

@@ -13,7 +13,21 @@ from pathlib import Path
 import pytest
 
 import trustbed
-from trustbed.cli import COMMANDS, arguments, burst, doctor, help, main, pairs, report, run, shell, status, testbed, watch
+from trustbed.cli import (
+    COMMANDS,
+    arguments,
+    burst,
+    doctor,
+    help,
+    main,
+    pairs,
+    report,
+    run,
+    shell,
+    status,
+    testbed,
+    watch,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
@@ -57,7 +71,9 @@ def test_pages_fit_80_columns(page: str) -> None:
 
 
 def test_the_overview_names_every_command() -> None:
-    assert re.findall(r"^  ([a-z]+) (?:[A-Z]|list|\[HOST)", help.OVERVIEW, re.MULTILINE) == list(COMMANDS)
+    assert re.findall(r"^  ([a-z]+) (?:[A-Z]|list|\[HOST)", help.OVERVIEW, re.MULTILINE) == list(
+        COMMANDS
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,7 +89,9 @@ def test_the_overview_names_every_command() -> None:
         (["explain", "-h"], help.EXPLAIN),
     ],
 )
-def test_help_goes_to_standard_output(words: list[str], page: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_goes_to_standard_output(
+    words: list[str], page: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(words) == 0
     assert capsys.readouterr() == (page, "")
 
@@ -88,7 +106,11 @@ def test_the_version_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"trustbed {trustbed.__version__}\n"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     workspace = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
-    assert trustbed.__version__ == project["project"]["version"] == workspace["workspace"]["package"]["version"]
+    assert (
+        trustbed.__version__
+        == project["project"]["version"]
+        == workspace["workspace"]["package"]["version"]
+    )
 
 
 def in_a_new_interpreter(code: str) -> subprocess.CompletedProcess[str]:
@@ -98,7 +120,9 @@ def in_a_new_interpreter(code: str) -> subprocess.CompletedProcess[str]:
 def test_help_loads_nothing_large() -> None:
     code = "import sys; from trustbed.cli import main; main(['--help']); print(sorted(sys.modules), file=sys.stderr)"
     loaded = in_a_new_interpreter(code).stderr
-    assert not re.findall(r"'(pyarrow|numpy|trustbed\._core|argparse|asyncio|rich|typer|jinja2)'", loaded)
+    assert not re.findall(
+        r"'(pyarrow|numpy|trustbed\._core|argparse|asyncio|rich|typer|jinja2)'", loaded
+    )
 
 
 def test_help_costs_at_most_a_fifth_of_a_second_of_cpu() -> None:

@@ -55,8 +55,18 @@ def test_another_name_is_an_attribute_error() -> None:
 
 
 def test_the_transfers_table_carries_its_verdicts(capture: Capture) -> None:
-    assert capture.transfers.column("verdict").to_pylist() == ["not_judged", "trust", "discard", "review"]
-    assert capture.transfers.column("cause").to_pylist() == ["insufficient", "window_limited", "host_scheduling", "network_loss"]
+    assert capture.transfers.column("verdict").to_pylist() == [
+        "not_judged",
+        "trust",
+        "discard",
+        "review",
+    ]
+    assert capture.transfers.column("cause").to_pylist() == [
+        "insufficient",
+        "window_limited",
+        "host_scheduling",
+        "network_loss",
+    ]
     assert capture.transfers.schema.field("confidence").metadata[b"meaning"]
 
 
@@ -69,7 +79,9 @@ def address(array: pa.Array) -> int:
 @pytest.fixture
 def table(made: Make, rows: Mapping[str, Maker]) -> pa.Table:
     """A table in one piece: joining pieces is a copy of its own."""
-    return Capture(made([rows["healthy"](1), rows["starved"](2)], batch=100), Question(files=("x.pcap",))).transfers
+    return Capture(
+        made([rows["healthy"](1), rows["starved"](2)], batch=100), Question(files=("x.pcap",))
+    ).transfers
 
 
 def test_polars_takes_a_table_without_copying_it(table: pa.Table) -> None:
@@ -84,12 +96,16 @@ def test_pandas_takes_a_table_without_copying_it(table: pa.Table) -> None:
     frame = table.to_pandas(types_mapper=pd.ArrowDtype)
     assert frame.loc[frame["verdict"] == "discard", "transfer"].tolist() == ["2.0"]
     for name in ("unique_bytes", "throughput_bytes_per_second", "duration_ns"):
-        assert address(pa.chunked_array(frame[name].array.__arrow_array__()).chunk(0)) == address(table.column(name).chunk(0))
+        assert address(pa.chunked_array(frame[name].array.__arrow_array__()).chunk(0)) == address(
+            table.column(name).chunk(0)
+        )
 
 
 def test_duckdb_queries_a_table(capture: Capture) -> None:
     transfers = capture.transfers  # noqa: F841 duckdb finds it by its name
-    answer = duckdb.sql("select verdict, count(*) from transfers where not too_short group by verdict order by verdict").fetchall()
+    answer = duckdb.sql(
+        "select verdict, count(*) from transfers where not too_short group by verdict order by verdict"
+    ).fetchall()
     assert answer == [("discard", 1), ("review", 1), ("trust", 1)]
 
 
@@ -107,20 +123,36 @@ def test_a_transfer_by_its_name(capture: Capture) -> None:
     assert transfer.row["rtt_mean_seconds"] == 0.0206
     assert "host_scheduling" in transfer.explain()
     confidence = f"{transfer.diagnosis.confidence:.2f}"
-    assert repr(transfer) == f"<Transfer 3.0: 10.0.0.1:40003 → 10.0.0.2:5201: discard, host_scheduling, {confidence}>"
+    assert (
+        repr(transfer)
+        == f"<Transfer 3.0: 10.0.0.1:40003 → 10.0.0.2:5201: discard, host_scheduling, {confidence}>"
+    )
     with pytest.raises(KeyError, match=r"no transfer '3\.1' in x\.pcap"):
         capture.transfer("3.1")
 
 
-def test_the_most_severe_come_first_and_the_larger_among_equals(made: Make, rows: Mapping[str, Maker]) -> None:
-    transfers = [rows["healthy"](1), rows["lossy"](2, unique_bytes=70_000), rows["lossy"](3), rows["starved"](4), rows["healthy"](5)]
+def test_the_most_severe_come_first_and_the_larger_among_equals(
+    made: Make, rows: Mapping[str, Maker]
+) -> None:
+    transfers = [
+        rows["healthy"](1),
+        rows["lossy"](2, unique_bytes=70_000),
+        rows["lossy"](3),
+        rows["starved"](4),
+        rows["healthy"](5),
+    ]
     overview = Capture(made(transfers, batch=2), Question(files=("x.pcap",))).overview
     assert [row["transfer"] for row in overview.transfers] == ["4.0", "3.0", "2.0", "1.0", "5.0"]
 
 
-def test_a_report_keeps_the_worst_of_very_many(made: Make, rows: Mapping[str, Maker], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_keeps_the_worst_of_very_many(
+    made: Make, rows: Mapping[str, Maker], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("trustbed.capture.SHOWN", 3)
-    transfers = [rows["healthy"](number) for number in range(1, 20)] + [rows["starved"](20), rows["short"](21)]
+    transfers = [rows["healthy"](number) for number in range(1, 20)] + [
+        rows["starved"](20),
+        rows["short"](21),
+    ]
     capture = Capture(made(transfers), Question(files=("x.pcap",)))
     assert [row["transfer"] for row in capture.overview.transfers] == ["20.0", "1.0", "2.0"]
     assert (capture.overview.judged, capture.overview.not_judged) == (20, 1)
@@ -141,7 +173,12 @@ def test_what_is_not_a_number_never_reaches_json(made: Make, rows: Mapping[str, 
     stream = io.StringIO()
     Capture(made(transfers), Question(files=("x.pcap",))).write_json(stream)
     first, second = json.loads(stream.getvalue(), parse_constant=pytest.fail)["transfers"]
-    assert first["steadiness"] is first["rtt_inflation"] is second["throughput_bytes_per_second"] is None
+    assert (
+        first["steadiness"]
+        is first["rtt_inflation"]
+        is second["throughput_bytes_per_second"]
+        is None
+    )
 
 
 def test_a_notebook_shows_the_verdicts_escaped(made: Make, rows: Mapping[str, Maker]) -> None:
@@ -185,7 +222,15 @@ def quota() -> Capture:
 
 
 def test_a_recording_has_every_table(quota: Capture) -> None:
-    assert quota.tables == ("connections", "transfers", "findings", "skips", "rtt", "spacing", "segments")
+    assert quota.tables == (
+        "connections",
+        "transfers",
+        "findings",
+        "skips",
+        "rtt",
+        "spacing",
+        "segments",
+    )
     for name in quota.tables:
         table = getattr(quota, name)
         assert isinstance(table, pa.Table)
@@ -196,7 +241,14 @@ def test_a_recording_has_every_table(quota: Capture) -> None:
 
 def test_charts_are_drawn_from_a_second_reading(quota: Capture) -> None:
     transfer = quota.transfer("12.1")
-    assert {"time_sequence", "throughput", "round_trip", "outstanding", "spacing", "distributions"} <= set(transfer.charts)
+    assert {
+        "time_sequence",
+        "throughput",
+        "round_trip",
+        "outstanding",
+        "spacing",
+        "distributions",
+    } <= set(transfer.charts)
     assert json.dumps(transfer.charts, allow_nan=False)
     assert transfer.chart("round_trip").to_dict()["layer"]
     with pytest.raises(KeyError, match="no chart 'pie'"):

@@ -10,8 +10,13 @@ from tests.rounds.conftest import study_of
 from trustbed.cli import main
 
 
-def test_a_dry_run_tells_all_that_a_round_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = {"delay": '{ probes = 50, mean_gap = "20ms" }', "bandwidth": '{ pathload = "120s", pathchirp = "30s" }'}
+def test_a_dry_run_tells_all_that_a_round_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = {
+        "delay": '{ probes = 50, mean_gap = "20ms" }',
+        "bandwidth": '{ pathload = "120s", pathchirp = "30s" }',
+    }
     study = study_of(tmp_path, "a-b", period='"300s"', **asked)
     assert main(["pairs", str(study.file), "--dry-run"]) == 0
     said = capsys.readouterr().out

@@ -12,7 +12,9 @@ from trustbed.cli import progress
 @pytest.mark.parametrize("columns", [10, 40, 80, 200])
 @pytest.mark.parametrize("total", [None, 0, 10**9])
 def test_a_line_never_exceeds_the_terminal(columns: int, total: int | None) -> None:
-    assert len(progress.line("a-rather-long-name.pcapng", 123_456_789, total, 2.0, columns)) <= columns
+    assert (
+        len(progress.line("a-rather-long-name.pcapng", 123_456_789, total, 2.0, columns)) <= columns
+    )
 
 
 def test_a_line_says_how_far_and_how_long() -> None:

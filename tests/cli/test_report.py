@@ -17,7 +17,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_run(tmp_path_factory.mktemp("runs") / "study", repetitions=1).path
 
 
-def test_a_summary_and_a_page(study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_summary_and_a_page(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     page = tmp_path / "report.html"
     assert main(["report", str(study), "--out", str(page)]) == 0
     out, err = capsys.readouterr()
@@ -55,7 +57,12 @@ def test_quiet_says_nothing(study: Path, capsys: pytest.CaptureFixture[str]) -> 
     ],
 )
 def test_what_cannot_be_shown_is_said(
-    words: list[str], code: int, error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    code: int,
+    error: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["report", *words]) == code
@@ -64,9 +71,14 @@ def test_what_cannot_be_shown_is_said(
     assert said[1].startswith("hint: ")
 
 
-def test_a_folder_that_nobody_made_is_neither_a_run_nor_a_campaign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_nobody_made_is_neither_a_run_nor_a_campaign(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["report", str(tmp_path)]) == 1
-    assert capsys.readouterr().err.splitlines()[1] == "hint: name a folder that trustbed run or trustbed pairs has made"
+    assert (
+        capsys.readouterr().err.splitlines()[1]
+        == "hint: name a folder that trustbed run or trustbed pairs has made"
+    )
 
 
 def test_a_page_that_cannot_be_written_is_said_before_anything_is_read(
@@ -82,7 +94,9 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_campaign(tmp_path_factory.mktemp("campaigns") / "out", story)
 
 
-def test_a_campaign_has_a_summary_and_a_page(campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_campaign_has_a_summary_and_a_page(
+    campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     page = tmp_path / "report.html"
     assert main(["report", str(campaign), "--out", str(page), "--fail-on", "discard"]) == 4
     out, err = capsys.readouterr()
@@ -94,7 +108,9 @@ def test_a_campaign_has_a_summary_and_a_page(campaign: Path, tmp_path: Path, cap
     assert "[[pairs]]" in text, "its file"
 
 
-def test_the_timeline_of_a_campaign_is_in_the_report_only(campaign: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_timeline_of_a_campaign_is_in_the_report_only(
+    campaign: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["report", str(campaign), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert sum(found["pairs"][0]["timeline"]["throughput"]["rounds"]) == found["pairs"][0]["judged"]

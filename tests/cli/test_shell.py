@@ -21,7 +21,20 @@ def test_without_options_nothing_holds_a_packet_back() -> None:
 
 
 def test_an_option_holds_in_each_direction() -> None:
-    words = ["--rate", "20Mbit/s", "--delay", "10ms", "--jitter", "1ms", "--queue", "50p", "--loss", "0.1%", "--duplicate", "0.01"]
+    words = [
+        "--rate",
+        "20Mbit/s",
+        "--delay",
+        "10ms",
+        "--jitter",
+        "1ms",
+        "--queue",
+        "50p",
+        "--loss",
+        "0.1%",
+        "--duplicate",
+        "0.01",
+    ]
     wanted = {
         "rate_bits_per_second": 20_000_000,
         "delay_ns": 10_000_000,
@@ -34,14 +47,28 @@ def test_an_option_holds_in_each_direction() -> None:
 
 
 def test_up_and_down_change_what_they_name_and_nothing_else() -> None:
-    up, down = pipes("--delay", "10ms", "--up", "rate=1Mbit/s,loss=1%", "delay=5ms", "--down", "rate=20Mbit/s", "--down", "queue=64KiB")
+    up, down = pipes(
+        "--delay",
+        "10ms",
+        "--up",
+        "rate=1Mbit/s,loss=1%",
+        "delay=5ms",
+        "--down",
+        "rate=20Mbit/s",
+        "--down",
+        "queue=64KiB",
+    )
     assert up == {
         "rate_bits_per_second": 1_000_000,
         "delay_ns": 5_000_000,
         "queue": QUEUE,
         "loss": {"kind": "independent", "probability": 0.01},
     }
-    assert down == {"rate_bits_per_second": 20_000_000, "delay_ns": 10_000_000, "queue": {"kind": "drop_tail", "limit_bytes": 65536}}
+    assert down == {
+        "rate_bits_per_second": 20_000_000,
+        "delay_ns": 10_000_000,
+        "queue": {"kind": "drop_tail", "limit_bytes": 65536},
+    }
 
 
 def test_any_key_of_a_link_can_be_said() -> None:
@@ -69,7 +96,11 @@ def test_any_key_of_a_link_can_be_said() -> None:
         ("--queue 0p", "--queue: a queue of 0 packets passes nothing", "1p"),
         ("--up los=1%", "--up los: no such key, los", "did you mean loss?"),
         ("--down loss.model=often", "--down loss.model: 'often' is none of", ""),
-        ("--link queue=5p queue.discipline=red", "--link queue.discipline: queue has a value of its own", "either"),
+        (
+            "--link queue=5p queue.discipline=red",
+            "--link queue.discipline: queue has a value of its own",
+            "either",
+        ),
         ("--link trace=x", "--link trace: no such key, trace", ""),
         ("--up loss", "'loss' is no KEY=VALUE", "--help"),
         ("--rat 5", "no such option, --rat", "--rate"),
@@ -88,7 +119,9 @@ def test_a_command_without_dashes_is_shown_with_them(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("words", [[], ["lost"], ["list", "clean"]])
-def test_testbed_wants_one_of_two_words(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_testbed_wants_one_of_two_words(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["testbed", *words]) == 2
     assert "trustbed testbed list, or trustbed testbed clean" in capsys.readouterr().err
 
@@ -105,9 +138,22 @@ def pipe(name: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - any key
     }
 
 
-def report(*pipes: dict[str, Any], p99_ns: int = 30_000, share: float = 0.0, priority: str = "fifo") -> dict[str, Any]:
-    lateness = {"packets": 2000, "p50_ns": 8_000, "p99_ns": p99_ns, "max_ns": 90_000, "late_by_more_than_a_packet_time": share}
-    return {"pipes": list(pipes), "lateness": lateness, "ready": {"event": "ready", "priority": priority}, "event": "report"}
+def report(
+    *pipes: dict[str, Any], p99_ns: int = 30_000, share: float = 0.0, priority: str = "fifo"
+) -> dict[str, Any]:
+    lateness = {
+        "packets": 2000,
+        "p50_ns": 8_000,
+        "p99_ns": p99_ns,
+        "max_ns": 90_000,
+        "late_by_more_than_a_packet_time": share,
+    }
+    return {
+        "pipes": list(pipes),
+        "lateness": lateness,
+        "ready": {"event": "ready", "priority": priority},
+        "event": "report",
+    }
 
 
 def test_the_line_tells_what_the_link_did() -> None:
@@ -125,14 +171,25 @@ def test_the_line_tells_what_the_link_did() -> None:
 
 
 def test_missing_priority_and_small_queues_are_said() -> None:
-    text = link_summary.line(report(pipe("up", queue_delay={"p50_ns": 0, "p99_ns": 0, "max_ns": 5}), pipe("down"), priority="normal"))
-    assert "up 19.2 Mbit/s, hardly a queue, none dropped · down 19.2 Mbit/s, no queue, none dropped" in text
+    text = link_summary.line(
+        report(
+            pipe("up", queue_delay={"p50_ns": 0, "p99_ns": 0, "max_ns": 5}),
+            pipe("down"),
+            priority="normal",
+        )
+    )
+    assert (
+        "up 19.2 Mbit/s, hardly a queue, none dropped · down 19.2 Mbit/s, no queue, none dropped"
+        in text
+    )
     assert text.endswith("without real-time priority")
 
 
 def test_an_emulator_that_was_too_late_is_not_trusted(capsys: pytest.CaptureFixture[str]) -> None:
     late, fine = report(pipe("up"), p99_ns=4_000_000), report(pipe("up"))
-    assert [link_summary.model(one, link_summary.findings(one))["trusted"] for one in (late, fine)] == [False, True]
+    assert [
+        link_summary.model(one, link_summary.findings(one))["trusted"] for one in (late, fine)
+    ] == [False, True]
     options = arguments.parse(shell.parser(), [])
     shell._tell(late, options)
     assert "do not trust what was measured\nhint: " in capsys.readouterr().err
@@ -144,7 +201,10 @@ def test_what_was_asked_for_is_said_in_few_words() -> None:
     up, down = pipes("--rate", "20Mbit/s", "--delay", "10ms", "--loss", "1%", "--down", "loss=0")
     described = link_summary.described([{"name": "up", **up}, {"name": "down", **down}])
     assert described == "20.0 Mbit/s, 10.0 ms, 1 % loss up; 20.0 Mbit/s, 10.0 ms down"
-    assert link_summary.described([{"name": "up", "queue": QUEUE}, {"name": "down", "queue": QUEUE}]) == "a link without limits each way"
+    assert (
+        link_summary.described([{"name": "up", "queue": QUEUE}, {"name": "down", "queue": QUEUE}])
+        == "a link without limits each way"
+    )
 
 
 def test_records_of_one_that_was_killed_are_removed_by_the_next(tmp_path: Path) -> None:

@@ -44,11 +44,16 @@ def test_a_full_disk_is_no_reason_to_end() -> None:
         talk.flush()
 
 
-@pytest.mark.parametrize(("words", "code"), [(["analyze", "no-such.pcap"], 1), (["analyze", "--no-such-option"], 2), ([], 2)])
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(["analyze", "no-such.pcap"], 1), (["analyze", "--no-such-option"], 2), ([], 2)],
+)
 def test_the_exit_code_is_the_same_when_nobody_hears_why(words: list[str], code: int) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    ended = subprocess.run([TRUSTBED, *words], stderr=writing, stdout=subprocess.DEVNULL, check=False)
+    ended = subprocess.run(
+        [TRUSTBED, *words], stderr=writing, stdout=subprocess.DEVNULL, check=False
+    )
     os.close(writing)
     assert ended.returncode == code
 
@@ -57,6 +62,11 @@ def test_results_without_a_reader_end_as_before() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     recording = ROOT / "recordings" / "random-loss.sender.pcap.gz"
-    ended = subprocess.run([TRUSTBED, "analyze", "--json", recording], stdout=writing, stderr=subprocess.PIPE, check=False)
+    ended = subprocess.run(
+        [TRUSTBED, "analyze", "--json", recording],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
     os.close(writing)
     assert (ended.returncode, ended.stderr) == (141, b"")

@@ -23,7 +23,9 @@ def published_cases() -> list[dict[str, Any]]:
 @pytest.fixture(scope="session")
 def recorded_cases() -> list[dict[str, Any]]:
     """Evidence of the recorded transfers, and what is acceptable."""
-    return json.loads((GOLDEN / "recordings_evidence.json").read_text(encoding="utf-8"))["recordings"]  # type: ignore[no-any-return]
+    return json.loads((GOLDEN / "recordings_evidence.json").read_text(encoding="utf-8"))[
+        "recordings"
+    ]  # type: ignore[no-any-return]
 
 
 @pytest.fixture

@@ -13,7 +13,13 @@ from trustbed.diagnose import Alternative, Evidence, diagnose
 @pytest.fixture
 def pausing(healthy: Evidence) -> Evidence:
     """A sender that pauses, with nothing known about its host."""
-    return replace(healthy, throughput_bytes_per_second=1.0e6, withheld_fraction=0.5, oversize_fraction=0.5, app_limited_fraction=0.4)
+    return replace(
+        healthy,
+        throughput_bytes_per_second=1.0e6,
+        withheld_fraction=0.5,
+        oversize_fraction=0.5,
+        app_limited_fraction=0.4,
+    )
 
 
 def others(evidence: Evidence, **changes: Any) -> tuple[Alternative, ...]:  # noqa: ANN401 - any field of the evidence
@@ -57,14 +63,23 @@ def test_a_declared_bulk_sender_is_doubted_only_when_it_mostly_idled(pausing: Ev
 
 
 def test_leans(pausing: Evidence) -> None:
-    assert others(pausing, rwnd_limited=None, app_limited_fraction=None)[0].hint == "nothing in the capture leans either way"
+    assert (
+        others(pausing, rwnd_limited=None, app_limited_fraction=None)[0].hint
+        == "nothing in the capture leans either way"
+    )
     assert others(pausing, rwnd_limited=0.1)[0].hint.endswith("no clear lean")
 
 
 def test_a_full_link_and_its_own_queue(healthy: Evidence) -> None:
-    full = {"capacity_bytes_per_second": 2.5e6, "capacity_source": "delivery_rate", "throughput_bytes_per_second": 2.4e6}
+    full = {
+        "capacity_bytes_per_second": 2.5e6,
+        "capacity_source": "delivery_rate",
+        "throughput_bytes_per_second": 2.4e6,
+    }
     assert others(healthy, **full) == ()
-    assert [other.cause for other in others(healthy, **full, rtt_seconds=0.06)] == ["network_congestion"]
+    assert [other.cause for other in others(healthy, **full, rtt_seconds=0.06)] == [
+        "network_congestion"
+    ]
 
 
 def test_a_thin_inflation_with_loss(healthy: Evidence) -> None:
@@ -76,18 +91,39 @@ def test_a_thin_inflation_with_loss(healthy: Evidence) -> None:
 
 # cause: (changes to a healthy transfer that show it, what else would leave the same packets)
 SHAPED: dict[str, tuple[dict[str, Any], str]] = {
-    "policed": ({"loss": 0.02, "loss_events": 99, "loss_level_rank": 0.1, "throughput_bytes_per_second": 1e6}, "network_loss"),
+    "policed": (
+        {
+            "loss": 0.02,
+            "loss_events": 99,
+            "loss_level_rank": 0.1,
+            "throughput_bytes_per_second": 1e6,
+        },
+        "network_loss",
+    ),
     "shaped": (
-        {"capacity_bytes_per_second": 2.5e6, "capacity_source": "delivery_rate", "rate_high_bytes_per_second": 2.4e6},
+        {
+            "capacity_bytes_per_second": 2.5e6,
+            "capacity_source": "delivery_rate",
+            "rate_high_bytes_per_second": 2.4e6,
+        },
         "network_congestion",
     ),
     "route_change": (
-        {"floor_before_seconds": 0.02, "floor_after_seconds": 0.03, "floor_left": 0.01, "floor_flight_ratio": 0.9},
+        {
+            "floor_before_seconds": 0.02,
+            "floor_after_seconds": 0.03,
+            "floor_left": 0.01,
+            "floor_flight_ratio": 0.9,
+        },
         "network_congestion",
     ),
     "outage": ({"outage_seconds": 2.0}, "host_stall"),
     "send_buffer_limited": (
-        {"throughput_bytes_per_second": 1e6, "outstanding_mean_bytes": 19_000.0, "outstanding_max_bytes": 20_000.0},
+        {
+            "throughput_bytes_per_second": 1e6,
+            "outstanding_mean_bytes": 19_000.0,
+            "outstanding_max_bytes": 20_000.0,
+        },
         "sender_application_limited",
     ),
 }
@@ -108,7 +144,9 @@ def test_what_the_kernel_says_of_the_send_buffer_is_beyond_doubt(healthy: Eviden
 
 
 def test_the_rtt_before_losses_settles_a_thin_inflation(healthy: Evidence) -> None:
-    lossy = replace(healthy, throughput_bytes_per_second=0.6e6, loss=0.01, loss_events=100, rtt_seconds=0.025)
+    lossy = replace(
+        healthy, throughput_bytes_per_second=0.6e6, loss=0.01, loss_events=100, rtt_seconds=0.025
+    )
     assert len(others(lossy)) == 1
     assert others(lossy, rtt_before_loss_seconds=0.04, rtt_high_seconds=0.04) == ()
 

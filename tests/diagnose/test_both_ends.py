@@ -9,7 +9,13 @@ from trustbed.diagnose.diagnosis import diagnose
 from trustbed.diagnose.evidence import Evidence
 from trustbed.diagnose.host import HostEvidence, with_host
 
-CROSSING = {"data_sent": 1000, "data_passed": 996, "data_lost": 4, "data_unseen": 0, "turnaround_p50_ns": 8_000_000}
+CROSSING = {
+    "data_sent": 1000,
+    "data_passed": 996,
+    "data_lost": 4,
+    "data_unseen": 0,
+    "turnaround_p50_ns": 8_000_000,
+}
 SLOW = Evidence(
     throughput_bytes_per_second=1_000_000.0,
     window_bytes=65_535.0,
@@ -25,16 +31,37 @@ SLOW = Evidence(
 
 def test_a_row_of_crossings_is_read() -> None:
     assert EndsEvidence.of(CROSSING) == EndsEvidence(lost=0.004, turnaround_seconds=0.008)
-    assert EndsEvidence.of({**CROSSING, "data_unseen": 1}).lost is None, "the capture beside the sender missed some"
-    assert EndsEvidence.of(CROSSING, dropped=1) == EndsEvidence(turnaround_seconds=0.008), "what looks lost may have been dropped here"
-    assert EndsEvidence.of({**CROSSING, "data_sent": 0, "data_passed": 0, "data_lost": 0, "turnaround_p50_ns": None}) == EndsEvidence()
-    assert EndsEvidence.of({**CROSSING, "turnaround_p50_ns": -5}).turnaround_seconds == 0.0, "stamped late"
+    assert EndsEvidence.of({**CROSSING, "data_unseen": 1}).lost is None, (
+        "the capture beside the sender missed some"
+    )
+    assert EndsEvidence.of(CROSSING, dropped=1) == EndsEvidence(turnaround_seconds=0.008), (
+        "what looks lost may have been dropped here"
+    )
+    assert (
+        EndsEvidence.of(
+            {
+                **CROSSING,
+                "data_sent": 0,
+                "data_passed": 0,
+                "data_lost": 0,
+                "turnaround_p50_ns": None,
+            }
+        )
+        == EndsEvidence()
+    )
+    assert EndsEvidence.of({**CROSSING, "turnaround_p50_ns": -5}).turnaround_seconds == 0.0, (
+        "stamped late"
+    )
 
 
 def test_losses_are_a_share_of_the_frames_whose_fate_is_known() -> None:
     assert EndsEvidence.of({**CROSSING, "data_passed": 796}).lost == 0.005
-    assert EndsEvidence.of({**CROSSING, "data_passed": 400}).lost is None, "the other capture holds a part of the transfer"
-    assert EndsEvidence.of({**CROSSING, "data_sent": 12, "data_passed": 5}).lost is None, "few tell nothing"
+    assert EndsEvidence.of({**CROSSING, "data_passed": 400}).lost is None, (
+        "the other capture holds a part of the transfer"
+    )
+    assert EndsEvidence.of({**CROSSING, "data_sent": 12, "data_passed": 5}).lost is None, (
+        "few tell nothing"
+    )
     assert EndsEvidence.of({**CROSSING, "data_passed": 0, "data_lost": 0}).lost is None
 
 
@@ -46,7 +73,9 @@ def test_losses_are_those_that_were_seen() -> None:
 def test_the_receivers_time_is_no_queue() -> None:
     corrected = with_ends(SLOW, EndsEvidence(turnaround_seconds=0.008))
     assert corrected.rtt_base_seconds == 0.028
-    assert with_ends(SLOW, EndsEvidence(turnaround_seconds=0.05)).rtt_base_seconds == 0.029, "a path takes no less than nothing"
+    assert with_ends(SLOW, EndsEvidence(turnaround_seconds=0.05)).rtt_base_seconds == 0.029, (
+        "a path takes no less than nothing"
+    )
     assert with_ends(Evidence(), EndsEvidence(turnaround_seconds=0.05)) == Evidence()
     assert diagnose(SLOW).cause == "network_congestion"
     assert diagnose(corrected).cause != "network_congestion"
@@ -62,4 +91,7 @@ def test_what_was_judged_at_the_wrong_end_is_held_at_review() -> None:
     assert (evidence, flags) == (SLOW, (SENT_AT_OTHER_END,))
     assert (diagnose(SLOW).verdict, diagnose(SLOW, flags=flags).verdict) == ("trust", "review")
     stalled = replace(SLOW, stall_gaps_seconds=(4.0,), duration_seconds=10.0, kernel_reset=True)
-    assert (diagnose(stalled).verdict, diagnose(stalled, flags=flags).verdict) == ("discard", "review")
+    assert (diagnose(stalled).verdict, diagnose(stalled, flags=flags).verdict) == (
+        "discard",
+        "review",
+    )

@@ -20,21 +20,64 @@ MODEL: dict[str, Any] = {
     "left_out": {"filtered": 0, "without_ip": 0},
     "offload": "stacked",
 }
-SUPER = {"super_packets": 7, "super_packet_frames": 70, "super_packets_guessed": 2, "super_packets_not_spread": 3}
+SUPER = {
+    "super_packets": 7,
+    "super_packet_frames": 70,
+    "super_packets_guessed": 2,
+    "super_packets_not_spread": 3,
+}
 
 FOUND = [
-    ("burst_no_packets", {}, {"packets": 0, "left_out": {"filtered": 10, "without_ip": 0}}, "warning", "10 frames left out by the filter"),
-    ("burst_no_whole_window", {}, {"summary": {"windows": 0}}, "warning", "within its first window of 100 ms"),
-    ("burst_clock_steps", {"clock_steps": 2, "clock_step_max_ns": 5 * 10**8}, {}, "warning", "stepped back 2 times, by up to 500 ms"),
-    ("burst_silence", {}, {"rates": {"longest_silence_seconds": 15.0}}, "warning", "nothing arrived for 15.0 s, 75 % of the capture"),
-    ("burst_super_packets", SUPER, {}, "info", "7 super-packets counted as 70 frames, all at its time; for 2 of them"),
+    (
+        "burst_no_packets",
+        {},
+        {"packets": 0, "left_out": {"filtered": 10, "without_ip": 0}},
+        "warning",
+        "10 frames left out by the filter",
+    ),
+    (
+        "burst_no_whole_window",
+        {},
+        {"summary": {"windows": 0}},
+        "warning",
+        "within its first window of 100 ms",
+    ),
+    (
+        "burst_clock_steps",
+        {"clock_steps": 2, "clock_step_max_ns": 5 * 10**8},
+        {},
+        "warning",
+        "stepped back 2 times, by up to 500 ms",
+    ),
+    (
+        "burst_silence",
+        {},
+        {"rates": {"longest_silence_seconds": 15.0}},
+        "warning",
+        "nothing arrived for 15.0 s, 75 % of the capture",
+    ),
+    (
+        "burst_super_packets",
+        SUPER,
+        {},
+        "info",
+        "7 super-packets counted as 70 frames, all at its time; for 2 of them",
+    ),
     ("burst_super_packets", SUPER, {"offload": "spread"}, "info", "spread at the rate of the link"),
-    ("burst_without_ip", {}, {"left_out": {"filtered": 0, "without_ip": 3}}, "info", "3 frames without an IP header left out"),
+    (
+        "burst_without_ip",
+        {},
+        {"left_out": {"filtered": 0, "without_ip": 3}},
+        "info",
+        "3 frames without an IP header left out",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("code", "facts", "model", "severity", "words"), FOUND)
-def test_each_weakness_is_found(code: str, facts: dict[str, Any], model: dict[str, Any], severity: str, words: str) -> None:
+def test_each_weakness_is_found(
+    code: str, facts: dict[str, Any], model: dict[str, Any], severity: str, words: str
+) -> None:
     (found,) = burst_findings({**CLEAN, **facts}, {**MODEL, **model})  # type: ignore[typeddict-item]
     assert (found.code, found.severity, found.scope) == (code, severity, "capture")
     assert words in found.message
@@ -49,7 +92,13 @@ def test_a_clean_capture_has_none() -> None:
 
 
 def test_what_concerns_arrival_times_is_shared_with_verdicts_and_nothing_else() -> None:
-    facts = {**CLEAN, "reordered_records": 1, "tcp_connections": 3, "one_sided_connections": 3, "capture_duplicates": 3}
+    facts = {
+        **CLEAN,
+        "reordered_records": 1,
+        "tcp_connections": 3,
+        "one_sided_connections": 3,
+        "capture_duplicates": 3,
+    }
     assert [found.code for found in burst_findings(facts, MODEL)] == ["records_out_of_order"]  # type: ignore[arg-type]
 
 

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 from trustbed.diagnose import Evidence, Quality, diagnose, explain, judge
-from trustbed.diagnose.calibration import PRIOR_ANSWERS, Calibration, Counted, Fitted, kind_of, place_of, stated, worth
+from trustbed.diagnose.calibration import (
+    PRIOR_ANSWERS,
+    Calibration,
+    Counted,
+    Fitted,
+    kind_of,
+    place_of,
+    stated,
+    worth,
+)
 from trustbed.diagnose.calibration_table import CALIBRATION
 from trustbed.diagnose.confidence import HIGHEST, LOWEST
 from trustbed.diagnose.limits import LIMITS
@@ -17,9 +26,21 @@ from trustbed.diagnose.rules import RULES
 CURVE = {40: 0.3, 60: 0.7, 90: 0.9}
 MADE: Calibration = {
     "beside": Fitted(
-        CURVE, {"window_explains": Counted(30, 40), "always": Counted(10_000, 10_000), "never": Counted(0, 10_000), "seldom": Counted(0, 0)}
+        CURVE,
+        {
+            "window_explains": Counted(30, 40),
+            "always": Counted(10_000, 10_000),
+            "never": Counted(0, 10_000),
+            "seldom": Counted(0, 0),
+        },
     ),
-    "away": Fitted({70: 0.95}, {"window_explains": Counted(194, 200), "sender_held_back under estimated_spacing": Counted(18, 18)}),
+    "away": Fitted(
+        {70: 0.95},
+        {
+            "window_explains": Counted(194, 200),
+            "sender_held_back under estimated_spacing": Counted(18, 18),
+        },
+    ),
 }
 
 
@@ -49,13 +70,17 @@ def test_nothing_is_stated_of_a_rule_or_a_place_that_was_never_validated() -> No
 
 
 def test_a_higher_score_never_lowers_the_confidence() -> None:
-    found = [stated(MADE, "beside", "window_explains", score) for score in range(LOWEST, HIGHEST + 1)]
+    found = [
+        stated(MADE, "beside", "window_explains", score) for score in range(LOWEST, HIGHEST + 1)
+    ]
     hundredths = [one.hundredths for one in found if one is not None]
     assert len(hundredths) == len(found)
     assert hundredths == sorted(hundredths)
 
 
-@pytest.mark.parametrize(("score", "share"), [(10, 0.1), (39, 0.3), (40, 0.3), (59, 0.3), (60, 0.7), (99, 0.9)])
+@pytest.mark.parametrize(
+    ("score", "share"), [(10, 0.1), (39, 0.3), (40, 0.3), (59, 0.3), (60, 0.7), (99, 0.9)]
+)
 def test_between_scores_the_lower_one_counts(score: int, share: float) -> None:
     assert worth(CURVE, score) == share
 
@@ -64,31 +89,49 @@ def test_a_curve_of_nothing_is_the_score_itself() -> None:
     assert worth({}, 80) == 0.8
 
 
-def test_the_place_is_that_of_the_capture_and_of_what_is_known_of_the_host(healthy: Evidence) -> None:
+def test_the_place_is_that_of_the_capture_and_of_what_is_known_of_the_host(
+    healthy: Evidence,
+) -> None:
     assert place_of("sender", healthy) == "beside"
     for known in ({"processor_missed": 0.0}, {"cpu_share": 0.9}, {"send_buffer_limited": 0.0}):
         assert place_of("sender", replace(healthy, **known)) == "beside_with_host"
-    assert [place_of(at, healthy) for at in ("receiver", "middle", "unknown", None)] == ["away", "away", None, None]
+    assert [place_of(at, healthy) for at in ("receiver", "middle", "unknown", None)] == [
+        "away",
+        "away",
+        None,
+        None,
+    ]
 
 
 def test_the_confidence_is_stated_and_the_score_decides(healthy: Evidence) -> None:
     paused = replace(healthy, throughput_bytes_per_second=1e6, withheld_fraction=0.6)
     afar = Quality(at="receiver", spacing_estimated=True)
-    raw, found = diagnose(paused, quality=afar, calibration={}), diagnose(paused, quality=afar, calibration=MADE)
+    raw, found = (
+        diagnose(paused, quality=afar, calibration={}),
+        diagnose(paused, quality=afar, calibration=MADE),
+    )
     assert (raw.score, raw.confidence, raw.stated) == (0.7, 0.7, None)
     assert (found.score, found.confidence) == (0.7, 0.99)
     assert found.place == "away"
     assert (raw.verdict, found.verdict) == ("review", "review"), "a discard needs a score of 0.80"
 
 
-def test_a_weakness_that_no_validated_capture_had_lowers_what_is_stated_as_ever(healthy: Evidence) -> None:
-    for quality, confidence in ((Quality(at="sender"), 0.77), (Quality(at="sender", window_estimated=True), 0.7)):
+def test_a_weakness_that_no_validated_capture_had_lowers_what_is_stated_as_ever(
+    healthy: Evidence,
+) -> None:
+    for quality, confidence in (
+        (Quality(at="sender"), 0.77),
+        (Quality(at="sender", window_estimated=True), 0.7),
+    ):
         assert diagnose(healthy, quality=quality, calibration=MADE).confidence == confidence
 
 
 def test_answers_are_of_one_kind_by_rule_and_limits() -> None:
     assert kind_of("queue_slowed", ()) == "queue_slowed"
-    assert kind_of("queue_slowed", ("echoed_rtt", "estimated_spacing")) == "queue_slowed under echoed_rtt and estimated_spacing"
+    assert (
+        kind_of("queue_slowed", ("echoed_rtt", "estimated_spacing"))
+        == "queue_slowed under echoed_rtt and estimated_spacing"
+    )
 
 
 def test_published_cases_state_their_score(published_cases: list[dict[str, Any]]) -> None:
@@ -105,25 +148,40 @@ def test_a_row_of_the_table_has_a_place(row: dict[str, Any]) -> None:
     assert (unknown.place, unknown.confidence) == (None, unknown.score)
 
 
-def test_an_explanation_says_what_the_confidence_rests_on(healthy: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_explanation_says_what_the_confidence_rests_on(
+    healthy: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert diagnose.__kwdefaults__ is not None
     monkeypatch.setitem(diagnose.__kwdefaults__, "calibration", MADE)
     lines = [line.strip() for line in explain(healthy, quality=Quality(at="sender"))]
-    assert "stated as 0.77: of 40 validated answers of window_explains, captured beside the sender, 30 were right" in lines
-    weak = [line.strip() for line in explain(healthy, quality=Quality(at="sender", window_estimated=True))]
+    assert (
+        "stated as 0.77: of 40 validated answers of window_explains, captured beside the sender, 30 were right"
+        in lines
+    )
+    weak = [
+        line.strip()
+        for line in explain(healthy, quality=Quality(at="sender", window_estimated=True))
+    ]
     told = "there are no validated answers of window_explains under window_estimated, captured beside the sender"
     assert f"stated as it is: {told}" in weak
     assert not any("validated" in line for line in explain(healthy))
 
 
 def test_the_table_in_force_is_one_of_these_rules() -> None:
-    rules, limits = {rule.name for rule in RULES if rule.cause != "insufficient"}, {limit.code for limit in LIMITS}
+    rules, limits = (
+        {rule.name for rule in RULES if rule.cause != "insufficient"},
+        {limit.code for limit in LIMITS},
+    )
     for fitted in CALIBRATION.values():
         assert list(fitted.curve) == sorted(fitted.curve)
         assert list(fitted.curve.values()) == sorted(fitted.curve.values())
-        assert all(LOWEST <= score <= HIGHEST and 0 < share < 1 for score, share in fitted.curve.items())
+        assert all(
+            LOWEST <= score <= HIGHEST and 0 < share < 1 for score, share in fitted.curve.items()
+        )
         for kind, counted in fitted.answers.items():
             rule, _, under = kind.partition(" under ")
             assert rule in rules, "run: python -m validation truth --fit"
-            assert set(filter(None, under.split(" and "))) <= limits, "run: python -m validation truth --fit"
+            assert set(filter(None, under.split(" and "))) <= limits, (
+                "run: python -m validation truth --fit"
+            )
             assert 0 <= counted.right <= counted.of

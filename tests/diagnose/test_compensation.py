@@ -9,7 +9,13 @@ import pytest
 
 from trustbed.diagnose import THRESHOLDS, Evidence, compensation, diagnose
 from trustbed.diagnose.causes import Cause
-from trustbed.diagnose.compensation import Compensation, compensated, estimated, start_share, steady_rate
+from trustbed.diagnose.compensation import (
+    Compensation,
+    compensated,
+    estimated,
+    start_share,
+    steady_rate,
+)
 from trustbed.diagnose.compensation_table import HIGH, LOW
 from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.quality import Quality
@@ -35,7 +41,9 @@ def case(**changes: Any) -> Case:  # noqa: ANN401 - fields of the evidence
     return Case.of(replace(STARVED, **changes), THRESHOLDS)
 
 
-def estimate(quality: Quality = BESIDE, cause: Cause = "host_scheduling", **changes: Any) -> Compensation:  # noqa: ANN401 - fields of the evidence
+def estimate(
+    quality: Quality = BESIDE, cause: Cause = "host_scheduling", **changes: Any
+) -> Compensation:  # noqa: ANN401 - fields of the evidence
     return estimated(case(**changes), cause, quality)
 
 
@@ -64,7 +72,10 @@ def test_the_estimate_and_its_interval() -> None:
     assert found.low_bytes_per_second == pytest.approx(2_575_236 * LOW, abs=2)
     assert found.high_bytes_per_second == pytest.approx(2_575_236 * HIGH, abs=2)
     assert found.why_not == ""
-    assert found.words(1e6) == "measured 8.00 Mbit/s; without the stalls about 20.6 Mbit/s (19.0 Mbit/s to 22.7 Mbit/s), an estimate"
+    assert (
+        found.words(1e6)
+        == "measured 8.00 Mbit/s; without the stalls about 20.6 Mbit/s (19.0 Mbit/s to 22.7 Mbit/s), an estimate"
+    )
 
 
 def test_a_network_gave_at_least_what_was_measured() -> None:
@@ -89,18 +100,32 @@ def test_a_network_gave_at_least_what_was_measured() -> None:
         ({"send_buffer_limited": 0.5}, "not known for certain"),
         ({"duration_seconds": None}, "duration is unknown"),
         # 2.4219 round trips of 52 ms are 126 ms: a fifth of 630 ms
-        ({"duration_seconds": 0.62}, "slow start alone would have taken too long (20 % of the time)"),
+        (
+            {"duration_seconds": 0.62},
+            "slow start alone would have taken too long (20 % of the time)",
+        ),
     ],
 )
-def test_there_is_no_estimate_where_no_validated_transfer_was_alike(changes: dict[str, Any], words: str) -> None:
+def test_there_is_no_estimate_where_no_validated_transfer_was_alike(
+    changes: dict[str, Any], words: str
+) -> None:
     found = estimate(**changes)
     assert words in found.why_not
-    assert (found.bytes_per_second, found.low_bytes_per_second, found.high_bytes_per_second) == (None, None, None)
+    assert (found.bytes_per_second, found.low_bytes_per_second, found.high_bytes_per_second) == (
+        None,
+        None,
+        None,
+    )
     assert found.words(1e6).startswith("no estimate of what the network would have given: ")
 
 
 def test_the_borders_belong_to_the_validated_side() -> None:
-    for changes in ({"loss": 0.00099}, {"rtt_seconds": 0.0599}, {"outstanding_max_bytes": 0.951 * 144_800}, {"duration_seconds": 0.64}):
+    for changes in (
+        {"loss": 0.00099},
+        {"rtt_seconds": 0.0599},
+        {"outstanding_max_bytes": 0.951 * 144_800},
+        {"duration_seconds": 0.64},
+    ):
         assert estimate(**changes).why_not == ""
 
 
@@ -128,13 +153,21 @@ def test_machines_that_stopped_altogether_were_never_validated(cause: Cause) -> 
 def test_only_discarded_transfers_are_asked_about() -> None:
     assert compensated(case(), "host_scheduling", "review", BESIDE) is None
     assert compensated(case(), "sender_application_limited", "discard", BESIDE) is None
-    assert diagnose(replace(STARVED, throughput_bytes_per_second=2.6e6, withheld_fraction=0.0), quality=BESIDE).compensation is None
+    assert (
+        diagnose(
+            replace(STARVED, throughput_bytes_per_second=2.6e6, withheld_fraction=0.0),
+            quality=BESIDE,
+        ).compensation
+        is None
+    )
 
 
 def test_an_estimate_that_is_not_good_enough_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compensation, "IS_SHOWN", False)
     found = compensated(case(), "host_scheduling", "discard", BESIDE)
-    assert found == Compensation(why_not="of validated transfers fewer than 90 % came within 10 % by it")
+    assert found == Compensation(
+        why_not="of validated transfers fewer than 90 % came within 10 % by it"
+    )
     monkeypatch.setattr(compensation, "IS_SHOWN", True)
     assert compensated(case(), "host_scheduling", "discard", BESIDE) == estimate()
 

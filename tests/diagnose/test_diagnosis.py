@@ -7,7 +7,18 @@ from typing import Any, get_args
 
 import pytest
 
-from trustbed.diagnose import CAUSES, FLAGS, TOO_SHORT, VERDICTS, Cause, Diagnosis, Evidence, Shares, Verdict, diagnose
+from trustbed.diagnose import (
+    CAUSES,
+    FLAGS,
+    TOO_SHORT,
+    VERDICTS,
+    Cause,
+    Diagnosis,
+    Evidence,
+    Shares,
+    Verdict,
+    diagnose,
+)
 from trustbed.diagnose.confidence import CONFIDENCE
 from trustbed.diagnose.rules import RULES
 from trustbed.diagnose.shape_words import SHAPES
@@ -16,7 +27,14 @@ from trustbed.diagnose.wording import BEFORE_USE, NEXT_STEP, next_step_of
 
 
 def test_the_lists_are_complete() -> None:
-    assert set(get_args(Cause)) == set(CAUSES) == set(CONFIDENCE) == set(VERDICT_OF) == set(WHAT) == set(NEXT_STEP)
+    assert (
+        set(get_args(Cause))
+        == set(CAUSES)
+        == set(CONFIDENCE)
+        == set(VERDICT_OF)
+        == set(WHAT)
+        == set(NEXT_STEP)
+    )
     assert set(get_args(Verdict)) == set(VERDICTS)
     assert {rule.flag for rule in RULES if rule.flag} <= set(FLAGS)
 
@@ -33,7 +51,9 @@ def test_headlines_are_short(cause: Cause, verdict: Verdict) -> None:
 def test_nobody_is_told_to_use_a_number_that_is_not_trusted(cause: Cause, verdict: Verdict) -> None:
     step = next_step_of(cause, verdict)
     assert step in (NEXT_STEP[cause], BEFORE_USE)
-    assert step.startswith("use the number") == (verdict == "trust" and NEXT_STEP[cause].startswith("use the number"))
+    assert step.startswith("use the number") == (
+        verdict == "trust" and NEXT_STEP[cause].startswith("use the number")
+    )
 
 
 def reasons(evidence: Evidence, **changes: Any) -> tuple[str, ...]:  # noqa: ANN401 - any field of the evidence
@@ -46,7 +66,11 @@ def test_reasons_carry_the_deciding_numbers(healthy: Evidence) -> None:
         "RTT 20.1 ms is the path's own (base 20.0 ms), no packet lost",
         "no pauses of its own: it withheld data for 3 % of the time",
     )
-    pausing = {"throughput_bytes_per_second": 1.0e6, "oversize_fraction": 0.4, "withheld_fraction": 0.5}
+    pausing = {
+        "throughput_bytes_per_second": 1.0e6,
+        "oversize_fraction": 0.4,
+        "withheld_fraction": 0.5,
+    }
     assert reasons(healthy, **pausing, cpu_share=0.5) == (
         "8.00 Mbit/s where window and delay allow 25.2 Mbit/s (32 %)",
         "for 50 % of the time it was allowed to send and did not, 40 % in pauses longer than a round trip",
@@ -54,7 +78,9 @@ def test_reasons_carry_the_deciding_numbers(healthy: Evidence) -> None:
         "an always-ready thread obtained 50 % of a core",
         "it did not run out of data: hardly a pause began after a short packet with everything acknowledged",
     )
-    assert reasons(healthy, **{**pausing, "withheld_fraction": 0.1, "app_limited_fraction": None})[1:] == (
+    assert reasons(healthy, **{**pausing, "withheld_fraction": 0.1, "app_limited_fraction": None})[
+        1:
+    ] == (
         "40 % of the time went into pauses longer than a round trip",
         "RTT 20.1 ms is the path's own (base 20.0 ms), no packet lost",
     )
@@ -64,9 +90,9 @@ def test_reasons_carry_the_deciding_numbers(healthy: Evidence) -> None:
 
 
 def test_reasons_name_the_bound(healthy: Evidence) -> None:
-    assert reasons(healthy, capacity_bytes_per_second=2.5e6, throughput_bytes_per_second=2.4e6)[0] == (
-        "19.2 Mbit/s where the link carries 19.3 Mbit/s (99 %)"
-    )
+    assert reasons(healthy, capacity_bytes_per_second=2.5e6, throughput_bytes_per_second=2.4e6)[
+        0
+    ] == ("19.2 Mbit/s where the link carries 19.3 Mbit/s (99 %)")
     assert reasons(healthy, loss=0.02, loss_events=99, throughput_bytes_per_second=0.6e6)[0] == (
         "4.80 Mbit/s where a loss of 2 % allows 4.99 Mbit/s (96 %)"
     )
@@ -93,10 +119,23 @@ def test_reasons_of_other_causes(healthy: Evidence) -> None:
         "the whole host stopped 2 times, for 39.0 s in total, each near a multiple of 13 s, and the kernel log shows a reset"
     )
     slow = {"throughput_bytes_per_second": 1.0e6}
-    assert reasons(healthy, **slow, window_closed=0.6)[1] == "for 60 % of the time the receiver's window was closed"
-    assert reasons(healthy, **slow, slow_start=True)[1].startswith("no packet was lost, and it ended before")
-    assert reasons(healthy, **slow, rtt_seconds=0.04)[1] == ("RTT 40.0 ms is 2.00 times its base of 20.0 ms, no packet lost")
-    reported = {**slow, "oversize_fraction": None, "withheld_fraction": None, "spacing_mean_seconds": None, "oversize_reported": True}
+    assert (
+        reasons(healthy, **slow, window_closed=0.6)[1]
+        == "for 60 % of the time the receiver's window was closed"
+    )
+    assert reasons(healthy, **slow, slow_start=True)[1].startswith(
+        "no packet was lost, and it ended before"
+    )
+    assert reasons(healthy, **slow, rtt_seconds=0.04)[1] == (
+        "RTT 40.0 ms is 2.00 times its base of 20.0 ms, no packet lost"
+    )
+    reported = {
+        **slow,
+        "oversize_fraction": None,
+        "withheld_fraction": None,
+        "spacing_mean_seconds": None,
+        "oversize_reported": True,
+    }
     assert reasons(healthy, **reported)[1] == "long pauses were reported"
     assert reasons(healthy, failed=True) == ("the transfer did not complete",)
 
@@ -114,22 +153,45 @@ BENT: dict[str, Any] = {
 # cause: (changes to a healthy transfer that show it, the reason that gives its number)
 SHOWN: dict[Cause, tuple[dict[str, Any], str]] = {
     "policed": (
-        {**SLOW, "loss": 0.02, "loss_events": 99, "loss_level_rank": 0.1, "rtt_before_loss_seconds": 0.021},
+        {
+            **SLOW,
+            "loss": 0.02,
+            "loss_events": 99,
+            "loss_level_rank": 0.1,
+            "rtt_before_loss_seconds": 0.021,
+        },
         "losses came whenever it had sent more than a steady rate allows (rank 10 %), not when the queue was full: "
         "RTT just before them 21.0 ms",
     ),
-    "shaped": (BENT, "31.2 Mbit/s at first, 24.0 Mbit/s afterwards with a queue before the bottleneck"),
+    "shaped": (
+        BENT,
+        "31.2 Mbit/s at first, 24.0 Mbit/s afterwards with a queue before the bottleneck",
+    ),
     "reordering": (
         {**SLOW, "late_segments": 30, "data_segments": 1000},
         "3 % of the segments came late without loss or were repeated in vain",
     ),
     "route_change": (
-        {"floor_before_seconds": 0.02, "floor_after_seconds": 0.03, "floor_left": 0.01, "floor_flight_ratio": 0.9},
+        {
+            "floor_before_seconds": 0.02,
+            "floor_after_seconds": 0.03,
+            "floor_left": 0.01,
+            "floor_flight_ratio": 0.9,
+        },
         "the smallest RTT was 20.0 ms at first and 30.0 ms afterwards, and hardly anything in between",
     ),
-    "outage": ({"outage_seconds": 2.0}, "nothing came back for 2.00 s of 10.0 s while data were outstanding"),
-    "send_buffer_limited": ({**SLOW, **FLIGHT}, "no more than 20.0 kB were ever outstanding, though the window allowed 65.5 kB"),
-    "acknowledgements_delayed": ({"delayed_answers": 0.6}, "60 % of the acknowledgements waited for a timer"),
+    "outage": (
+        {"outage_seconds": 2.0},
+        "nothing came back for 2.00 s of 10.0 s while data were outstanding",
+    ),
+    "send_buffer_limited": (
+        {**SLOW, **FLIGHT},
+        "no more than 20.0 kB were ever outstanding, though the window allowed 65.5 kB",
+    ),
+    "acknowledgements_delayed": (
+        {"delayed_answers": 0.6},
+        "60 % of the acknowledgements waited for a timer",
+    ),
     "receiver_limited": (
         {**SLOW, "window_closed": 0.0, "window_shrunk": 0.9, "rwnd_limited": 0.8},
         "for 90 % of the time the window was smaller than it had been, and full for 80 %",
@@ -146,8 +208,15 @@ def test_a_cause_that_shows_in_the_shape_gives_its_number(cause: Cause, healthy:
 
 
 def test_a_mean_above_the_steady_rate_and_a_kernel_that_says_so(healthy: Evidence) -> None:
-    steady = {"capacity_bytes_per_second": 2.5e6, "capacity_source": "delivery_rate", "rate_high_bytes_per_second": 2.4e6}
-    assert reasons(healthy, **steady)[1] == "its mean exceeds the steady 19.2 Mbit/s that it ended with: it began with a burst"
+    steady = {
+        "capacity_bytes_per_second": 2.5e6,
+        "capacity_source": "delivery_rate",
+        "rate_high_bytes_per_second": 2.4e6,
+    }
+    assert (
+        reasons(healthy, **steady)[1]
+        == "its mean exceeds the steady 19.2 Mbit/s that it ended with: it began with a burst"
+    )
     kernel = reasons(healthy, **SLOW, send_buffer_limited=0.8)
     assert kernel[1] == "its kernel says that the send buffer limited it for 80 % of its busy time"
 
@@ -157,13 +226,19 @@ def test_every_cause_that_shows_in_the_shape_has_words() -> None:
 
 
 def test_every_transfer_too_short_shares_one_diagnosis() -> None:
-    assert (TOO_SHORT.cause, TOO_SHORT.verdict, TOO_SHORT.headline) == ("insufficient", "not_judged", "too short to judge")
+    assert (TOO_SHORT.cause, TOO_SHORT.verdict, TOO_SHORT.headline) == (
+        "insufficient",
+        "not_judged",
+        "too short to judge",
+    )
     assert diagnose(Evidence(too_short=True)) == TOO_SHORT
 
 
 def test_shares(row: dict[str, Any]) -> None:
     shares = Shares.from_transfer(row)
-    assert shares == Shares(application=0.0, receiver_window=0.9, loss_recovery=0.0, host=0.03, path=0.07)
+    assert shares == Shares(
+        application=0.0, receiver_window=0.9, loss_recovery=0.0, host=0.03, path=0.07
+    )
     assert Shares.from_transfer({**row, "share_path": None}) is None
     assert diagnose(Evidence(), shares=shares).shares is shares
 

@@ -26,7 +26,13 @@ MODEL: dict[str, Any] = {
     "dropped": [0, 0],
     "evicted_connections": 0,
 }
-ROW: dict[str, Any] = {"data_passed": 990, "data_unseen": 0, "bare_passed": 10, "delays_negative": 0, "delay_floor_ns": 10_000_000}
+ROW: dict[str, Any] = {
+    "data_passed": 990,
+    "data_unseen": 0,
+    "bare_passed": 10,
+    "delays_negative": 0,
+    "delay_floor_ns": 10_000_000,
+}
 
 FOUND = [
     ("ends_capture_drops", {"dropped": [0, 20]}, {}, "warning", "20 packets passed a place and are not in its capture"),
@@ -39,7 +45,9 @@ FOUND = [
 
 
 @pytest.mark.parametrize(("code", "model", "row", "severity", "words"), FOUND)
-def test_each_weakness_is_found(code: str, model: dict[str, Any], row: dict[str, Any], severity: str, words: str) -> None:
+def test_each_weakness_is_found(
+    code: str, model: dict[str, Any], row: dict[str, Any], severity: str, words: str
+) -> None:
     (found,) = ends_findings({**MODEL, **model}, [{**ROW, **row}])
     assert (found.code, found.severity, found.scope) == (code, severity, "capture")
     assert words in found.message
@@ -54,11 +62,21 @@ def test_two_good_captures_of_one_clock_have_none() -> None:
 
 
 @pytest.mark.parametrize(
-    "row", [{"data_unseen": 0, "data_passed": 2000}, {"data_unseen": 1, "data_passed": 2000}, {"delays_negative": 1, "data_passed": 2000}]
+    "row",
+    [
+        {"data_unseen": 0, "data_passed": 2000},
+        {"data_unseen": 1, "data_passed": 2000},
+        {"delays_negative": 1, "data_passed": 2000},
+    ],
 )
 def test_one_in_two_thousand_is_none(row: dict[str, Any]) -> None:
     assert ends_findings(MODEL, [{**ROW, **row}]) == []
 
 
 def test_captures_without_a_frame_have_none() -> None:
-    assert ends_findings({**MODEL, "frames": [0, 0], "clocks": {**CLOCKS, "ahead_error_seconds": 0.01}}, []) == []
+    assert (
+        ends_findings(
+            {**MODEL, "frames": [0, 0], "clocks": {**CLOCKS, "ahead_error_seconds": 0.01}}, []
+        )
+        == []
+    )

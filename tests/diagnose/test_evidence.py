@@ -17,7 +17,10 @@ def test_every_field_has_a_source_in_order() -> None:
 
 def test_nothing_is_known_at_first() -> None:
     known = {field.name: getattr(Evidence(), field.name) for field in fields(Evidence)}
-    assert {name: value for name, value in known.items() if value is not None} == {"stall_gaps_seconds": (), "workload": "unknown"}
+    assert {name: value for name, value in known.items() if value is not None} == {
+        "stall_gaps_seconds": (),
+        "workload": "unknown",
+    }
 
 
 def test_from_a_row(row: dict[str, Any], healthy: Evidence) -> None:
@@ -35,28 +38,64 @@ def in_a_row(source: Source) -> tuple[Any, Any]:
     return 7, 7 / 1e9 if str(source.column).endswith("_ns") else 7
 
 
-@pytest.mark.parametrize("source", [source for source in SOURCES if source.column], ids=lambda source: source.field)
+@pytest.mark.parametrize(
+    "source", [source for source in SOURCES if source.column], ids=lambda source: source.field
+)
 def test_a_column_reaches_its_field_and_no_other(source: Source) -> None:
     value, wanted = in_a_row(source)
-    evidence, nothing = Evidence.from_transfer({str(source.column): value}), Evidence.from_transfer({})
+    evidence, nothing = (
+        Evidence.from_transfer({str(source.column): value}),
+        Evidence.from_transfer({}),
+    )
     assert getattr(evidence, source.field) == wanted
-    changed = {field.name for field in fields(Evidence) if getattr(evidence, field.name) != getattr(nothing, field.name)}
+    changed = {
+        field.name
+        for field in fields(Evidence)
+        if getattr(evidence, field.name) != getattr(nothing, field.name)
+    }
     assert changed == {source.field}
 
 
 def test_numbers_that_no_column_gives_alone() -> None:
     assert Evidence.from_transfer({"delack_suspects": 3, "rtt_samples": 12}).delayed_answers == 0.25
     assert Evidence.from_transfer({"delack_suspects": 0, "rtt_samples": 0}).delayed_answers is None
-    assert Evidence.from_transfer({"delack_suspects": None, "rtt_samples": 12}).delayed_answers is None
-    assert Evidence.from_transfer({"filled_reordered": 3, "reordered_answers": 4, "filled_overtaken": 2}).late_segments == 9
-    assert Evidence.from_transfer({"filled_reordered": None, "reordered_answers": 4}).late_segments == 4
-    late = {"filled_reordered": 3, "reordered_answers": 4, "filled_overtaken": 2, "filled_lost_upstream": 1}
+    assert (
+        Evidence.from_transfer({"delack_suspects": None, "rtt_samples": 12}).delayed_answers is None
+    )
+    assert (
+        Evidence.from_transfer(
+            {"filled_reordered": 3, "reordered_answers": 4, "filled_overtaken": 2}
+        ).late_segments
+        == 9
+    )
+    assert (
+        Evidence.from_transfer({"filled_reordered": None, "reordered_answers": 4}).late_segments
+        == 4
+    )
+    late = {
+        "filled_reordered": 3,
+        "reordered_answers": 4,
+        "filled_overtaken": 2,
+        "filled_lost_upstream": 1,
+    }
     assert Evidence.from_transfer({**late, "at": "sender"}).late_segments == 9
-    assert Evidence.from_transfer({**late, "at": "receiver"}).late_segments == 8, "an answer also ends when something lost is filled"
-    assert Evidence.from_transfer({**late, "at": "middle", "filled_lost_upstream": 9}).late_segments == 5
-    written = {"data_packets": 12, "payload_bytes": 10_000, "payload_bytes_per_packet": 1000, "trains": 4}
+    assert Evidence.from_transfer({**late, "at": "receiver"}).late_segments == 8, (
+        "an answer also ends when something lost is filled"
+    )
+    assert (
+        Evidence.from_transfer({**late, "at": "middle", "filled_lost_upstream": 9}).late_segments
+        == 5
+    )
+    written = {
+        "data_packets": 12,
+        "payload_bytes": 10_000,
+        "payload_bytes_per_packet": 1000,
+        "trains": 4,
+    }
     assert Evidence.from_transfer(written).unfilled_per_train == 0.5
-    assert Evidence.from_transfer({**written, "data_packets": 9}).unfilled_per_train == 0, "several packets captured as one are full"
+    assert Evidence.from_transfer({**written, "data_packets": 9}).unfilled_per_train == 0, (
+        "several packets captured as one are full"
+    )
     assert Evidence.from_transfer({**written, "trains": 0}).unfilled_per_train is None
     assert Evidence.from_transfer({"spacing_source": "estimated"}).pauses_estimated is True
     assert Evidence.from_transfer({"spacing_source": "measured"}).pauses_estimated is False
@@ -69,12 +108,16 @@ def test_losses_beyond_their_place_are_counted_by_what_came_late() -> None:
     assert Evidence.from_transfer({**row, "at": "receiver"}).loss_events == 9
     assert Evidence.from_transfer({**row, "at": "middle", "loss_events": 12}).loss_events == 12
     assert Evidence.from_transfer({"at": "middle", "filled_lost_upstream": 9}).loss_events == 9
-    assert Evidence.from_transfer({**row, "at": "receiver", "filled_overtaken": 4}).loss_events == 5, "what was overtaken was not lost"
+    assert (
+        Evidence.from_transfer({**row, "at": "receiver", "filled_overtaken": 4}).loss_events == 5
+    ), "what was overtaken was not lost"
     assert Evidence.from_transfer({**row, "at": "receiver", "filled_overtaken": 8}).loss_events == 2
 
 
 def test_units_of_a_row() -> None:
-    evidence = Evidence.from_transfer({"rtt_path_ns": 20_500_000.5, "stall_gaps_ns": [13_000_000_000, None], "duration_ns": 1})
+    evidence = Evidence.from_transfer(
+        {"rtt_path_ns": 20_500_000.5, "stall_gaps_ns": [13_000_000_000, None], "duration_ns": 1}
+    )
     assert evidence.rtt_seconds == 0.0205000005
     assert evidence.stall_gaps_seconds == (13.0,)
     assert evidence.duration_seconds == 1e-9
@@ -88,12 +131,17 @@ def test_an_unseen_window_is_not_replaced_by_the_classic_one() -> None:
 
 
 def test_null_columns_are_unknown(row: dict[str, Any]) -> None:
-    assert Evidence.from_transfer(dict.fromkeys(row)) == Evidence(payload_bytes=1448, packet_bytes=1500)
+    assert Evidence.from_transfer(dict.fromkeys(row)) == Evidence(
+        payload_bytes=1448, packet_bytes=1500
+    )
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 def test_a_number_that_is_none_is_unknown(value: float) -> None:
-    assert Evidence.from_transfer({"rtt_path_ns": value, "loss_rate_genuine": value}).rtt_seconds is None
+    assert (
+        Evidence.from_transfer({"rtt_path_ns": value, "loss_rate_genuine": value}).rtt_seconds
+        is None
+    )
 
 
 def test_losses_are_seen_where_the_capture_was_taken() -> None:
@@ -111,7 +159,12 @@ def test_losses_are_seen_where_the_capture_was_taken() -> None:
 
 def test_the_time_to_a_nearby_receiver_is_no_round_trip() -> None:
     # At the receiver acknowledgements follow data within microseconds; that is not the path.
-    assert Evidence.from_transfer({"at": "receiver", "rtt_mean_ns": 9_000.0, "rtt_path_ns": None}).rtt_seconds is None
+    assert (
+        Evidence.from_transfer(
+            {"at": "receiver", "rtt_mean_ns": 9_000.0, "rtt_path_ns": None}
+        ).rtt_seconds
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,7 +180,12 @@ def test_the_time_to_a_nearby_receiver_is_no_round_trip() -> None:
         (None, None, float("nan"), (None, None)),
     ],
 )
-def test_capacity(measured: float | None, source: str | None, given: float | None, expected: tuple[float | None, str | None]) -> None:
+def test_capacity(
+    measured: float | None,
+    source: str | None,
+    given: float | None,
+    expected: tuple[float | None, str | None],
+) -> None:
     row = {"capacity_bytes_per_second": measured, "capacity_source": source}
     evidence = Evidence.from_transfer(row, capacity_bits_per_second=given)
     assert (evidence.capacity_bytes_per_second, evidence.capacity_source) == expected
@@ -135,7 +193,23 @@ def test_capacity(measured: float | None, source: str | None, given: float | Non
 
 def test_published_names() -> None:
     evidence = Evidence.from_published(
-        {"throughput_Bps": 1.0, "window_B": 2, "rtt_s": 3.0, "cpu_util": 0.2, "stall_gaps_s": [13.0], "workload": "bulk", "bytes": 9}
+        {
+            "throughput_Bps": 1.0,
+            "window_B": 2,
+            "rtt_s": 3.0,
+            "cpu_util": 0.2,
+            "stall_gaps_s": [13.0],
+            "workload": "bulk",
+            "bytes": 9,
+        }
     )
-    assert (evidence.throughput_bytes_per_second, evidence.window_bytes, evidence.rtt_seconds) == (1.0, 2, 3.0)
-    assert (evidence.cpu_utilisation, evidence.stall_gaps_seconds, evidence.workload) == (0.2, (13.0,), "bulk")
+    assert (evidence.throughput_bytes_per_second, evidence.window_bytes, evidence.rtt_seconds) == (
+        1.0,
+        2,
+        3.0,
+    )
+    assert (evidence.cpu_utilisation, evidence.stall_gaps_seconds, evidence.workload) == (
+        0.2,
+        (13.0,),
+        "bulk",
+    )

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from trustbed.diagnose import CaptureQuality, Evidence, KernelTimes, Quality, diagnose, explain, explain_row
+from trustbed.diagnose import (
+    CaptureQuality,
+    Evidence,
+    KernelTimes,
+    Quality,
+    diagnose,
+    explain,
+    explain_row,
+)
 from trustbed.diagnose.confidence import CONFIDENCE
 from trustbed.diagnose.host import HostEvidence
 from trustbed.diagnose.judge import judge_row
@@ -45,8 +53,13 @@ def test_what_the_network_would_have_given_is_told_or_why_it_is_not(starved: Evi
     (told,) = part(explain(beside, quality=Quality(at="sender")), "Without the stalls")
     assert told.startswith("measured 10.4 Mbit/s; without the stalls about 25.1 Mbit/s (")
     (told,) = part(explain(beside), "Without the stalls")
-    assert told == "no estimate of what the network would have given: the capture was not taken beside the sender"
-    assert "Without the stalls" not in explain(replace(beside, throughput_bytes_per_second=3.1e6, withheld_fraction=0.0))
+    assert (
+        told
+        == "no estimate of what the network would have given: the capture was not taken beside the sender"
+    )
+    assert "Without the stalls" not in explain(
+        replace(beside, throughput_bytes_per_second=3.1e6, withheld_fraction=0.0)
+    )
 
 
 def test_conditions_are_told_with_their_thresholds_and_numbers(starved: Evidence) -> None:
@@ -81,44 +94,78 @@ def test_the_confidence_adds_up(starved: Evidence) -> None:
 
 def test_all_that_counts_as_a_pause_is_shown(starved: Evidence) -> None:
     def pauses(**known: float) -> str:
-        (line,) = [line for line in part(explain(replace(starved, **known)), "Evidence") if line.startswith("pauses")]  # type: ignore[arg-type]
+        (line,) = [
+            line
+            for line in part(explain(replace(starved, **known)), "Evidence")
+            if line.startswith("pauses")
+        ]  # type: ignore[arg-type]
         return line
 
     assert pauses() == "pauses longer than the RTT f = 0 %, data withheld h = 80 %: oversize"
-    assert pauses(withheld_fraction=0.1, empty_fraction=0.3).endswith("data withheld h = 10 %, nothing outstanding 30 %: oversize")
-    assert pauses(withheld_fraction=0.1, withheld_at_rate_fraction=0.4).endswith("data withheld h = 10 % (h′ = 40 %): oversize")
+    assert pauses(withheld_fraction=0.1, empty_fraction=0.3).endswith(
+        "data withheld h = 10 %, nothing outstanding 30 %: oversize"
+    )
+    assert pauses(withheld_fraction=0.1, withheld_at_rate_fraction=0.4).endswith(
+        "data withheld h = 10 % (h′ = 40 %): oversize"
+    )
 
 
 def test_without_pauses_is_without_any_of_them(starved: Evidence) -> None:
     without = "without pauses: unexplained, confidence 0.30, review"
-    assert without in part(explain(replace(starved, withheld_at_rate_fraction=0.9, empty_fraction=0.5)), "What would change it")
+    assert without in part(
+        explain(replace(starved, withheld_at_rate_fraction=0.9, empty_fraction=0.5)),
+        "What would change it",
+    )
 
 
 def test_without_loss_nothing_of_the_losses_is_left(healthy: Evidence) -> None:
-    lossy = {"throughput_bytes_per_second": 1e6, "loss": 0.02, "loss_events": 400, "loss_level_rank": 0.1, "rtt_before_loss_seconds": 0.02}
+    lossy = {
+        "throughput_bytes_per_second": 1e6,
+        "loss": 0.02,
+        "loss_events": 400,
+        "loss_level_rank": 0.1,
+        "rtt_before_loss_seconds": 0.02,
+    }
     policed = replace(healthy, **lossy)  # type: ignore[arg-type]
     assert diagnose(policed).cause == "policed"
-    assert "without loss: unexplained, confidence 0.30, review" in part(explain(policed), "What would change it")
+    assert "without loss: unexplained, confidence 0.30, review" in part(
+        explain(policed), "What would change it"
+    )
 
 
 def test_what_would_change_it_is_tried(starved: Evidence) -> None:
     changes = part(explain(starved), "What would change it")
-    assert "with --workload interactive: sender_application_limited, confidence 0.60, review" in changes
-    assert "with a CPU share of 1.0 measured on the sender: host_scheduling, confidence 0.70, review" in changes
+    assert (
+        "with --workload interactive: sender_application_limited, confidence 0.60, review"
+        in changes
+    )
+    assert (
+        "with a CPU share of 1.0 measured on the sender: host_scheduling, confidence 0.70, review"
+        in changes
+    )
     assert "without pauses: unexplained, confidence 0.30, review" in changes
     assert not any(change.startswith("with --workload bulk") for change in changes)
 
 
 def test_the_limits_of_the_capture_are_explained(starved: Evidence) -> None:
     lines = explain(starved, quality=Quality(unseen_share=0.1))
-    assert part(lines, "What the capture leaves of it")[0].startswith("capture_loss: what may still be concluded is the throughput")
-    assert "a capture without these weaknesses: confidence 0.90, discard" in part(lines, "What would change it")
-    assert "at most 0.70: 0.1 % or more of the transfer's bytes were acknowledged but never captured" in part(lines, "Confidence")
+    assert part(lines, "What the capture leaves of it")[0].startswith(
+        "capture_loss: what may still be concluded is the throughput"
+    )
+    assert "a capture without these weaknesses: confidence 0.90, discard" in part(
+        lines, "What would change it"
+    )
+    assert (
+        "at most 0.70: 0.1 % or more of the transfer's bytes were acknowledged but never captured"
+        in part(lines, "Confidence")
+    )
 
 
 def test_other_readings_and_flags(starved: Evidence) -> None:
     lines = explain(replace(starved, app_limited_fraction=0.3, loss=0.0001, loss_events=1))
-    assert part(lines, "Other readings")[0].startswith("sender_application_limited: window full 60 %")
+    assert part(lines, "Other readings")[0].startswith(
+        "sender_application_limited: window full 60 %"
+    )
     assert part(lines, "Flags") == [
         "loss_model_refuted: the loss model was left out: too few losses, or the transfer was faster than it allows"
     ]
@@ -127,13 +174,31 @@ def test_other_readings_and_flags(starved: Evidence) -> None:
 
 def unknown(evidence: Evidence, quality: Quality = UNTOUCHED) -> list[str]:
     """The numbers that an explanation calls unknown."""
-    told = [line.partition(": ")[2] for line in part(explain(evidence, quality=quality), "Evidence") if line.startswith("not known")]
+    told = [
+        line.partition(": ")[2]
+        for line in part(explain(evidence, quality=quality), "Evidence")
+        if line.startswith("not known")
+    ]
     return [name for names in told for name in names.split(", ")]
 
 
-def test_an_unknown_number_is_listed_where_it_could_change_the_answer_or_its_score(starved: Evidence) -> None:
-    assert unknown(starved) == ["capacity_bytes_per_second", "cpu_share", "window_shrunk", "unanswered_seconds", "processor_missed"]
-    told = {"capacity_bytes_per_second": 1.3e6, "cpu_share": 0.5, "window_shrunk": 1.0, "unanswered_seconds": 5.0, "processor_missed": 0.0}
+def test_an_unknown_number_is_listed_where_it_could_change_the_answer_or_its_score(
+    starved: Evidence,
+) -> None:
+    assert unknown(starved) == [
+        "capacity_bytes_per_second",
+        "cpu_share",
+        "window_shrunk",
+        "unanswered_seconds",
+        "processor_missed",
+    ]
+    told = {
+        "capacity_bytes_per_second": 1.3e6,
+        "cpu_share": 0.5,
+        "window_shrunk": 1.0,
+        "unanswered_seconds": 5.0,
+        "processor_missed": 0.0,
+    }
     for name, value in told.items():
         found, before = diagnose(replace(starved, **{name: value})), diagnose(starved)
         assert (found.rule, found.score) != (before.rule, before.score)
@@ -143,9 +208,18 @@ def test_an_unknown_number_is_listed_where_it_could_change_the_answer_or_its_sco
 def test_what_would_change_nothing_is_not_listed(starved: Evidence, healthy: Evidence) -> None:
     # Five numbers of a step of the RTT: one of them alone shows none.
     for evidence in (starved, healthy):
-        assert not {"floor_before_seconds", "floor_left", "steal", "cpu_utilisation", "failed", "kernel_reset"} & set(unknown(evidence))
+        assert not {
+            "floor_before_seconds",
+            "floor_left",
+            "steal",
+            "cpu_utilisation",
+            "failed",
+            "kernel_reset",
+        } & set(unknown(evidence))
     assert "cpu_share" not in unknown(healthy)
-    assert "cpu_share" not in unknown(starved, Quality(spacing_estimated=True)), "the capture leaves no more than a score of 0.70"
+    assert "cpu_share" not in unknown(starved, Quality(spacing_estimated=True)), (
+        "the capture leaves no more than a score of 0.70"
+    )
     assert unknown(replace(healthy, failed=True)) == []
     assert unknown(replace(starved, stall_gaps_seconds=(7.0,))) == ["cpu_share", "kernel_reset"]
 
@@ -156,7 +230,12 @@ def test_what_there_is_nothing_to_measure_of_is_not_unknown(healthy: Evidence) -
 
 
 def test_nothing_is_said_where_nothing_is_missing(healthy: Evidence) -> None:
-    known = {"capacity_bytes_per_second": 9e9, "window_shrunk": 0.0, "withheld_at_rate_fraction": 0.0, "empty_fraction": 0.0}
+    known = {
+        "capacity_bytes_per_second": 9e9,
+        "window_shrunk": 0.0,
+        "withheld_at_rate_fraction": 0.0,
+        "empty_fraction": 0.0,
+    }
     complete = replace(healthy, **known, unanswered_seconds=0.0, delayed_answers=0.0)
     assert part(explain(complete), "Evidence")[-1].startswith("pauses longer than the RTT")
 
@@ -164,7 +243,9 @@ def test_nothing_is_said_where_nothing_is_missing(healthy: Evidence) -> None:
 def test_a_row_is_explained_like_its_evidence(row: dict[str, Any], healthy: Evidence) -> None:
     assert explain_row(row, {}) == explain(healthy, quality=Quality(at="sender"))
     bulk = explain_row({**row, "window_estimated": True}, {}, workload="bulk", capacity=20e6)
-    capacity = replace(healthy, workload="bulk", capacity_bytes_per_second=2.5e6, capacity_source="given")
+    capacity = replace(
+        healthy, workload="bulk", capacity_bytes_per_second=2.5e6, capacity_source="given"
+    )
     assert bulk == explain(capacity, quality=Quality(window_estimated=True, at="sender"))
 
 
@@ -172,10 +253,15 @@ def test_a_row_is_explained_with_what_is_known_of_its_host(row: dict[str, Any]) 
     pausing = {**row, "throughput_bytes_per_second": 1e6, "withheld_fraction": 0.8}
     kernel = KernelTimes(busy_seconds=9.0, rwnd_limited_seconds=9.0)
     host = HostEvidence(processor_missed=0.0, processor_share=1.0, kernel=kernel)
-    judged, lines = judge_row(pausing, CaptureQuality(), host=host), explain_row(pausing, {}, host=host)
+    judged, lines = (
+        judge_row(pausing, CaptureQuality(), host=host),
+        explain_row(pausing, {}, host=host),
+    )
     assert judged.cause == "sender_application_limited"
     assert lines[0] == judged.headline
-    assert any(line.startswith("→ application_slept") for line in part(lines, "Rules, in the order asked"))
+    assert any(
+        line.startswith("→ application_slept") for line in part(lines, "Rules, in the order asked")
+    )
     assert part(lines, "Flags")[0].startswith("kernel_rwnd_limited: ")
     assert explain_row(pausing, {}, host=HostEvidence()) == explain_row(pausing, {})
 

@@ -26,7 +26,9 @@ NUMBERS = {
 }
 
 
-def test_there_are_cases(published_cases: list[dict[str, Any]], recorded_cases: list[dict[str, Any]]) -> None:
+def test_there_are_cases(
+    published_cases: list[dict[str, Any]], recorded_cases: list[dict[str, Any]]
+) -> None:
     assert len(published_cases) == 34
     assert len(recorded_cases) == 10
 
@@ -64,7 +66,9 @@ def test_recorded_transfers_declared_as_bulk(recorded_cases: list[dict[str, Any]
         assert diagnosis.verdict in case["verdicts_accepted"], case["name"]
 
 
-def test_where_two_causes_are_acceptable_the_other_one_is_named(recorded_cases: list[dict[str, Any]]) -> None:
+def test_where_two_causes_are_acceptable_the_other_one_is_named(
+    recorded_cases: list[dict[str, Any]],
+) -> None:
     for case in recorded_cases:
         diagnosis = diagnose(Evidence.from_published(case["evidence"]))
         named = {diagnosis.cause, *(alternative.cause for alternative in diagnosis.alternatives)}
@@ -87,7 +91,9 @@ def test_published_window_bounds() -> None:
     golden = json.loads((GOLDEN / "throughput.json").read_text(encoding="utf-8"))
     printed, rtt = golden["from_paper"]["ideal_KBps"], golden["from_paper"]["ping_rtt_s"]
     for pair, kilobytes in printed.items():
-        evidence = Evidence(window_bytes=65535, payload_bytes=1368, packet_bytes=1420, rtt_base_seconds=rtt[pair])
+        evidence = Evidence(
+            window_bytes=65535, payload_bytes=1368, packet_bytes=1420, rtt_base_seconds=rtt[pair]
+        )
         x0 = derive(evidence, THRESHOLDS).x0_bytes_per_second
         assert x0 is not None
         assert math.floor(x0 / 100) / 10 == kilobytes, pair

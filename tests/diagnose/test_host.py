@@ -14,7 +14,13 @@ SECOND = 1_000_000_000
 
 
 def process(ran: float, waited: float, state: str = "S", number: int = 1) -> dict[str, Any]:
-    return {"process": number, "interval_ns": SECOND, "ran_ns": int(ran * SECOND), "waited_ns": int(waited * SECOND), "state": state}
+    return {
+        "process": number,
+        "interval_ns": SECOND,
+        "ran_ns": int(ran * SECOND),
+        "waited_ns": int(waited * SECOND),
+        "state": state,
+    }
 
 
 def test_a_process_that_waits_for_most_of_the_time_is_starved() -> None:
@@ -36,7 +42,9 @@ def test_a_stopped_process_misses_the_time_in_which_it_is_found_stopped() -> Non
 
 
 def test_the_process_that_missed_most_counts() -> None:
-    assert processor_of([process(0.1, 0.0), process(0.1, 0.7, number=2)]).processor_missed == pytest.approx(0.7)
+    assert processor_of(
+        [process(0.1, 0.0), process(0.1, 0.7, number=2)]
+    ).processor_missed == pytest.approx(0.7)
 
 
 def test_a_quota_counts_where_it_bites_and_clears_nobody_where_it_does_not() -> None:
@@ -52,7 +60,9 @@ def test_nothing_sampled_is_nothing_known() -> None:
 
 
 def test_pauses_of_a_program_that_never_missed_the_processor_are_its_own(healthy: Evidence) -> None:
-    pausing = replace(healthy, throughput_bytes_per_second=1e6, oversize_fraction=0.4, withheld_fraction=0.5)
+    pausing = replace(
+        healthy, throughput_bytes_per_second=1e6, oversize_fraction=0.4, withheld_fraction=0.5
+    )
     slept, _ = with_host(pausing, processor_of([process(0.01, 0.02)]))
     starved, _ = with_host(pausing, processor_of([process(0.3, 0.6)]))
     assert diagnose(slept).cause == "sender_application_limited"
@@ -61,9 +71,16 @@ def test_pauses_of_a_program_that_never_missed_the_processor_are_its_own(healthy
 
 def test_the_kernels_account() -> None:
     assert kernel_times({}) is None
-    times = kernel_times({"busy_ns": SECOND, "receive_window_limited_ns": SECOND // 4}, send_buffer_bytes=9000)
+    times = kernel_times(
+        {"busy_ns": SECOND, "receive_window_limited_ns": SECOND // 4}, send_buffer_bytes=9000
+    )
     assert times is not None
-    assert (times.busy_seconds, times.rwnd_limited_seconds, times.sndbuf_limited_seconds, times.send_buffer_bytes) == (
+    assert (
+        times.busy_seconds,
+        times.rwnd_limited_seconds,
+        times.sndbuf_limited_seconds,
+        times.send_buffer_bytes,
+    ) == (
         1.0,
         0.25,
         None,

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from trustbed.diagnose import TOO_SHORT, CaptureFacts, diagnose, examine, judge, tally, verdict_columns
+from trustbed.diagnose import (
+    TOO_SHORT,
+    CaptureFacts,
+    diagnose,
+    examine,
+    judge,
+    tally,
+    verdict_columns,
+)
 from trustbed.diagnose.evidence import Evidence
 
 
@@ -33,18 +41,29 @@ def test_rows_are_taken_one_at_a_time(row: dict[str, Any]) -> None:
 def test_short_transfers_share_one_object() -> None:
     diagnoses = list(judge([{"too_short": True}] * 1000, {}))
     assert all(diagnosis is TOO_SHORT for diagnosis in diagnoses)
-    assert all(diagnosis is TOO_SHORT for diagnosis in examine([{"too_short": True}] * 1000, {}).diagnoses)
+    assert all(
+        diagnosis is TOO_SHORT for diagnosis in examine([{"too_short": True}] * 1000, {}).diagnoses
+    )
 
 
 def test_judge_and_examine_agree_with_diagnose(row: dict[str, Any], healthy: Evidence) -> None:
     (judged,) = judge([row], {})
     assert [judged] == examine([row], {}).diagnoses
-    assert (judged.cause, judged.score, judged.verdict) == ("window_limited", diagnose(healthy).score, "trust")
+    assert (judged.cause, judged.score, judged.verdict) == (
+        "window_limited",
+        diagnose(healthy).score,
+        "trust",
+    )
     assert judged.shares is not None
 
 
 def test_what_the_person_knows_counts(row: dict[str, Any]) -> None:
-    pausing = {**row, "throughput_bytes_per_second": 1e6, "withheld_fraction": 0.6, "app_limited_fraction": 0.6}
+    pausing = {
+        **row,
+        "throughput_bytes_per_second": 1e6,
+        "withheld_fraction": 0.6,
+        "app_limited_fraction": 0.6,
+    }
     (unknown,), (bulk,) = judge([pausing], {}), judge([pausing], {}, workload="bulk")
     assert (unknown.cause, bulk.cause) == ("sender_application_limited", "host_scheduling")
     link = {**row, "throughput_bytes_per_second": 1.18e6}
@@ -59,7 +78,9 @@ def test_the_capture_counts(row: dict[str, Any]) -> None:
 
 
 def test_columns(row: dict[str, Any]) -> None:
-    columns = verdict_columns(examine([{**row, "window_estimated": True}, {"too_short": True}], {}).diagnoses)
+    columns = verdict_columns(
+        examine([{**row, "window_estimated": True}, {"too_short": True}], {}).diagnoses
+    )
     assert columns == {
         "cause": ["window_limited", "insufficient"],
         "confidence": [0.7, 0.99],
@@ -72,11 +93,21 @@ def test_columns(row: dict[str, Any]) -> None:
     }
 
 
-def test_only_a_discarded_transfer_has_an_estimate_beside_its_throughput(row: dict[str, Any]) -> None:
-    stood_still = {**row, "at": "sender", "throughput_bytes_per_second": 1.3e6, "withheld_fraction": 0.8, "outstanding_max_bytes": 65_535}
+def test_only_a_discarded_transfer_has_an_estimate_beside_its_throughput(
+    row: dict[str, Any],
+) -> None:
+    stood_still = {
+        **row,
+        "at": "sender",
+        "throughput_bytes_per_second": 1.3e6,
+        "withheld_fraction": 0.8,
+        "outstanding_max_bytes": 65_535,
+    }
     columns = verdict_columns(examine([row, stood_still], {}).diagnoses)
     assert columns["verdict"] == ["trust", "discard"]
-    low, middle, high = (columns[f"without_stalls_{part}bytes_per_second"] for part in ("low_", "", "high_"))
+    low, middle, high = (
+        columns[f"without_stalls_{part}bytes_per_second"] for part in ("low_", "", "high_")
+    )
     assert low[0] is middle[0] is high[0] is None
     # 65535 B · 1448/1500 / 20.1 ms are 3.147 MB/s; slow start takes 1.40 of 10 s / 20.1 ms round trips
     assert middle[1] == pytest.approx(3.139e6, rel=0.001)

@@ -20,9 +20,13 @@ def test_without_a_duration_the_idle_time_is_unknown(healthy: Evidence) -> None:
 
 
 def test_receive_window(healthy: Evidence) -> None:
-    evidence, flags = with_kernel_times(healthy, KernelTimes(busy_seconds=8.0, rwnd_limited_seconds=4.0))
+    evidence, flags = with_kernel_times(
+        healthy, KernelTimes(busy_seconds=8.0, rwnd_limited_seconds=4.0)
+    )
     assert (evidence.rwnd_limited, flags) == (0.5, ("kernel_rwnd_limited",))
-    evidence, flags = with_kernel_times(healthy, KernelTimes(busy_seconds=8.0, rwnd_limited_seconds=3.9))
+    evidence, flags = with_kernel_times(
+        healthy, KernelTimes(busy_seconds=8.0, rwnd_limited_seconds=3.9)
+    )
     assert (evidence.rwnd_limited, flags) == (healthy.rwnd_limited, ())
 
 
@@ -31,13 +35,23 @@ def test_send_buffer_is_the_effective_window(healthy: Evidence) -> None:
     evidence, flags = with_kernel_times(healthy, times)
     assert (evidence.window_bytes, flags) == (16_384, ("sndbuf_limited",))
     assert with_kernel_times(healthy, replace(times, sndbuf_limited_seconds=4.9)) == (
-        replace(healthy, app_limited_fraction=0.0, send_buffer_limited=4.9 / 10.0, send_buffer_bytes=16_384),
+        replace(
+            healthy,
+            app_limited_fraction=0.0,
+            send_buffer_limited=4.9 / 10.0,
+            send_buffer_bytes=16_384,
+        ),
         (),
     )
     slow = replace(evidence, throughput_bytes_per_second=0.75e6)
-    assert (diagnose(slow).cause, diagnose(slow, flags=flags).flags) == ("window_limited", ("sndbuf_limited",))
+    assert (diagnose(slow).cause, diagnose(slow, flags=flags).flags) == (
+        "window_limited",
+        ("sndbuf_limited",),
+    )
 
 
 def test_a_socket_that_was_never_busy(healthy: Evidence) -> None:
-    evidence, flags = with_kernel_times(healthy, KernelTimes(busy_seconds=0.0, rwnd_limited_seconds=0.0))
+    evidence, flags = with_kernel_times(
+        healthy, KernelTimes(busy_seconds=0.0, rwnd_limited_seconds=0.0)
+    )
     assert (evidence.app_limited_fraction, flags) == (1.0, ())

@@ -20,14 +20,26 @@ BOTH_WAYS: dict[str, tuple[Weakness, Weakness]] = {
     "capture_loss": (({}, {"unseen_share": 0.001}), ({}, {"unseen_share": 0.0009})),
     "capture_kernel_drops": (({"kernel_drop_share": 0.01}, {}), ({"kernel_drop_share": 0.009}, {})),
     "skipped_records": (({"unmeasured_share": 0.01}, {}), ({"unmeasured_share": 0.009}, {})),
-    "capture_duplicates": (({}, {"duplicate_share": 0.001}), ({"deduplicated": True}, {"duplicate_share": 0.5})),
-    "clock_step": (({"clock_step_seconds": 0.1}, {"clock_stepped": True}), ({"clock_step_seconds": 0.09}, {"clock_stepped": True})),
-    "coarse_timestamps": (({"granularity_seconds": 0.002}, {}), ({"granularity_seconds": 0.0019}, {})),
+    "capture_duplicates": (
+        ({}, {"duplicate_share": 0.001}),
+        ({"deduplicated": True}, {"duplicate_share": 0.5}),
+    ),
+    "clock_step": (
+        ({"clock_step_seconds": 0.1}, {"clock_stepped": True}),
+        ({"clock_step_seconds": 0.09}, {"clock_stepped": True}),
+    ),
+    "coarse_timestamps": (
+        ({"granularity_seconds": 0.002}, {}),
+        ({"granularity_seconds": 0.0019}, {}),
+    ),
     "records_out_of_order": (
         ({"reordered_share": 0.01, "reorder_seconds": 0.002}, {}),
         ({"reordered_share": 0.009, "reorder_seconds": 0.002}, {}),
     ),
-    "bunched_timestamps": (({"equal_timestamp_share": 0.5}, {}), ({"equal_timestamp_share": 0.49}, {})),
+    "bunched_timestamps": (
+        ({"equal_timestamp_share": 0.5}, {}),
+        ({"equal_timestamp_share": 0.49}, {}),
+    ),
     "window_estimated": (({}, {"window_estimated": True}), ({}, {})),
     "echoed_rtt": (({}, {"rtt_echoed": True}), ({}, {})),
     "place_unknown": (({}, {"place_unknown": True}), ({}, {})),
@@ -51,11 +63,15 @@ def starved(healthy: Evidence) -> Evidence:
 @pytest.fixture
 def congested(healthy: Evidence) -> Evidence:
     """A transfer that waits in a queue."""
-    return replace(healthy, rtt_seconds=0.03, throughput_bytes_per_second=2.0e6, loss=0.001, loss_events=20)
+    return replace(
+        healthy, rtt_seconds=0.03, throughput_bytes_per_second=2.0e6, loss=0.001, loss_events=20
+    )
 
 
 @pytest.mark.parametrize("code", BOTH_WAYS)
-def test_limit_both_ways(code: str, healthy: Evidence, starved: Evidence, congested: Evidence) -> None:
+def test_limit_both_ways(
+    code: str, healthy: Evidence, starved: Evidence, congested: Evidence
+) -> None:
     (limit,) = [limit for limit in LIMITS if limit.code == code]
     applies, does_not = BOTH_WAYS[code]
     concerned = 0
@@ -68,7 +84,9 @@ def test_limit_both_ways(code: str, healthy: Evidence, starved: Evidence, conges
             concerned += 1
             assert code in after.flags
             assert after.confidence == min(before.confidence, limit.cap / 100)
-            assert after.verdict == ("review" if limit.review or before.verdict == "discard" else before.verdict)
+            assert after.verdict == (
+                "review" if limit.review or before.verdict == "discard" else before.verdict
+            )
             assert any(reason.startswith("capture: ") for reason in after.reasons)
         else:
             assert after == before
@@ -80,17 +98,27 @@ def test_every_limit_is_tested_and_catalogued() -> None:
     assert all(limit.code in CATALOGUE for limit in LIMITS)
 
 
-def test_estimated_pauses_cap_the_confidence_and_so_spare_the_host(starved: Evidence, healthy: Evidence) -> None:
+def test_estimated_pauses_cap_the_confidence_and_so_spare_the_host(
+    starved: Evidence, healthy: Evidence
+) -> None:
     estimated = Quality(spacing_estimated=True)
     host, window = diagnose(starved, quality=estimated), diagnose(healthy, quality=estimated)
     assert (host.confidence, host.verdict) == (0.7, "review")
-    assert (window.confidence, window.verdict) == (0.99, "trust"), "rate, window and RTT do not rest on pauses"
+    assert (window.confidence, window.verdict) == (0.99, "trust"), (
+        "rate, window and RTT do not rest on pauses"
+    )
 
 
 def test_a_clock_step_of_unknown_size_counts_for_the_transfer_it_met(healthy: Evidence) -> None:
     assert diagnose(healthy, quality=Quality(clock_stepped=True)).verdict == "review"
     unknown_duration = replace(healthy, duration_seconds=None)
-    assert diagnose(unknown_duration, quality=quality(({"clock_step_seconds": 0.02}, {"clock_stepped": True}))).verdict == "review"
+    assert (
+        diagnose(
+            unknown_duration,
+            quality=quality(({"clock_step_seconds": 0.02}, {"clock_stepped": True})),
+        ).verdict
+        == "review"
+    )
 
 
 def test_a_clock_step_elsewhere_in_the_capture_is_no_matter(healthy: Evidence) -> None:
@@ -110,7 +138,9 @@ def test_losses_tell_a_queue_from_a_late_sender(congested: Evidence) -> None:
     assert [other.cause for other in late.alternatives] == ["host_scheduling"]
     assert diagnose(replace(congested, loss=0.005), quality=echoed).verdict == "trust"
     full = replace(congested, rtt_before_loss_seconds=0.04, rtt_high_seconds=0.045)
-    assert diagnose(full, quality=echoed).verdict == "trust", "what was lost was lost while the RTT was high"
+    assert diagnose(full, quality=echoed).verdict == "trust", (
+        "what was lost was lost while the RTT was high"
+    )
 
 
 def test_what_cannot_be_judged_is_left_alone() -> None:
@@ -129,7 +159,14 @@ def test_limits_add_up(starved: Evidence) -> None:
     [
         ({}, True),
         ({"capture_place": "responder"}, False),
-        ({"capture_place": "responder", "nearest_initiator_ns": 1_400, "nearest_responder_ns": 20_000_000}, True),
+        (
+            {
+                "capture_place": "responder",
+                "nearest_initiator_ns": 1_400,
+                "nearest_responder_ns": 20_000_000,
+            },
+            True,
+        ),
         ({"capture_place": "middle"}, False),
         ({"capture_place_from": "answers"}, False),
         ({"nearest_responder_ns": 6_000_000}, False),
@@ -138,9 +175,18 @@ def test_limits_add_up(starved: Evidence) -> None:
         ({"nearest_responder_ns": None}, False),
     ],
 )
-def test_a_place_that_was_said_is_held_against_who_answers_first(changes: dict[str, Any], is_contradicted: bool) -> None:
-    connection = {"capture_place": "initiator", "capture_place_from": "given", "nearest_initiator_ns": 20_000_000}
-    assert is_place_contradicted({**connection, "nearest_responder_ns": 1_400, **changes}) is is_contradicted
+def test_a_place_that_was_said_is_held_against_who_answers_first(
+    changes: dict[str, Any], is_contradicted: bool
+) -> None:
+    connection = {
+        "capture_place": "initiator",
+        "capture_place_from": "given",
+        "nearest_initiator_ns": 20_000_000,
+    }
+    assert (
+        is_place_contradicted({**connection, "nearest_responder_ns": 1_400, **changes})
+        is is_contradicted
+    )
 
 
 class TestFromARow:
@@ -173,8 +219,18 @@ class TestFromARow:
         found = CaptureQuality.of(
             {
                 "records": 1000,
-                "files": [{"interfaces": [{"records": 990, "dropped": 10, "os_dropped": None}, {"records": 5, "dropped": None}]}],
-                "skips": [{"reason": "truncated", "records": 20}, {"reason": "not_ip", "records": 500}],
+                "files": [
+                    {
+                        "interfaces": [
+                            {"records": 990, "dropped": 10, "os_dropped": None},
+                            {"records": 5, "dropped": None},
+                        ]
+                    }
+                ],
+                "skips": [
+                    {"reason": "truncated", "records": 20},
+                    {"reason": "not_ip", "records": 500},
+                ],
                 "clock_steps": 1,
                 "clock_step_max_ns": 50_000_000,
                 "timestamp_granularity_ns": 1000,
@@ -205,5 +261,7 @@ def verdict(diagnosis: Diagnosis) -> tuple[str, float]:
 def test_a_microsecond_clock_is_fine_for_a_millisecond_path(healthy: Evidence) -> None:
     fine = quality(({"granularity_seconds": 1e-6}, {}))
     assert verdict(diagnose(healthy, quality=fine)) == verdict(diagnose(healthy))
-    local = replace(healthy, rtt_base_seconds=8e-6, rtt_seconds=8e-6, throughput_bytes_per_second=7.5e9)
+    local = replace(
+        healthy, rtt_base_seconds=8e-6, rtt_seconds=8e-6, throughput_bytes_per_second=7.5e9
+    )
     assert diagnose(local, quality=fine).verdict == "review"

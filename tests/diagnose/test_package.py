@@ -17,7 +17,9 @@ PACKAGE = Path(trustbed.diagnose.__file__).parent
 
 def test_public_names() -> None:
     names = trustbed.diagnose.__all__
-    assert names == sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
+    assert names == sorted(
+        names, key=lambda name: (not name.isupper(), not name[0].isupper(), name)
+    )
     assert all(hasattr(trustbed.diagnose, name) for name in names)
     assert len(names) == 33
 
@@ -30,11 +32,19 @@ def test_the_example_runs() -> None:
 
 def test_only_the_standard_library_is_imported() -> None:
     code = "import sys; before = set(sys.modules); import trustbed.diagnose; print(*sorted(set(sys.modules) - before))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent.parent)
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=PACKAGE.parent.parent,
+    )
     loaded = {name.partition(".")[0] for name in run.stdout.split()}
     assert loaded - set(sys.stdlib_module_names) == {"trustbed"}
     # Each of these costs as much start-up time as the package itself.
-    assert loaded.isdisjoint({"json", "datetime", "decimal", "statistics", "logging", "asyncio", "pathlib"})
+    assert loaded.isdisjoint(
+        {"json", "datetime", "decimal", "statistics", "logging", "asyncio", "pathlib"}
+    )
 
 
 def test_no_module_is_long() -> None:

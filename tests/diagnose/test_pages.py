@@ -22,12 +22,19 @@ DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 
 @pytest.mark.parametrize("name", PAGES)
 def test_up_to_date(name: str) -> None:
-    assert (DOCS / name).read_text(encoding="utf-8") == PAGES[name](), f"run: python -m trustbed.diagnose.pages docs (for {name})"
+    assert (DOCS / name).read_text(encoding="utf-8") == PAGES[name](), (
+        f"run: python -m trustbed.diagnose.pages docs (for {name})"
+    )
 
 
 def test_the_page_of_the_diagnosis_is_complete() -> None:
     page = diagnosis_page()
-    for name in (*CAUSES, *FLAGS, *(rule.name for rule in RULES), *(field.name for field in fields(Thresholds))):
+    for name in (
+        *CAUSES,
+        *FLAGS,
+        *(rule.name for rule in RULES),
+        *(field.name for field in fields(Thresholds)),
+    ):
         assert f"| `{name}` |" in page, name
     assert "{" not in page
 
@@ -42,13 +49,17 @@ def test_every_finding_has_its_section() -> None:
 
 
 def test_every_threshold_has_a_meaning_and_a_source() -> None:
-    assert all(field.metadata["meaning"] and field.metadata["source"] for field in fields(Thresholds))
+    assert all(
+        field.metadata["meaning"] and field.metadata["source"] for field in fields(Thresholds)
+    )
 
 
 def test_no_threshold_is_rounded_away_by_its_words() -> None:
     values = asdict(THRESHOLDS)
     conditions = [condition.words for rule in RULES for condition in rule.conditions]
-    additions = [condition.words for table in CONFIDENCE.values() for _, condition in table.additions]
+    additions = [
+        condition.words for table in CONFIDENCE.values() for _, condition in table.additions
+    ]
     for words in (*conditions, *additions, *(limit.when for limit in LIMITS), *HOW_WORDS.values()):
         for _, name, form, _ in Formatter().parse(words):
             if name is not None:
@@ -59,16 +70,27 @@ def test_no_threshold_is_rounded_away_by_its_words() -> None:
 
 def test_a_step_that_begins_with_a_command_can_be_copied() -> None:
     page = findings_page()
-    assert "**Next step.** `sysctl -w net.core.rmem_max=16777216 net.core.wmem_max=16777216`." in page
+    assert (
+        "**Next step.** `sysctl -w net.core.rmem_max=16777216 net.core.wmem_max=16777216`." in page
+    )
     assert "**Next step.** `ip -s link show dev INTERFACE`;" in page
-    assert re.findall(r"\*\*Next step\.\*\* (?i:apt|chronyc|cpupower|docker|echo|ethtool|ip|sysctl|tc|trustbed|ulimit)\b.*", page) == []
+    assert (
+        re.findall(
+            r"\*\*Next step\.\*\* (?i:apt|chronyc|cpupower|docker|echo|ethtool|ip|sysctl|tc|trustbed|ulimit)\b.*",
+            page,
+        )
+        == []
+    )
     assert all(entry.next_step.count("`") % 2 == 0 for entry in CATALOGUE.values())
 
 
 def test_every_severity_stands_on_the_page_with_when_it_applies() -> None:
     page = findings_page()
     assert "| [`read_problem`](#read_problem) | error or warning |" in page
-    assert "(error; warning where nothing but the last record is cut short; capture; value in bytes)" in page
+    assert (
+        "(error; warning where nothing but the last record is cut short; capture; value in bytes)"
+        in page
+    )
     assert "(warning; info below 0.1 % of the bytes; capture; value in share)" in page
     assert "  %" not in page
 

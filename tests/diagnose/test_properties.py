@@ -9,7 +9,18 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from trustbed.diagnose import CAUSES, FLAGS, VERDICTS, CaptureFacts, CaptureQuality, Evidence, Quality, diagnose, examine, explain
+from trustbed.diagnose import (
+    CAUSES,
+    FLAGS,
+    VERDICTS,
+    CaptureFacts,
+    CaptureQuality,
+    Evidence,
+    Quality,
+    diagnose,
+    examine,
+    explain,
+)
 from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.limits import LIMITS
 from trustbed.diagnose.rules import STAGES, first_match
@@ -21,10 +32,16 @@ TRUTH = st.none() | st.booleans()
 SPECIAL: dict[str, st.SearchStrategy[Any]] = {
     "capacity_source": st.sampled_from([None, "given", "delivery_rate"]),
     "workload": st.sampled_from(["bulk", "interactive", "unknown"]),
-    "stall_gaps_seconds": st.lists(st.floats(0, 100) | st.sampled_from([13.0, math.inf]), max_size=3).map(tuple),
-    **dict.fromkeys(("oversize_reported", "kernel_reset", "slow_start", "failed", "too_short"), TRUTH),
+    "stall_gaps_seconds": st.lists(
+        st.floats(0, 100) | st.sampled_from([13.0, math.inf]), max_size=3
+    ).map(tuple),
+    **dict.fromkeys(
+        ("oversize_reported", "kernel_reset", "slow_start", "failed", "too_short"), TRUTH
+    ),
 }
-ABSURD = st.builds(Evidence, **{field.name: SPECIAL.get(field.name, ANY) for field in fields(Evidence)})
+ABSURD = st.builds(
+    Evidence, **{field.name: SPECIAL.get(field.name, ANY) for field in fields(Evidence)}
+)
 
 SECONDS = st.none() | st.floats(1e-5, 1.0)
 RATE = st.none() | st.floats(1.0, 1e9)
@@ -54,17 +71,33 @@ SENSIBLE = st.builds(
         "spurious_retransmissions": COUNT,
         "fast_retransmissions": COUNT,
         "late_segments": COUNT,
-        **dict.fromkeys(("rate_low_bytes_per_second", "rate_middle_bytes_per_second", "rate_high_bytes_per_second"), RATE),
+        **dict.fromkeys(
+            (
+                "rate_low_bytes_per_second",
+                "rate_middle_bytes_per_second",
+                "rate_high_bytes_per_second",
+            ),
+            RATE,
+        ),
         **dict.fromkeys(("burst_rate_bytes_per_second", "burst_left_rate_bytes_per_second"), RATE),
         **dict.fromkeys(("rtt_high_seconds", "rtt_before_loss_seconds"), SECONDS),
-        **dict.fromkeys(("floor_before_seconds", "floor_after_seconds", "burst_left_floor_seconds"), SECONDS),
+        **dict.fromkeys(
+            ("floor_before_seconds", "floor_after_seconds", "burst_left_floor_seconds"), SECONDS
+        ),
         "floor_flight_ratio": st.none() | st.floats(0.1, 10),
-        **dict.fromkeys(("outage_seconds", "unanswered_seconds", "interrupted_seconds"), st.none() | st.floats(0, 1000)),
-        **dict.fromkeys(("outstanding_mean_bytes", "outstanding_max_bytes"), st.none() | st.floats(0, 1e8)),
+        **dict.fromkeys(
+            ("outage_seconds", "unanswered_seconds", "interrupted_seconds"),
+            st.none() | st.floats(0, 1000),
+        ),
+        **dict.fromkeys(
+            ("outstanding_mean_bytes", "outstanding_max_bytes"), st.none() | st.floats(0, 1e8)
+        ),
         "pauses_estimated": TRUTH,
         **dict.fromkeys(("answer_seconds", "answer_least_seconds", "way_rise_seconds"), SECONDS),
         "unfilled_per_train": st.none() | st.floats(0, 3),
-        **dict.fromkeys(("window_least_bytes", "send_buffer_bytes"), st.none() | st.floats(1000, 1e8)),
+        **dict.fromkeys(
+            ("window_least_bytes", "send_buffer_bytes"), st.none() | st.floats(1000, 1e8)
+        ),
         "send_buffer_declared": TRUTH,
     },
 )
@@ -88,7 +121,9 @@ QUALITIES = st.builds(
 
 
 @given(ABSURD | SENSIBLE, QUALITIES)
-def test_any_evidence_gets_a_diagnosis_within_its_bounds(evidence: Evidence, quality: Quality) -> None:
+def test_any_evidence_gets_a_diagnosis_within_its_bounds(
+    evidence: Evidence, quality: Quality
+) -> None:
     diagnosis = diagnose(evidence, quality=quality)
     assert diagnosis.cause in CAUSES
     assert diagnosis.verdict in VERDICTS
@@ -152,7 +187,12 @@ PAUSING = SENSIBLE.map(
 BEFORE_PAUSES: dict[str, dict[str, Any]] = {
     "host_stall": {"stall_gaps_seconds": (7.0,)},
     "outage": {"outage_seconds": 4.0, "duration_seconds": 20.0, "loss_events": 1},
-    "route_change": {"floor_before_seconds": 0.02, "floor_after_seconds": 0.03, "floor_left": 0.1, "floor_flight_ratio": 1.0},
+    "route_change": {
+        "floor_before_seconds": 0.02,
+        "floor_after_seconds": 0.03,
+        "floor_left": 0.1,
+        "floor_flight_ratio": 1.0,
+    },
     "shaped": {
         "burst_rate_bytes_per_second": 3.0,
         "burst_left_rate_bytes_per_second": 1.0,
@@ -171,33 +211,58 @@ BEFORE_PAUSES: dict[str, dict[str, Any]] = {
         "spurious_retransmissions": 0,
     },
     "reordering": {"late_segments": 100, "data_segments": 1000, "loss": 0.0},
-    "policed": {"loss_level_rank": 0.1, "loss": 0.01, "loss_events": 20, "rtt_seconds": 0.02, "rtt_before_loss_seconds": None},
+    "policed": {
+        "loss_level_rank": 0.1,
+        "loss": 0.01,
+        "loss_events": 20,
+        "rtt_seconds": 0.02,
+        "rtt_before_loss_seconds": None,
+    },
 }
 """What is asked before pauses, by the cause that it shows."""
 
 
 @given(PAUSING, st.floats(0, 1), st.floats(0, 1))
-def test_a_starved_cpu_never_lowers_the_confidence_in_a_host_cause(evidence: Evidence, one: float, other: float) -> None:
+def test_a_starved_cpu_never_lowers_the_confidence_in_a_host_cause(
+    evidence: Evidence, one: float, other: float
+) -> None:
     less, more = (diagnose(replace(evidence, cpu_share=share)) for share in sorted((one, other)))
     assert less.cause == more.cause == "host_scheduling"
     assert less.confidence >= more.confidence
 
 
 @given(PAUSING, st.floats(0, 1), st.floats(0, 1))
-def test_more_pauses_never_turn_a_host_cause_into_another(evidence: Evidence, one: float, other: float) -> None:
-    fewer, more = (diagnose(replace(evidence, withheld_fraction=share)) for share in sorted((one, other)))
+def test_more_pauses_never_turn_a_host_cause_into_another(
+    evidence: Evidence, one: float, other: float
+) -> None:
+    fewer, more = (
+        diagnose(replace(evidence, withheld_fraction=share)) for share in sorted((one, other))
+    )
     assert fewer.cause == more.cause == "host_scheduling"
     assert fewer.confidence <= more.confidence
 
 
 @given(PAUSING, st.sampled_from(sorted(BEFORE_PAUSES)), SHARE, SHARE, SHARE)
 def test_what_is_asked_before_pauses_does_not_depend_on_them(
-    evidence: Evidence, cause: str, longer: float | None, withheld: float | None, cpu_share: float | None
+    evidence: Evidence,
+    cause: str,
+    longer: float | None,
+    withheld: float | None,
+    cpu_share: float | None,
 ) -> None:
     # Nor on the capture's word for a missing processor; that of the machine's own samples comes before.
-    shown = replace(evidence, **{**BEFORE_PAUSES[cause], "kernel_reset": None, "processor_missed": None})
+    shown = replace(
+        evidence, **{**BEFORE_PAUSES[cause], "kernel_reset": None, "processor_missed": None}
+    )
     assert diagnose(shown).cause == cause
-    assert diagnose(replace(shown, oversize_fraction=longer, withheld_fraction=withheld, cpu_share=cpu_share)).cause == cause
+    assert (
+        diagnose(
+            replace(
+                shown, oversize_fraction=longer, withheld_fraction=withheld, cpu_share=cpu_share
+            )
+        ).cause
+        == cause
+    )
 
 
 @given(SENSIBLE)
@@ -227,8 +292,12 @@ RATES_AND_FLIGHT = (
 
 
 @given(SENSIBLE, st.floats(0.01, 1.4), st.integers(0, 20).map(lambda power: 2.0**power))
-def test_only_the_share_of_the_window_bound_counts_and_not_the_rate(evidence: Evidence, share: float, factor: float) -> None:
-    assume(share * 65535 > 2 * 1500)  # with less than a packet in flight it is idle, whatever the window
+def test_only_the_share_of_the_window_bound_counts_and_not_the_rate(
+    evidence: Evidence, share: float, factor: float
+) -> None:
+    assume(
+        share * 65535 > 2 * 1500
+    )  # with less than a packet in flight it is idle, whatever the window
     lone = replace(
         evidence,
         loss=0.0,
@@ -240,8 +309,18 @@ def test_only_the_share_of_the_window_bound_counts_and_not_the_rate(evidence: Ev
 
     def judged(times: float) -> tuple[str, str, float]:
         bound = times * 65535 * 1448 / (1500 * (lone.rtt_seconds or 0.02))
-        scaled = {name: None if getattr(lone, name) is None else times * getattr(lone, name) for name in RATES_AND_FLIGHT}
-        diagnosis = diagnose(replace(lone, window_bytes=times * 65535, throughput_bytes_per_second=share * bound, **scaled))
+        scaled = {
+            name: None if getattr(lone, name) is None else times * getattr(lone, name)
+            for name in RATES_AND_FLIGHT
+        }
+        diagnosis = diagnose(
+            replace(
+                lone,
+                window_bytes=times * 65535,
+                throughput_bytes_per_second=share * bound,
+                **scaled,
+            )
+        )
         return diagnosis.cause, diagnosis.verdict, diagnosis.confidence
 
     assert judged(1.0) == judged(factor)
@@ -275,7 +354,8 @@ COLUMNS = st.sampled_from(
     ]
 )
 FACTS = st.dictionaries(
-    st.sampled_from(sorted(CaptureFacts.__annotations__.keys() - {"files", "problems", "skips"})), st.none() | st.just(0)
+    st.sampled_from(sorted(CaptureFacts.__annotations__.keys() - {"files", "problems", "skips"})),
+    st.none() | st.just(0),
 )
 
 

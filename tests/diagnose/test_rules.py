@@ -16,7 +16,11 @@ SLOW: dict[str, Any] = {"throughput_bytes_per_second": 1.0e6}
 PAUSING: dict[str, Any] = {**SLOW, "oversize_fraction": 0.4, "withheld_fraction": 0.5}
 UNKNOWN_RATE: dict[str, Any] = {"throughput_bytes_per_second": None}
 SHRUNK: dict[str, Any] = {"window_shrunk": 0.15, "rwnd_limited": 0.5}
-CAPPED: dict[str, Any] = {**SLOW, "outstanding_mean_bytes": 19_000.0, "outstanding_max_bytes": 20_000.0}
+CAPPED: dict[str, Any] = {
+    **SLOW,
+    "outstanding_mean_bytes": 19_000.0,
+    "outstanding_max_bytes": 20_000.0,
+}
 BENT: dict[str, Any] = {
     "burst_rate_bytes_per_second": 3.9e6,
     "burst_left_rate_bytes_per_second": 3.0e6,
@@ -46,7 +50,11 @@ FEW = {"loss": 0.001, "loss_events": 1}
 BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "failed": ({"failed": True}, {"failed": False}, "window_explains"),
     "too_short": ({"too_short": True}, {"too_short": None}, "window_explains"),
-    "driver_reset": ({"stall_gaps_seconds": (13.2, 26.0)}, {"stall_gaps_seconds": (13.2, 20.0)}, "host_stopped"),
+    "driver_reset": (
+        {"stall_gaps_seconds": (13.2, 26.0)},
+        {"stall_gaps_seconds": (13.2, 20.0)},
+        "host_stopped",
+    ),
     "host_stopped": ({"stall_gaps_seconds": (6.0,)}, {"kernel_reset": True}, "driver_reset"),
     "nothing_came_back": (
         {"outage_seconds": 2.0, "duration_seconds": 10.0, "loss_events": 20},
@@ -54,7 +62,12 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "window_explains",
     ),
     "delay_has_two_levels": (
-        {"floor_before_seconds": 0.02, "floor_after_seconds": 0.03, "floor_left": 0.01, "floor_flight_ratio": 0.9},
+        {
+            "floor_before_seconds": 0.02,
+            "floor_after_seconds": 0.03,
+            "floor_left": 0.01,
+            "floor_flight_ratio": 0.9,
+        },
         {"floor_flight_ratio": 0.5},
         "window_explains",
     ),
@@ -66,18 +79,43 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"rwnd_limited": 0.89},
         "capacity_explains",
     ),
-    "reordering_took_a_part": ({"late_segments": 10, "data_segments": 2000}, {"late_segments": 9}, "window_explains"),
-    "bucket_was_empty": ({"loss": 0.002, "loss_events": 40, "loss_level_rank": 0.21}, {"loss_level_rank": 0.22}, "window_explains"),
+    "reordering_took_a_part": (
+        {"late_segments": 10, "data_segments": 2000},
+        {"late_segments": 9},
+        "window_explains",
+    ),
+    "bucket_was_empty": (
+        {"loss": 0.002, "loss_events": 40, "loss_level_rank": 0.21},
+        {"loss_level_rank": 0.22},
+        "window_explains",
+    ),
     "link_stayed_full": (
-        {**LOSSY, "throughput_bytes_per_second": 0.8e6, "rate_low_bytes_per_second": 0.96e6, "rate_high_bytes_per_second": 1.0e6},
+        {
+            **LOSSY,
+            "throughput_bytes_per_second": 0.8e6,
+            "rate_low_bytes_per_second": 0.96e6,
+            "rate_high_bytes_per_second": 1.0e6,
+        },
         {"rate_low_bytes_per_second": 0.95e6},
         "loss_explains",
     ),
-    "loss_explains": ({**LOSSY, "throughput_bytes_per_second": 0.8e6}, {"rtt_seconds": 0.025}, "queue_explains"),
-    "answered_late_yet_explained": ({**LATE, "throughput_bytes_per_second": 2.0e6}, {"way_rise_seconds": 0.0041}, "queue_explains"),
+    "loss_explains": (
+        {**LOSSY, "throughput_bytes_per_second": 0.8e6},
+        {"rtt_seconds": 0.025},
+        "queue_explains",
+    ),
+    "answered_late_yet_explained": (
+        {**LATE, "throughput_bytes_per_second": 2.0e6},
+        {"way_rise_seconds": 0.0041},
+        "queue_explains",
+    ),
     "link_was_full": (FULL_LINK, {"capacity_source": "given"}, "capacity_explains"),
     "answers_waited": ({"delayed_answers": 0.5}, {"delayed_answers": 0.49}, "window_explains"),
-    "queue_explains": ({"rtt_seconds": 0.0241, "throughput_bytes_per_second": 2.5e6}, {"rtt_seconds": 0.0239}, "window_explains"),
+    "queue_explains": (
+        {"rtt_seconds": 0.0241, "throughput_bytes_per_second": 2.5e6},
+        {"rtt_seconds": 0.0239},
+        "window_explains",
+    ),
     "capacity_explains": (
         {"capacity_bytes_per_second": 2.5e6, "throughput_bytes_per_second": 2.4e6},
         {"capacity_bytes_per_second": 3.4e6, "throughput_bytes_per_second": 3.1e6},
@@ -89,9 +127,17 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "window_explains",
     ),
     "window_explains": ({}, SLOW, "nothing_explains"),
-    "receiver_closed_its_window": ({**PAUSING, "window_closed": 0.2}, {"window_closed": 0.19}, "sender_held_back"),
+    "receiver_closed_its_window": (
+        {**PAUSING, "window_closed": 0.2},
+        {"window_closed": 0.19},
+        "sender_held_back",
+    ),
     "receiver_shrank_its_window": ({**SLOW, **SHRUNK}, {"rwnd_limited": 0.49}, "nothing_explains"),
-    "machine_was_missing": ({**PAUSING, "loss": 0.02, "processor_missed": 0.5}, {"processor_missed": 0.49}, "sender_held_back"),
+    "machine_was_missing": (
+        {**PAUSING, "loss": 0.02, "processor_missed": 0.5},
+        {"processor_missed": 0.49},
+        "sender_held_back",
+    ),
     "reordering_slowed": (
         {**SLOW, "spurious_retransmissions": 1, "late_segments": 1, "data_segments": 2000},
         {"late_segments": 0},
@@ -102,25 +148,52 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"loss_level_rank": 0.5},
         "few_losses_slowed",
     ),
-    "application_wrote_little": ({**SLOW, **WRITES}, {"unfilled_per_train": 0.32}, "nothing_explains"),
-    "application_slept": ({**PAUSING, "processor_missed": 0.04}, {"processor_missed": 0.4}, "sender_held_back"),
-    "application_paused": ({**PAUSING, "app_limited_fraction": 0.5}, {"workload": "bulk"}, "sender_held_back"),
+    "application_wrote_little": (
+        {**SLOW, **WRITES},
+        {"unfilled_per_train": 0.32},
+        "nothing_explains",
+    ),
+    "application_slept": (
+        {**PAUSING, "processor_missed": 0.04},
+        {"processor_missed": 0.4},
+        "sender_held_back",
+    ),
+    "application_paused": (
+        {**PAUSING, "app_limited_fraction": 0.5},
+        {"workload": "bulk"},
+        "sender_held_back",
+    ),
     "buffer_was_filled": (
         {**PAUSING, "send_buffer_bytes": 40_000, "send_buffer_declared": True},
         {"send_buffer_declared": None},
         "sender_held_back",
     ),
     "flight_was_held": (
-        {**PAUSING, "outstanding_mean_bytes": 17_000.0, "outstanding_max_bytes": 20_000.0, "pauses_estimated": False},
+        {
+            **PAUSING,
+            "outstanding_mean_bytes": 17_000.0,
+            "outstanding_max_bytes": 20_000.0,
+            "pauses_estimated": False,
+        },
         {"outstanding_mean_bytes": 16_900.0},
         "sender_held_back",
     ),
     "path_was_full": (
-        {**SLOW, "withheld_fraction": 0.3, "rtt_seconds": 0.025, "throughput_bytes_per_second": 0.8e6, "pipe_full": 0.95},
+        {
+            **SLOW,
+            "withheld_fraction": 0.3,
+            "rtt_seconds": 0.025,
+            "throughput_bytes_per_second": 0.8e6,
+            "pipe_full": 0.95,
+        },
         {"oversize_fraction": 0.2},
         "sender_held_back",
     ),
-    "sender_held_back": ({**SLOW, "withheld_fraction": 0.3}, {"withheld_fraction": 0.29}, "nothing_explains"),
+    "sender_held_back": (
+        {**SLOW, "withheld_fraction": 0.3},
+        {"withheld_fraction": 0.29},
+        "nothing_explains",
+    ),
     "machine_answered_late": (
         {**SLOW, "answer_seconds": 0.0021, "unfilled_per_train": 0.07},
         {"answer_seconds": 0.0019},
@@ -131,14 +204,32 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"unfilled_per_train": 0.07},
         "machine_answered_late",
     ),
-    "answered_late_from_afar": ({**LATE, "throughput_bytes_per_second": 0.3e6}, {"rwnd_limited": 0.65}, "queue_slowed"),
+    "answered_late_from_afar": (
+        {**LATE, "throughput_bytes_per_second": 0.3e6},
+        {"rwnd_limited": 0.65},
+        "queue_slowed",
+    ),
     "even_though_lossy": (
-        {**SLOW, "loss": 0.005, "loss_events": 4, "rate_low_bytes_per_second": 0.96e6, "rate_high_bytes_per_second": 1.0e6},
+        {
+            **SLOW,
+            "loss": 0.005,
+            "loss_events": 4,
+            "rate_low_bytes_per_second": 0.96e6,
+            "rate_high_bytes_per_second": 1.0e6,
+        },
         {"rate_low_bytes_per_second": 0.95e6},
         "loss_slowed",
     ),
-    "loss_slowed": ({**SLOW, "loss": 0.005, "loss_events": 4}, {"loss": 0.0049}, "few_losses_slowed"),
-    "queue_slowed": ({**SLOW, **LOSSY, "rtt_seconds": 0.024, "throughput_bytes_per_second": 0.3e6}, {"rtt_seconds": 0.0239}, "loss_slowed"),
+    "loss_slowed": (
+        {**SLOW, "loss": 0.005, "loss_events": 4},
+        {"loss": 0.0049},
+        "few_losses_slowed",
+    ),
+    "queue_slowed": (
+        {**SLOW, **LOSSY, "rtt_seconds": 0.024, "throughput_bytes_per_second": 0.3e6},
+        {"rtt_seconds": 0.0239},
+        "loss_slowed",
+    ),
     "window_was_full": ({**SLOW, "rwnd_limited": 0.9}, {"rwnd_limited": 0.89}, "nothing_explains"),
     "still_starting": ({**SLOW, "slow_start": True}, {"slow_start": False}, "nothing_explains"),
     "still_growing": (
@@ -147,12 +238,26 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "ran_now_and_then",
     ),
     "queue_overflowed": (
-        {**SLOW, **FEW, "rtt_before_loss_seconds": 0.033, "rtt_high_seconds": 0.0345, "rate_high_bytes_per_second": 1.0e6},
+        {
+            **SLOW,
+            **FEW,
+            "rtt_before_loss_seconds": 0.033,
+            "rtt_high_seconds": 0.0345,
+            "rate_high_bytes_per_second": 1.0e6,
+        },
         {"rtt_before_loss_seconds": 0.030},
         "few_losses_slowed",
     ),
-    "few_losses_slowed": ({**SLOW, "loss": 0.001, "loss_events": 1}, {"loss": 0.0001}, "nothing_explains"),
-    "buffer_was_full": ({**SLOW, "send_buffer_limited": 0.5}, {"send_buffer_limited": 0.49}, "nothing_explains"),
+    "few_losses_slowed": (
+        {**SLOW, "loss": 0.001, "loss_events": 1},
+        {"loss": 0.0001},
+        "nothing_explains",
+    ),
+    "buffer_was_full": (
+        {**SLOW, "send_buffer_limited": 0.5},
+        {"send_buffer_limited": 0.49},
+        "nothing_explains",
+    ),
     "flight_had_a_ceiling": (CAPPED, {"outstanding_mean_bytes": 10_900.0}, "nothing_explains"),
     "ran_now_and_then": (
         {**SLOW, "rate_high_bytes_per_second": 1.15e6},
@@ -161,14 +266,27 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "processor_was_missing": ({**SLOW, "cpu_share": 0.89}, {"cpu_share": 0.9}, "nothing_explains"),
     "link_was_steady": (
-        {**SLOW, "rate_low_bytes_per_second": 0.96e6, "rate_high_bytes_per_second": 1.0e6, "rtt_high_seconds": 0.0345},
+        {
+            **SLOW,
+            "rate_low_bytes_per_second": 0.96e6,
+            "rate_high_bytes_per_second": 1.0e6,
+            "rtt_high_seconds": 0.0345,
+        },
         {"rtt_high_seconds": 0.0340},
         "nothing_explains",
     ),
     "nothing_explains": (SLOW, {"throughput_bytes_per_second": 2.6e6}, "window_explains"),
-    "pauses_alone": ({**UNKNOWN_RATE, "oversize_fraction": 0.2}, {"oversize_fraction": 0.19}, "nothing_unusual"),
+    "pauses_alone": (
+        {**UNKNOWN_RATE, "oversize_fraction": 0.2},
+        {"oversize_fraction": 0.19},
+        "nothing_unusual",
+    ),
     "loss_hint": ({**UNKNOWN_RATE, **LOSSY}, {"loss_events": 4}, "nothing_unusual"),
-    "queue_hint": ({**UNKNOWN_RATE, "rtt_seconds": 0.025}, {"rtt_seconds": 0.0201}, "nothing_unusual"),
+    "queue_hint": (
+        {**UNKNOWN_RATE, "rtt_seconds": 0.025},
+        {"rtt_seconds": 0.0201},
+        "nothing_unusual",
+    ),
     "nothing_unusual": (UNKNOWN_RATE, {"throughput_bytes_per_second": 3.1e6}, "window_explains"),
 }
 
@@ -199,44 +317,78 @@ def test_every_cause_has_a_rule() -> None:
 
 def test_few_losses_may_lie_at_an_empty_bucket_by_chance(healthy: Evidence) -> None:
     policed = replace(healthy, **SLOW, loss=0.002, loss_level_rank=0.2)
-    assert [rule_of(replace(policed, loss_events=events)) for events in (5, 6)] == ["loss_slowed", "bucket_dropped"]
+    assert [rule_of(replace(policed, loss_events=events)) for events in (5, 6)] == [
+        "loss_slowed",
+        "bucket_dropped",
+    ]
 
 
 def test_pauses_from_afar_are_not_believed_behind_losses(healthy: Evidence) -> None:
-    afar = replace(healthy, **{**PAUSING, "throughput_bytes_per_second": 0.9e6}, pauses_estimated=True, loss=0.005, loss_events=40)
+    afar = replace(
+        healthy,
+        **{**PAUSING, "throughput_bytes_per_second": 0.9e6},
+        pauses_estimated=True,
+        loss=0.005,
+        loss_events=40,
+    )
     assert rule_of(afar) == "loss_slowed"
     assert rule_of(replace(afar, loss=0.0049)) == "sender_held_back"
     assert rule_of(replace(afar, pauses_estimated=False)) == "sender_held_back"
 
 
 def test_many_losses_at_a_steady_rate_are_a_policers_whatever_their_rank(healthy: Evidence) -> None:
-    heavy = {"loss": 0.1, "loss_events": 500, "rate_low_bytes_per_second": 0.7e6, "rate_high_bytes_per_second": 1.0e6}
+    heavy = {
+        "loss": 0.1,
+        "loss_events": 500,
+        "rate_low_bytes_per_second": 0.7e6,
+        "rate_high_bytes_per_second": 1.0e6,
+    }
     assert rule_of(replace(healthy, **SLOW, **heavy)) == "bucket_dropped"
     assert rule_of(replace(healthy, **SLOW, **{**heavy, "loss": 0.099})) == "loss_slowed"
-    assert rule_of(replace(healthy, **SLOW, **{**heavy, "rate_low_bytes_per_second": 0.64e6})) == "loss_slowed"
+    assert (
+        rule_of(replace(healthy, **SLOW, **{**heavy, "rate_low_bytes_per_second": 0.64e6}))
+        == "loss_slowed"
+    )
 
 
 def test_many_losses_that_are_no_chance_at_a_steady_rate_are_a_policers(healthy: Evidence) -> None:
     lossy = replace(healthy, **SLOW, loss=0.07, loss_events=400, loss_level_rank=0.43)
     steady = replace(lossy, rate_low_bytes_per_second=0.65e6, rate_high_bytes_per_second=1e6)
     assert rule_of(steady) == "bucket_dropped"
-    for change in ({"loss": 0.069}, {"loss_level_rank": 0.48}, {"loss_events": 50}, {"rate_low_bytes_per_second": 0.64e6}):
+    for change in (
+        {"loss": 0.069},
+        {"loss_level_rank": 0.48},
+        {"loss_events": 50},
+        {"rate_low_bytes_per_second": 0.64e6},
+    ):
         assert rule_of(replace(steady, **change)) == "loss_slowed"
 
 
 def test_a_steady_rate_without_a_queue_is_no_full_link(healthy: Evidence) -> None:
     full = replace(healthy, **FULL_LINK, rate_high_bytes_per_second=2.4e6, rtt_seconds=0.026)
     assert rule_of(full) == "link_was_full"
-    evenly_stopped = replace(full, **SLOW, rate_high_bytes_per_second=1.0e6, capacity_bytes_per_second=1.04e6)
+    evenly_stopped = replace(
+        full, **SLOW, rate_high_bytes_per_second=1.0e6, capacity_bytes_per_second=1.04e6
+    )
     assert rule_of(evenly_stopped) == "link_was_full"
     assert rule_of(replace(evenly_stopped, rtt_seconds=0.0205)) == "nothing_explains"
-    assert rule_of(replace(evenly_stopped, rtt_seconds=0.0205, withheld_fraction=0.4)) == "sender_held_back"
+    assert (
+        rule_of(replace(evenly_stopped, rtt_seconds=0.0205, withheld_fraction=0.4))
+        == "sender_held_back"
+    )
     assert "capacity_refuted" in diagnose(replace(evenly_stopped, rtt_seconds=0.0205)).flags
 
 
 def test_a_queue_is_measured_by_the_path_and_by_packets(healthy: Evidence) -> None:
     """On a long path three packets are little, on a fast and short one a tenth of the RTT is."""
-    long = replace(healthy, **FULL_LINK, rate_high_bytes_per_second=2.4e6, rtt_base_seconds=0.1, rtt_seconds=0.105, window_bytes=10e6)
+    long = replace(
+        healthy,
+        **FULL_LINK,
+        rate_high_bytes_per_second=2.4e6,
+        rtt_base_seconds=0.1,
+        rtt_seconds=0.105,
+        window_bytes=10e6,
+    )
     assert derived(long).capacity_refuted
     assert not derived(replace(long, rtt_seconds=0.112)).capacity_refuted
     short = replace(long, rtt_base_seconds=0.001, rtt_seconds=0.0027)
@@ -245,18 +397,32 @@ def test_a_queue_is_measured_by_the_path_and_by_packets(healthy: Evidence) -> No
 
 
 def test_a_capacity_that_was_given_needs_no_queue(healthy: Evidence) -> None:
-    given = replace(healthy, **FULL_LINK | {"capacity_source": "given"}, rate_high_bytes_per_second=2.4e6)
+    given = replace(
+        healthy, **FULL_LINK | {"capacity_source": "given"}, rate_high_bytes_per_second=2.4e6
+    )
     assert not derived(given).capacity_refuted
 
 
 def test_losses_at_a_queue_of_two_packets_are_no_overflow(healthy: Evidence) -> None:
     """One per cent of the packets is lost when the RTT is at its highest, which is hardly above an empty path's."""
     own = 2 * 1448 / 1.0e6
-    lossy = replace(healthy, **LOSSY, throughput_bytes_per_second=0.3e6, rate_high_bytes_per_second=1.0e6, rtt_seconds=0.025)
+    lossy = replace(
+        healthy,
+        **LOSSY,
+        throughput_bytes_per_second=0.3e6,
+        rate_high_bytes_per_second=1.0e6,
+        rtt_seconds=0.025,
+    )
     before = 0.02 + own + 2.1 * 1448 / 1.0e6
-    assert rule_of(replace(lossy, rtt_before_loss_seconds=before, rtt_high_seconds=before)) == "queue_slowed"
+    assert (
+        rule_of(replace(lossy, rtt_before_loss_seconds=before, rtt_high_seconds=before))
+        == "queue_slowed"
+    )
     before = 0.02 + own + 1.9 * 1448 / 1.0e6
-    assert rule_of(replace(lossy, rtt_before_loss_seconds=before, rtt_high_seconds=before)) == "loss_slowed"
+    assert (
+        rule_of(replace(lossy, rtt_before_loss_seconds=before, rtt_high_seconds=before))
+        == "loss_slowed"
+    )
 
 
 def test_segments_that_wait_for_others_fill_a_receive_buffer_as_well(healthy: Evidence) -> None:
@@ -277,10 +443,22 @@ def test_stages_end_with_a_rule_that_always_fires() -> None:
 
 
 def test_stalls_count_by_length_and_by_share(healthy: Evidence) -> None:
-    assert rule_of(replace(healthy, stall_gaps_seconds=(2.0, 2.9), duration_seconds=60.0)) == "window_explains"
-    assert rule_of(replace(healthy, stall_gaps_seconds=(2.0, 3.0), duration_seconds=60.0)) == "host_stopped"
-    assert rule_of(replace(healthy, stall_gaps_seconds=(2.0,), duration_seconds=20.0)) == "host_stopped"
-    assert rule_of(replace(healthy, stall_gaps_seconds=(2.0,), duration_seconds=None)) == "window_explains"
+    assert (
+        rule_of(replace(healthy, stall_gaps_seconds=(2.0, 2.9), duration_seconds=60.0))
+        == "window_explains"
+    )
+    assert (
+        rule_of(replace(healthy, stall_gaps_seconds=(2.0, 3.0), duration_seconds=60.0))
+        == "host_stopped"
+    )
+    assert (
+        rule_of(replace(healthy, stall_gaps_seconds=(2.0,), duration_seconds=20.0))
+        == "host_stopped"
+    )
+    assert (
+        rule_of(replace(healthy, stall_gaps_seconds=(2.0,), duration_seconds=None))
+        == "window_explains"
+    )
 
 
 def test_a_free_cpu_and_an_idle_application_point_at_the_application(healthy: Evidence) -> None:
@@ -299,7 +477,9 @@ def test_half_explained_by_loss(healthy: Evidence) -> None:
 
 
 def test_without_the_window_bound_only_an_explained_throughput_counts(healthy: Evidence) -> None:
-    blind = replace(healthy, window_bytes=None, capacity_bytes_per_second=2.5e6, capacity_source="given")
+    blind = replace(
+        healthy, window_bytes=None, capacity_bytes_per_second=2.5e6, capacity_source="given"
+    )
     assert rule_of(replace(blind, throughput_bytes_per_second=2.4e6)) == "capacity_explains"
     assert rule_of(replace(blind, throughput_bytes_per_second=1.0e6)) == "nothing_unusual"
 
@@ -316,7 +496,11 @@ def test_flags(healthy: Evidence) -> None:
     assert flags(capacity_bytes_per_second=2.8e6) == ("exceeds_capacity",)
     assert flags(loss=0.00001, loss_events=1) == ("loss_model_refuted",)
     assert flags(loss=0.00001, loss_events=5) == ()
-    full = {"capacity_bytes_per_second": 2.5e6, "capacity_source": "delivery_rate", "throughput_bytes_per_second": 2.4e6}
+    full = {
+        "capacity_bytes_per_second": 2.5e6,
+        "capacity_source": "delivery_rate",
+        "throughput_bytes_per_second": 2.4e6,
+    }
     assert flags(**full, rtt_seconds=0.05) == ("exceeds_window_bound", "self_queueing")
     assert flags(**full) == ()
 
@@ -325,15 +509,25 @@ def test_a_queue_does_not_explain_an_idle_sender(healthy: Evidence) -> None:
     # A server that answers a request now and then: the RTT varies, and hardly anything is ever in flight.
     idle = replace(healthy, rtt_seconds=0.03, throughput_bytes_per_second=1448 / 0.03 * 0.99)
     diagnosis = diagnose(idle)
-    assert (diagnosis.cause, diagnosis.verdict, diagnosis.flags) == ("network_congestion", "review", ("mostly_idle",))
-    assert diagnosis.reasons[2] == "on average less than one packet was in flight: it was idle most of the time"
+    assert (diagnosis.cause, diagnosis.verdict, diagnosis.flags) == (
+        "network_congestion",
+        "review",
+        ("mostly_idle",),
+    )
+    assert (
+        diagnosis.reasons[2]
+        == "on average less than one packet was in flight: it was idle most of the time"
+    )
     assert diagnosis.headline == "delayed, perhaps by a queue — look before use"
     busy = diagnose(replace(idle, throughput_bytes_per_second=1448 / 0.03 * 1.01))
     assert (busy.cause, busy.verdict, busy.flags) == ("network_congestion", "trust", ())
 
 
 def test_an_impossible_rate_takes_the_trust_away(healthy: Evidence) -> None:
-    impossible: tuple[dict[str, Any], ...] = ({"throughput_bytes_per_second": 3.6e6}, {"capacity_bytes_per_second": 2.8e6})
+    impossible: tuple[dict[str, Any], ...] = (
+        {"throughput_bytes_per_second": 3.6e6},
+        {"capacity_bytes_per_second": 2.8e6},
+    )
     for changes in impossible:
         diagnosis = diagnose(replace(healthy, **changes))
         assert diagnosis.verdict == "review"
@@ -345,5 +539,7 @@ def test_nothing_unusual_is_trusted_only_when_everything_is_known(healthy: Evide
     assert diagnose(unknown).verdict == "trust"
     assert diagnose(replace(unknown, loss=None)).verdict == "review"
     assert diagnose(replace(unknown, rtt_seconds=None)).verdict == "review"
-    blind = replace(unknown, oversize_fraction=None, withheld_fraction=None, spacing_mean_seconds=None)
+    blind = replace(
+        unknown, oversize_fraction=None, withheld_fraction=None, spacing_mean_seconds=None
+    )
     assert diagnose(blind).verdict == "review"

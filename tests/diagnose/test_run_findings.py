@@ -9,7 +9,13 @@ import pytest
 from trustbed.diagnose import CATALOGUE
 from trustbed.diagnose.run_findings import run_findings, use
 
-PUNCTUAL = {"packets": 1000, "p50_ns": 3000, "p99_ns": 14_000, "max_ns": 300_000, "late_by_more_than_a_packet_time": 0.0}
+PUNCTUAL = {
+    "packets": 1000,
+    "p50_ns": 3000,
+    "p99_ns": 14_000,
+    "max_ns": 300_000,
+    "late_by_more_than_a_packet_time": 0.0,
+}
 PUNCTUAL["overdue_share"] = 0.001
 CLEAN: dict[str, Any] = {
     "emulator": {
@@ -21,13 +27,22 @@ CLEAN: dict[str, Any] = {
     },
     "emulator_ready": {"priority": "fifo", "priority_refused": None},
     "backgrounds": [
-        {"name": "noise", "send": {"generator_late": True, "lateness": {"generator_late": False, "packets": 10, "over_1ms_share": 0.001}}}
+        {
+            "name": "noise",
+            "send": {
+                "generator_late": True,
+                "lateness": {"generator_late": False, "packets": 10, "over_1ms_share": 0.001},
+            },
+        }
     ],
     "workloads": [{"name": "pages", "outcome": "complete", "seconds": 10.0, "exit_code": 0}],
     "failures": [],
     "machine": {"steal_share": 0.0, "throttled_share": None},
 }
-LATE_SEND = {"generator_late": True, "lateness": {"generator_late": True, "packets": 10, "over_1ms_share": 0.2, "max_ns": 5_000_000}}
+LATE_SEND = {
+    "generator_late": True,
+    "lateness": {"generator_late": True, "packets": 10, "over_1ms_share": 0.2, "max_ns": 5_000_000},
+}
 
 
 def emulator(**keys: object) -> dict[str, Any]:
@@ -46,17 +61,65 @@ FOUND = [
         "emulator",
         "3.00 µs (p50), 14.0 µs (p99), 300 µs (most); 0 % later than a full packet takes on its link; packets were overdue for 0.1 %",
     ),
-    ("run_emulator_late", "error", late(overdue_share=0.01), "emulator", "overdue for 1 % of the time"),
-    ("run_emulator_late", "info", late(overdue_share=0.0099, p99_ns=9_000_000, max_ns=300_000_000), "emulator", "300 ms (most)"),
-    ("run_emulator_late", "info", late(late_by_more_than_a_packet_time=0.5), "emulator", "50 % later than a full packet takes"),
+    (
+        "run_emulator_late",
+        "error",
+        late(overdue_share=0.01),
+        "emulator",
+        "overdue for 1 % of the time",
+    ),
+    (
+        "run_emulator_late",
+        "info",
+        late(overdue_share=0.0099, p99_ns=9_000_000, max_ns=300_000_000),
+        "emulator",
+        "300 ms (most)",
+    ),
+    (
+        "run_emulator_late",
+        "info",
+        late(late_by_more_than_a_packet_time=0.5),
+        "emulator",
+        "50 % later than a full packet takes",
+    ),
     ("run_emulator_late", "error", late(p50_ns=250_000), "emulator", "250 µs (p50)"),
     ("run_emulator_late", "info", late(p50_ns=249_000), "emulator", "249 µs (p50)"),
-    ("run_emulator_late", "error", late(overdue_share=None, p99_ns=1_000_000), "emulator", "1.00 ms (p99)"),
-    ("run_emulator_late", "info", late(overdue_share=None, late_by_more_than_a_packet_time=None), "emulator", "300 µs (most)"),
+    (
+        "run_emulator_late",
+        "error",
+        late(overdue_share=None, p99_ns=1_000_000),
+        "emulator",
+        "1.00 ms (p99)",
+    ),
+    (
+        "run_emulator_late",
+        "info",
+        late(overdue_share=None, late_by_more_than_a_packet_time=None),
+        "emulator",
+        "300 µs (most)",
+    ),
     ("run_emulator_dropped", "error", emulator(unsent_packets=2), "emulator", "lost 2 packets"),
-    ("run_emulator_dropped", "error", emulator(ports=[{"socket_drops": 3}, {"socket_drops": 4}]), "emulator", "lost 7 packets"),
-    ("run_emulator_dropped", "error", emulator(pipes=[{"dropped": {"emulator_full": 1, "lost": 9}}]), "emulator", "lost 1 packet"),
-    ("run_emulator_dropped", "error", emulator(refused={"emulator_full": 3, "same_host": 9}), "emulator", "lost 3 packets"),
+    (
+        "run_emulator_dropped",
+        "error",
+        emulator(ports=[{"socket_drops": 3}, {"socket_drops": 4}]),
+        "emulator",
+        "lost 7 packets",
+    ),
+    (
+        "run_emulator_dropped",
+        "error",
+        emulator(pipes=[{"dropped": {"emulator_full": 1, "lost": 9}}]),
+        "emulator",
+        "lost 1 packet",
+    ),
+    (
+        "run_emulator_dropped",
+        "error",
+        emulator(refused={"emulator_full": 3, "same_host": 9}),
+        "emulator",
+        "lost 3 packets",
+    ),
     (
         "run_emulator_dropped",
         "error",
@@ -64,10 +127,34 @@ FOUND = [
         "emulator",
         "lost 5 packets",
     ),
-    ("run_processors_halt", "info", {"emulator_ready": {"idle_refused": "not permitted"}}, "emulator", "not permitted"),
-    ("run_priority_refused", "info", {"emulator_ready": {"priority_refused": "not permitted"}}, "emulator", "not permitted"),
-    ("run_ledger_incomplete", "warning", emulator(ledger={"lost": 5, "error": "disk full"}), "emulator", "5 packets not in the ledger"),
-    ("run_generator_late", "error", {"backgrounds": [{"name": "noise", "send": LATE_SEND}]}, "noise", "20 % of the packets of noise"),
+    (
+        "run_processors_halt",
+        "info",
+        {"emulator_ready": {"idle_refused": "not permitted"}},
+        "emulator",
+        "not permitted",
+    ),
+    (
+        "run_priority_refused",
+        "info",
+        {"emulator_ready": {"priority_refused": "not permitted"}},
+        "emulator",
+        "not permitted",
+    ),
+    (
+        "run_ledger_incomplete",
+        "warning",
+        emulator(ledger={"lost": 5, "error": "disk full"}),
+        "emulator",
+        "5 packets not in the ledger",
+    ),
+    (
+        "run_generator_late",
+        "error",
+        {"backgrounds": [{"name": "noise", "send": LATE_SEND}]},
+        "noise",
+        "20 % of the packets of noise",
+    ),
     (
         "run_agent_failed",
         "error",
@@ -78,7 +165,17 @@ FOUND = [
     (
         "run_fault_not_made",
         "error",
-        {"faults": [{"name": "quota", "kind": "cpu-quota", "host": "client", "reason": "no cgroup controller", "hint": "as root"}]},
+        {
+            "faults": [
+                {
+                    "name": "quota",
+                    "kind": "cpu-quota",
+                    "host": "client",
+                    "reason": "no cgroup controller",
+                    "hint": "as root",
+                }
+            ]
+        },
         "client",
         "quota (cpu-quota on client) cannot be made here: no cgroup controller",
     ),
@@ -92,24 +189,50 @@ FOUND = [
     (
         "run_workload_sent_nothing",
         "error",
-        {"workloads": [{"name": "bulk", "outcome": "complete", "report": {"transfers": [{"payload_bytes": 0}, {"payload_bytes": 0}]}}]},
+        {
+            "workloads": [
+                {
+                    "name": "bulk",
+                    "outcome": "complete",
+                    "report": {"transfers": [{"payload_bytes": 0}, {"payload_bytes": 0}]},
+                }
+            ]
+        },
         "bulk",
         "sent nothing: 2 connections without",
     ),
     (
         "run_workload_time_limit",
         "error",
-        {"workloads": [{"name": "pages", "outcome": "time_limit", "seconds": 40.0, "limit_seconds": 40.0}]},
+        {
+            "workloads": [
+                {"name": "pages", "outcome": "time_limit", "seconds": 40.0, "limit_seconds": 40.0}
+            ]
+        },
         "pages",
         "still running after 40.0 s",
     ),
-    ("run_host_busy", "warning", {"machine": {"steal_share": 0.2}}, "machine", "20 % of the processor time was stolen"),
-    ("run_host_busy", "info", {"machine": {"throttled_share": 0.01}}, "machine", "1 % of the processor time was withheld"),
+    (
+        "run_host_busy",
+        "warning",
+        {"machine": {"steal_share": 0.2}},
+        "machine",
+        "20 % of the processor time was stolen",
+    ),
+    (
+        "run_host_busy",
+        "info",
+        {"machine": {"throttled_share": 0.01}},
+        "machine",
+        "1 % of the processor time was withheld",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("code", "severity", "record", "scope", "words"), FOUND)
-def test_each_weakness_is_found(code: str, severity: str, record: dict[str, Any], scope: str, words: str) -> None:
+def test_each_weakness_is_found(
+    code: str, severity: str, record: dict[str, Any], scope: str, words: str
+) -> None:
     (found,) = [one for one in run_findings({**CLEAN, **record}) if one.code == code]
     assert (found.severity, found.scope) == (severity, scope)
     assert words in found.message
@@ -139,7 +262,9 @@ def test_what_is_not_known_is_no_finding() -> None:
         ({}, {}, "trust", ""),
     ],
 )
-def test_what_may_be_done_with_a_repetition(record: dict[str, Any], verdicts: dict[str, int], wanted: str, words: str) -> None:
+def test_what_may_be_done_with_a_repetition(
+    record: dict[str, Any], verdicts: dict[str, int], wanted: str, words: str
+) -> None:
     found, why = use(run_findings({**CLEAN, **record}), verdicts)
     assert found == wanted
     assert words in why
@@ -148,4 +273,13 @@ def test_what_may_be_done_with_a_repetition(record: dict[str, Any], verdicts: di
 @pytest.mark.parametrize("payload", [1, None])
 def test_one_byte_is_something_and_what_is_not_known_is_not_nothing(payload: int | None) -> None:
     transfers = [{"payload_bytes": 0}, {"payload_bytes": payload}]
-    assert run_findings({"workloads": [{"name": "bulk", "outcome": "complete", "report": {"transfers": transfers}}]}) == []
+    assert (
+        run_findings(
+            {
+                "workloads": [
+                    {"name": "bulk", "outcome": "complete", "report": {"transfers": transfers}}
+                ]
+            }
+        )
+        == []
+    )

@@ -38,9 +38,16 @@ AFAR = Evidence(
 
 
 def test_the_packets_own_time_is_that_of_two_at_the_highest_rate() -> None:
-    assert shapes.packets_own_seconds(replace(FULL, rate_high_bytes_per_second=289_600)) == pytest.approx(0.01)
+    assert shapes.packets_own_seconds(
+        replace(FULL, rate_high_bytes_per_second=289_600)
+    ) == pytest.approx(0.01)
     assert shapes.packets_own_seconds(FULL) == 0
-    assert shapes.packets_own_seconds(replace(FULL, rate_high_bytes_per_second=289_600, payload_bytes=None)) == 0
+    assert (
+        shapes.packets_own_seconds(
+            replace(FULL, rate_high_bytes_per_second=289_600, payload_bytes=None)
+        )
+        == 0
+    )
 
 
 def test_losses_lie_between_an_empty_path_and_the_fullest_seen() -> None:
@@ -59,7 +66,9 @@ def test_a_path_that_was_never_full_overflowed_nowhere() -> None:
     assert shapes.queue_at_loss(replace(FULL, rtt_high_seconds=0.02)) == 0
 
 
-@pytest.mark.parametrize("unknown", ["rtt_base_seconds", "rtt_high_seconds", "rtt_before_loss_seconds"])
+@pytest.mark.parametrize(
+    "unknown", ["rtt_base_seconds", "rtt_high_seconds", "rtt_before_loss_seconds"]
+)
 def test_without_a_part_nothing_is_known_of_the_queue(unknown: str) -> None:
     changes: dict[str, Any] = {unknown: None}
     assert shapes.queue_at_loss(replace(FULL, **changes)) is None
@@ -72,14 +81,21 @@ SECONDS = st.floats(1e-6, 10.0)
 def test_the_place_of_losses_is_a_share_and_rises_with_the_rtt_before_them(
     base: float, high: float, one: float, other: float, rate: float
 ) -> None:
-    known = replace(FULL, rtt_base_seconds=base, rtt_high_seconds=high, rate_high_bytes_per_second=rate)
-    lower, upper = (shapes.queue_at_loss(replace(known, rtt_before_loss_seconds=rtt)) for rtt in sorted((one, other)))
+    known = replace(
+        FULL, rtt_base_seconds=base, rtt_high_seconds=high, rate_high_bytes_per_second=rate
+    )
+    lower, upper = (
+        shapes.queue_at_loss(replace(known, rtt_before_loss_seconds=rtt))
+        for rtt in sorted((one, other))
+    )
     assert lower is not None
     assert upper is not None
     assert 0 <= lower <= upper <= 1
 
 
-QUEUED = replace(FULL, rtt_seconds=0.04, rate_high_bytes_per_second=289_600, capacity_source="delivery_rate")
+QUEUED = replace(
+    FULL, rtt_seconds=0.04, rate_high_bytes_per_second=289_600, capacity_source="delivery_rate"
+)
 """10 ms for two packets of its own, 20 ms of them at the rate above the base."""
 
 
@@ -88,10 +104,14 @@ def test_a_queue_is_what_lies_above_base_and_own_packets() -> None:
     assert shapes.high_inflation(QUEUED) == pytest.approx(0.05 / 0.03)
     assert shapes.queued_packets(QUEUED) == pytest.approx(4)
     assert shapes.packets_at_loss(QUEUED) == pytest.approx(4)
-    assert shapes.packets_at_loss(replace(QUEUED, rtt_before_loss_seconds=0.029)) == pytest.approx(-0.2)
+    assert shapes.packets_at_loss(replace(QUEUED, rtt_before_loss_seconds=0.029)) == pytest.approx(
+        -0.2
+    )
 
 
-@pytest.mark.parametrize("unknown", ["rtt_base_seconds", "rtt_seconds", "rate_high_bytes_per_second"])
+@pytest.mark.parametrize(
+    "unknown", ["rtt_base_seconds", "rtt_seconds", "rate_high_bytes_per_second"]
+)
 def test_a_capacity_is_refuted_by_what_is_known_only(unknown: str) -> None:
     empty = replace(QUEUED, rtt_seconds=0.02)
     assert shapes.is_capacity_refuted(empty, THRESHOLDS)
@@ -101,7 +121,9 @@ def test_a_capacity_is_refuted_by_what_is_known_only(unknown: str) -> None:
     assert not shapes.is_capacity_refuted(replace(empty, **changes), THRESHOLDS)
 
 
-@pytest.mark.parametrize("unknown", ["rtt_base_seconds", "rtt_before_loss_seconds", "rate_high_bytes_per_second"])
+@pytest.mark.parametrize(
+    "unknown", ["rtt_base_seconds", "rtt_before_loss_seconds", "rate_high_bytes_per_second"]
+)
 def test_packets_before_losses_need_every_part(unknown: str) -> None:
     changes: dict[str, Any] = {unknown: None}
     assert shapes.packets_at_loss(replace(QUEUED, **changes)) is None
@@ -111,7 +133,9 @@ def test_the_longest_account_of_a_silence_counts() -> None:
     told = Evidence(outage_seconds=2.0, unanswered_seconds=3.0, interrupted_seconds=9.0)
     assert shapes.silent_seconds(Evidence()) == 0
     assert shapes.silent_seconds(told) == 3.0
-    assert shapes.silent_seconds(replace(told, pauses_estimated=False)) == 3.0, "beside the sender nothing needs to be guessed"
+    assert shapes.silent_seconds(replace(told, pauses_estimated=False)) == 3.0, (
+        "beside the sender nothing needs to be guessed"
+    )
     assert shapes.silent_seconds(replace(told, pauses_estimated=True)) == 9.0
     afar = replace(told, pauses_estimated=True, loss=0.0)
     assert shapes.silent_seconds(afar) == 3.0, "who repeats only what had arrived stood still"
@@ -130,14 +154,25 @@ def test_ratios_of_rates() -> None:
     bent = Evidence(burst_rate_bytes_per_second=3e6, burst_left_rate_bytes_per_second=2e6)
     assert shapes.burst_ratio(bent) == 1.5
     assert shapes.burst_ratio(replace(bent, burst_left_rate_bytes_per_second=0.0)) is None
-    steady = Evidence(throughput_bytes_per_second=3e6, rate_high_bytes_per_second=2e6, capacity_source="delivery_rate")
+    steady = Evidence(
+        throughput_bytes_per_second=3e6,
+        rate_high_bytes_per_second=2e6,
+        capacity_source="delivery_rate",
+    )
     assert shapes.mean_over_steady(steady) == 1.5
-    assert shapes.mean_over_steady(replace(steady, capacity_source="given")) is None, "only a rate that was seen to be steady"
+    assert shapes.mean_over_steady(replace(steady, capacity_source="given")) is None, (
+        "only a rate that was seen to be steady"
+    )
 
 
 def test_late_and_needless_segments_are_added_and_shared_by_all() -> None:
-    assert shapes.late_share(Evidence(late_segments=3, spurious_retransmissions=2, data_segments=1000)) == 0.005
-    frozen = Evidence(late_segments=0, spurious_retransmissions=22, fast_retransmissions=0, data_segments=1000)
+    assert (
+        shapes.late_share(Evidence(late_segments=3, spurious_retransmissions=2, data_segments=1000))
+        == 0.005
+    )
+    frozen = Evidence(
+        late_segments=0, spurious_retransmissions=22, fast_retransmissions=0, data_segments=1000
+    )
     assert shapes.late_share(frozen) == 0
     assert shapes.late_share(replace(frozen, fast_retransmissions=1)) == 0.001, "one was asked for"
     assert shapes.late_share(replace(frozen, fast_retransmissions=30)) == 0.022
@@ -168,7 +203,12 @@ def test_a_ceiling_of_the_flight_needs_every_part(change: dict[str, Any]) -> Non
 def test_how_late_a_sender_reacts_is_seen_beside_it_only() -> None:
     beside = Evidence(pauses_estimated=False, answer_seconds=0.005, rtt_base_seconds=0.02)
     assert shapes.answer_share(beside) == 0.25
-    for change in ({"pauses_estimated": True}, {"pauses_estimated": None}, {"answer_seconds": None}, {"rtt_base_seconds": None}):
+    for change in (
+        {"pauses_estimated": True},
+        {"pauses_estimated": None},
+        {"answer_seconds": None},
+        {"rtt_base_seconds": None},
+    ):
         changes: dict[str, Any] = change
         assert shapes.answer_share(replace(beside, **changes)) is None
 
@@ -180,8 +220,12 @@ def test_the_share_of_the_rise_on_the_way_from_the_sender_is_seen_from_afar_only
 
 
 def test_a_rise_that_is_small_is_no_share_of_anything() -> None:
-    assert shapes.way_share(replace(AFAR, answer_seconds=0.0219, rtt_seconds=0.021)) is None, "less than two ticks of a clock"
-    assert shapes.way_share(replace(AFAR, answer_seconds=0.0249)) is None, "less than half of what the RTT rose by"
+    assert shapes.way_share(replace(AFAR, answer_seconds=0.0219, rtt_seconds=0.021)) is None, (
+        "less than two ticks of a clock"
+    )
+    assert shapes.way_share(replace(AFAR, answer_seconds=0.0249)) is None, (
+        "less than half of what the RTT rose by"
+    )
 
 
 def test_a_kernel_that_paces_meanwhile_does_not_hide_a_window_that_is_full() -> None:
@@ -200,5 +244,10 @@ def test_a_kernel_that_paces_meanwhile_does_not_hide_a_window_that_is_full() -> 
         withheld_fraction=0.0,
     )
     assert diagnose(full).cause == "acknowledgements_delayed"
-    for changes in ({"rwnd_limited": 0.49}, {"window_saturated": 0.89}, {"processor_missed": 0.05}, {"processor_missed": None}):
+    for changes in (
+        {"rwnd_limited": 0.49},
+        {"window_saturated": 0.89},
+        {"processor_missed": 0.05},
+        {"processor_missed": None},
+    ):
         assert diagnose(replace(full, **changes)).cause != "acknowledgements_delayed", changes

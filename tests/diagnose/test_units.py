@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from trustbed.diagnose.units import bytes_words, count_words, number_words, percent_words, rate_words, seconds_words
+from trustbed.diagnose.units import (
+    bytes_words,
+    count_words,
+    number_words,
+    percent_words,
+    rate_words,
+    seconds_words,
+)
 
 
 @pytest.mark.parametrize(
     ("bytes_per_second", "words"),
-    [(1.638e6, "13.1 Mbit/s"), (125e6, "1.00 Gbit/s"), (100.0, "800 bit/s"), (50e3, "400 kbit/s"), (0.0, "0.00 bit/s"), (None, "unknown")],
+    [
+        (1.638e6, "13.1 Mbit/s"),
+        (125e6, "1.00 Gbit/s"),
+        (100.0, "800 bit/s"),
+        (50e3, "400 kbit/s"),
+        (0.0, "0.00 bit/s"),
+        (None, "unknown"),
+    ],
 )
 def test_rates(bytes_per_second: float | None, words: str) -> None:
     assert rate_words(bytes_per_second) == words
@@ -36,7 +50,15 @@ def test_times(seconds: float | None, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("share", "words"),
-    [(0.43, "43 %"), (0.00049, "0.049 %"), (0.0, "0 %"), (0.012, "1.2 %"), (0.0996, "10 %"), (1.13, "113 %"), (None, "unknown")],
+    [
+        (0.43, "43 %"),
+        (0.00049, "0.049 %"),
+        (0.0, "0 %"),
+        (0.012, "1.2 %"),
+        (0.0996, "10 %"),
+        (1.13, "113 %"),
+        (None, "unknown"),
+    ],
 )
 def test_shares(share: float | None, words: str) -> None:
     assert percent_words(share) == words

@@ -44,7 +44,14 @@ def waits(packets: Packets, rate: float, buffer: float = math.inf) -> list[float
 
 def depth(packets: Packets, rate: float) -> float:
     """σ(ρ): the largest backlog with the arriving packet counted."""
-    return max((wait + length for wait, (_, length) in zip(waits(packets, rate), packets, strict=True) if wait is not None), default=0.0)
+    return max(
+        (
+            wait + length
+            for wait, (_, length) in zip(waits(packets, rate), packets, strict=True)
+            if wait is not None
+        ),
+        default=0.0,
+    )
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:
@@ -74,7 +81,10 @@ def windows(packets: Packets, rate: float | None, length: int = WINDOW) -> list[
             "start_seconds": number * length / 1e9,
             "abw_bits_per_second": average,
             "max_q_bytes": max((wait or 0.0 for wait in fronts), default=0.0),
-            "max_q_sys_bytes": max(((wait or 0.0) + size for wait, (_, size) in zip(fronts, held, strict=True)), default=0.0),
+            "max_q_sys_bytes": max(
+                ((wait or 0.0) + size for wait, (_, size) in zip(fronts, held, strict=True)),
+                default=0.0,
+            ),
             "packets": len(held),
             "rate_bits_per_second": rate or average,
             "partial": number == last,
@@ -93,7 +103,11 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     count, active = sum(row["windows"] for row in whole), [row for row in whole if row["packets"]]
 
     def averages(over: int) -> dict[str, Any]:
-        columns = {"abw": "abw_bits_per_second", "max_q": "max_q_bytes", "max_q_sys": "max_q_sys_bytes"}
+        columns = {
+            "abw": "abw_bits_per_second",
+            "max_q": "max_q_bytes",
+            "max_q_sys": "max_q_sys_bytes",
+        }
         made: dict[str, Any] = {}
         for name, column in columns.items():
             values = [row[column] for row in active]
@@ -102,7 +116,12 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
             made[f"{name}_max_{unit}"] = max(values, default=0.0) if over else None
         return made
 
-    return {"windows": count, "active_windows": len(active), **averages(count), "active": averages(len(active))}
+    return {
+        "windows": count,
+        "active_windows": len(active),
+        **averages(count),
+        "active": averages(len(active)),
+    }
 
 
 def sigma(packets: Packets, average: float, link: float) -> list[dict[str, Any]]:
@@ -110,7 +129,10 @@ def sigma(packets: Packets, average: float, link: float) -> list[dict[str, Any]]
     step = (100 * link / average) ** (1 / 23)
     points = [(average / 100 * step**place, "grid") for place in range(23)]
     points += [(average, "mean"), (2 * average, "twice the mean"), (link, "link")]
-    return [{"rate_bits_per_second": rate, "sigma_bytes": depth(packets, rate), "role": role} for rate, role in sorted(points)]
+    return [
+        {"rate_bits_per_second": rate, "sigma_bytes": depth(packets, rate), "role": role}
+        for rate, role in sorted(points)
+    ]
 
 
 def queue(packets: Packets, rate: float, buffer: float) -> dict[str, Any]:
@@ -142,7 +164,13 @@ def queue(packets: Packets, rate: float, buffer: float) -> dict[str, Any]:
 def delay(packets: Packets, rate: float) -> dict[str, Any]:
     """A queue that loses nothing, and how deep it must be for that."""
     told = queue(packets, rate, math.inf)
-    kept = ("rate_bits_per_second", "wait_mean_seconds", "wait_p50_seconds", "wait_p99_seconds", "wait_max_seconds")
+    kept = (
+        "rate_bits_per_second",
+        "wait_mean_seconds",
+        "wait_p50_seconds",
+        "wait_p99_seconds",
+        "wait_max_seconds",
+    )
     return {**{name: told[name] for name in kept}, "buffer_needed_bytes": depth(packets, rate)}
 
 
@@ -155,7 +183,9 @@ def bins(packets: Packets, width: int = BIN) -> list[int]:
     return counted[1:-1]
 
 
-def octaves(series: Sequence[float], low: Sequence[float], *, start: int = 0, width: int = BIN) -> list[dict[str, Any]]:
+def octaves(
+    series: Sequence[float], low: Sequence[float], *, start: int = 0, width: int = BIN
+) -> list[dict[str, Any]]:
     """Energy per octave with the wavelet whose low-pass is given, its bias removed, and its 95 % interval.
 
     ``start`` is the number of the first bin since the epoch: pairs begin at even numbers.
@@ -166,11 +196,17 @@ def octaves(series: Sequence[float], low: Sequence[float], *, start: int = 0, wi
         approximation, start = approximation[start % 2 :], (start + 1) // 2
         places = range((len(approximation) - len(low)) // 2 + 1)
         details = [sum(high[i] * approximation[2 * k + i] for i in range(len(low))) for k in places]
-        approximation = [sum(low[i] * approximation[2 * k + i] for i in range(len(low))) for k in places]
+        approximation = [
+            sum(low[i] * approximation[2 * k + i] for i in range(len(low))) for k in places
+        ]
         count, square = len(details), sum(value * value for value in details) / len(details)
         if count >= 3:
             energy = math.log2(square) if square > 0 else None
-            y = None if energy is None else energy - digamma(count / 2) / math.log(2) + math.log2(count / 2)
+            y = (
+                None
+                if energy is None
+                else energy - digamma(count / 2) / math.log(2) + math.log2(count / 2)
+            )
             half = 1.959964 * math.sqrt(trigamma(count / 2)) / math.log(2)
             found.append(
                 {
@@ -207,7 +243,10 @@ def beyond(square: float, freedom: int) -> float:
     """The probability that a χ² variable of that many degrees of freedom exceeds ``square``."""
     half = square / 2
     if freedom % 2:
-        term, total = math.sqrt(square / (2 * math.pi)) * math.exp(-half) * 2, math.erfc(math.sqrt(half))
+        term, total = (
+            math.sqrt(square / (2 * math.pi)) * math.exp(-half) * 2,
+            math.erfc(math.sqrt(half)),
+        )
         for degree in range(3, freedom + 1, 2):
             total, term = total + term, term * square / degree
         return total
@@ -219,16 +258,35 @@ def beyond(square: float, freedom: int) -> float:
 
 def fit(points: Sequence[dict[str, Any]], first: int = 3) -> dict[str, Any] | None:
     """The weighted line through octaves ``first`` to the last with eight coefficients."""
-    used = [point for point in points if point["octave"] >= first and point["count"] >= 8 and point["y"] is not None]
+    used = [
+        point
+        for point in points
+        if point["octave"] >= first and point["count"] >= 8 and point["y"] is not None
+    ]
     if len(used) < 3:
         return None
     weights = [1 / (trigamma(point["count"] / 2) / math.log(2) ** 2) for point in used]
-    s0, s1, s2 = (sum(w * point["octave"] ** power for w, point in zip(weights, used, strict=True)) for power in range(3))
-    slopes = [(s0 * point["octave"] - s1) * w / (s0 * s2 - s1 * s1) for w, point in zip(weights, used, strict=True)]
+    s0, s1, s2 = (
+        sum(w * point["octave"] ** power for w, point in zip(weights, used, strict=True))
+        for power in range(3)
+    )
+    slopes = [
+        (s0 * point["octave"] - s1) * w / (s0 * s2 - s1 * s1)
+        for w, point in zip(weights, used, strict=True)
+    ]
     alpha = sum(slope * point["y"] for slope, point in zip(slopes, used, strict=True))
     half = 1.959964 * math.sqrt(s0 / (s0 * s2 - s1 * s1))
-    level = sum(w * (point["y"] - alpha * point["octave"]) for w, point in zip(weights, used, strict=True)) / s0
-    misses = sum(w * (point["y"] - alpha * point["octave"] - level) ** 2 for w, point in zip(weights, used, strict=True))
+    level = (
+        sum(
+            w * (point["y"] - alpha * point["octave"])
+            for w, point in zip(weights, used, strict=True)
+        )
+        / s0
+    )
+    misses = sum(
+        w * (point["y"] - alpha * point["octave"] - level) ** 2
+        for w, point in zip(weights, used, strict=True)
+    )
     quality = beyond(misses, len(used) - 2)
     stationary = alpha < 1
     return {
@@ -254,7 +312,13 @@ def peaks(packets: Packets) -> list[dict[str, Any]]:
         for time, length in packets:
             amounts[time // width] = amounts.get(time // width, 0) + length
         number, amount = max(amounts.items(), key=lambda item: (item[1], -item[0]))
-        found.append({"width_seconds": width / 1e9, "bits_per_second": amount * 8e9 / width, "start_seconds": number * width / 1e9})
+        found.append(
+            {
+                "width_seconds": width / 1e9,
+                "bits_per_second": amount * 8e9 / width,
+                "start_seconds": number * width / 1e9,
+            }
+        )
     return found
 
 
@@ -267,7 +331,11 @@ def trains(packets: Packets, gap: int = TRAIN_GAP) -> dict[str, Any]:
         else:
             found.append([packet])
     lengths = [len(train) for train in found]
-    inside = [(later - earlier) / 1e9 for train in found for (earlier, _), (later, _) in itertools.pairwise(train)]
+    inside = [
+        (later - earlier) / 1e9
+        for train in found
+        for (earlier, _), (later, _) in itertools.pairwise(train)
+    ]
     between = [(later[0][0] - earlier[-1][0]) / 1e9 for earlier, later in itertools.pairwise(found)]
     return {
         "gap_seconds": gap / 1e9,
@@ -283,8 +351,17 @@ def trains(packets: Packets, gap: int = TRAIN_GAP) -> dict[str, Any]:
 
 def gaps(packets: Packets) -> dict[str, Any]:
     """Inter-arrival times and their distribution."""
-    found = sorted((later - earlier) / 1e9 for (earlier, _), (later, _) in itertools.pairwise(packets))
-    steps = sorted({place * len(found) // 200 for place in range(200)} | set(range(max(0, len(found) - 20), len(found)))) if found else []
+    found = sorted(
+        (later - earlier) / 1e9 for (earlier, _), (later, _) in itertools.pairwise(packets)
+    )
+    steps = (
+        sorted(
+            {place * len(found) // 200 for place in range(200)}
+            | set(range(max(0, len(found) - 20), len(found)))
+        )
+        if found
+        else []
+    )
     return {
         "mean_seconds": mean(found),
         "p50_seconds": percentile(found, 0.5),
@@ -294,7 +371,9 @@ def gaps(packets: Packets) -> dict[str, Any]:
     }
 
 
-def model(packets: Packets, *, rate: float | None = None, link: float = 1e9, file: str = "one.pcap") -> dict[str, Any]:
+def model(
+    packets: Packets, *, rate: float | None = None, link: float = 1e9, file: str = "one.pcap"
+) -> dict[str, Any]:
     """Everything that ``trustbed burst --json`` says about these packets."""
     first, last = packets[0][0], packets[-1][0]
     total, duration = sum(length for _, length in packets), (last - first) / 1e9
@@ -306,8 +385,23 @@ def model(packets: Packets, *, rate: float | None = None, link: float = 1e9, fil
     diagram = octaves(series, DAUBECHIES3)
     started = datetime.datetime.fromtimestamp(first / 1e9, datetime.UTC)
     return {
-        "trustbed": {"version": "0.1.0", "schema_version": 1, "command": f"trustbed burst {file}", "started": "2026-01-01T00:00:00Z"},
-        "capture": {"files": [{"name": file, "format": "pcap", "compression": "none", "bytes": total, "records": len(packets)}]},
+        "trustbed": {
+            "version": "0.1.0",
+            "schema_version": 1,
+            "command": f"trustbed burst {file}",
+            "started": "2026-01-01T00:00:00Z",
+        },
+        "capture": {
+            "files": [
+                {
+                    "name": file,
+                    "format": "pcap",
+                    "compression": "none",
+                    "bytes": total,
+                    "records": len(packets),
+                }
+            ]
+        },
         "name": "all packets",
         "packets": len(packets),
         "bytes": total,
@@ -328,12 +422,28 @@ def model(packets: Packets, *, rate: float | None = None, link: float = 1e9, fil
         "summary": summary(rows),
         "sigma": sigma(packets, average, link) if average else [],
         "queue": [queue(packets, speed, buffer) for speed in rates for buffer in buffers],
-        "delay": [delay(packets, speed) for speed in (average * 2 ** (place / 2) for place in range(-2, 9))] if average else [],
-        "energy": {"bin_seconds": BIN / 1e9, "counted": "bytes", "octaves": octaves(series, HAAR, start=start)},
-        "logscale": {"wavelet": "daubechies3", "bin_seconds": BIN / 1e9, "octaves": diagram, "fit": fit(diagram)},
+        "delay": [
+            delay(packets, speed)
+            for speed in (average * 2 ** (place / 2) for place in range(-2, 9))
+        ]
+        if average
+        else [],
+        "energy": {
+            "bin_seconds": BIN / 1e9,
+            "counted": "bytes",
+            "octaves": octaves(series, HAAR, start=start),
+        },
+        "logscale": {
+            "wavelet": "daubechies3",
+            "bin_seconds": BIN / 1e9,
+            "octaves": diagram,
+            "fit": fit(diagram),
+        },
         "rates": {
             "bin_seconds": BIN / 1e9,
-            "points": [[(place + 1) * BIN / 1e9, amount * 8e9 / BIN] for place, amount in enumerate(series)],
+            "points": [
+                [(place + 1) * BIN / 1e9, amount * 8e9 / BIN] for place, amount in enumerate(series)
+            ],
             "peaks": peaks(packets),
         },
         "gaps": gaps(packets),

@@ -12,7 +12,11 @@ EPOCH = 1_700_000_000_000_000_000
 def released_by_timer(*, hertz: int = 100, seconds: float = 2.0, frames: int = 33) -> Packets:
     """``frames`` full frames back to back at every tick: 40 Mbit/s at a hundred ticks a second, over a link of 1 Gbit/s."""
     tick = 1_000_000_000 // hertz
-    return [(EPOCH + number * tick + place * BACK_TO_BACK, FRAME) for number in range(int(seconds * hertz)) for place in range(frames)]
+    return [
+        (EPOCH + number * tick + place * BACK_TO_BACK, FRAME)
+        for number in range(int(seconds * hertz))
+        for place in range(frames)
+    ]
 
 
 def paced(*, seconds: float = 2.0) -> Packets:

@@ -20,7 +20,13 @@ SECOND = 10**9
 HOUR, DAY = 3600 * SECOND, 86_400 * SECOND
 BEGAN = 1_767_225_600 * SECOND
 """2026-01-01T00:00:00Z, a midnight."""
-PAIRS = (("alpha", "beta"), ("beta", "alpha"), ("gamma", "delta"), ("delta", "gamma"), ("epsilon", "zeta"))
+PAIRS = (
+    ("alpha", "beta"),
+    ("beta", "alpha"),
+    ("gamma", "delta"),
+    ("delta", "gamma"),
+    ("epsilon", "zeta"),
+)
 PERIOD = 300 * SECOND
 _RATES = (2.4e6, 2.1e6, 1.3e6, 1.5e6, 0.4e6)
 _INDICES = (("1", 16, 8), ("2", 16, 16), ("3", 32, 16))
@@ -65,8 +71,14 @@ def make_campaign(folder: Path, story: Story = FOUR_DAYS, *, seed: int = 5) -> P
     folder.parent.mkdir(parents=True, exist_ok=True)
     file = folder.parent / f"{folder.name}.toml"
     names = dict.fromkeys(host for pair in story.pairs for host in pair)
-    hosts = "".join(f'[hosts.{name}]\nlocal = true\nmeasure = "127.0.0.{place}"\n' for place, name in enumerate(names, 1))
-    pairs = "".join(f'[[pairs]]\nsender = "{sender}"\nreceiver = "{receiver}"\n' for sender, receiver in story.pairs)
+    hosts = "".join(
+        f'[hosts.{name}]\nlocal = true\nmeasure = "127.0.0.{place}"\n'
+        for place, name in enumerate(names, 1)
+    )
+    pairs = "".join(
+        f'[[pairs]]\nsender = "{sender}"\nreceiver = "{receiver}"\n'
+        for sender, receiver in story.pairs
+    )
     pings = "" if story.period_ns >= 60 * SECOND else "pings = 0\n"
     text = f'name = "four hosts"\n{hosts}{pairs}[rounds]\ncount = {story.rounds}\nperiod = "{story.period_ns // 10**6}ms"\n{pings}'
     file.write_text(text, encoding="utf-8")
@@ -79,35 +91,81 @@ def make_campaign(folder: Path, story: Story = FOUR_DAYS, *, seed: int = 5) -> P
     if story.finished:
         lines.append({"at_ns": BEGAN + story.rounds * story.period_ns, "event": "finished"})
     ordered = sorted(lines, key=lambda line: line["at_ns"])
-    Journal(folder / "journal.jsonl").path.write_text("".join(json.dumps(line) + "\n" for line in ordered), encoding="utf-8")
+    Journal(folder / "journal.jsonl").path.write_text(
+        "".join(json.dumps(line) + "\n" for line in ordered), encoding="utf-8"
+    )
     return folder
 
 
 def _host_lines(story: Story, names: Sequence[str]) -> list[dict[str, Any]]:
     lines: list[dict[str, Any]] = [{"at_ns": BEGAN, "event": "session", "version": "0.1.0"}]
-    lines += [{"at_ns": BEGAN, "event": "host", "host": name, "up": True, "why": None} for name in names]
+    lines += [
+        {"at_ns": BEGAN, "event": "host", "host": name, "up": True, "why": None} for name in names
+    ]
     for name, (begin, end) in story.down.items():
-        lines.append({"at_ns": BEGAN + begin, "event": "host", "host": name, "up": False, "why": f"{name} does not answer"})
+        lines.append(
+            {
+                "at_ns": BEGAN + begin,
+                "event": "host",
+                "host": name,
+                "up": False,
+                "why": f"{name} does not answer",
+            }
+        )
         lines.append({"at_ns": BEGAN + end, "event": "host", "host": name, "up": True, "why": None})
     return lines
 
 
-def _rounds(folder: Path, story: Story, pair: tuple[str, str], rate: float, chance: random.Random) -> list[dict[str, Any]]:
+def _rounds(
+    folder: Path, story: Story, pair: tuple[str, str], rate: float, chance: random.Random
+) -> list[dict[str, Any]]:
     name, lines = "-".join(pair), []
     for number in range(story.rounds):
         due = BEGAN + number * story.period_ns
-        gone = next((host for host, (begin, end) in story.down.items() if host in pair and begin <= due - BEGAN < end), None)
+        gone = next(
+            (
+                host
+                for host, (begin, end) in story.down.items()
+                if host in pair and begin <= due - BEGAN < end
+            ),
+            None,
+        )
         late = gone is None and chance.random() < 0.002
         if gone is not None or late:
             reason = "unreachable" if gone else "overrun"
-            facts = {"pair": name, "first": number, "count": 1, "index": "1", "due_ns": due, "reason": reason, "by": gone or name}
+            facts = {
+                "pair": name,
+                "first": number,
+                "count": 1,
+                "index": "1",
+                "due_ns": due,
+                "reason": reason,
+                "by": gone or name,
+            }
             lines.append({"at_ns": due, "event": "skipped", **facts})
             continue
         judged = judged_round(story, pair, number, due, rate, chance)
         at = due + 20 * 10**6
-        lines.append({"at_ns": at, "event": "began", "pair": name, "number": number, "index": "1", "due_ns": due})
+        lines.append(
+            {
+                "at_ns": at,
+                "event": "began",
+                "pair": name,
+                "number": number,
+                "index": "1",
+                "due_ns": due,
+            }
+        )
         end = at + story.period_ns // 4
-        lines.append({"at_ns": end, "event": "ended", "pair": name, "number": number, "outcome": judged["outcome"]})
+        lines.append(
+            {
+                "at_ns": end,
+                "event": "ended",
+                "pair": name,
+                "number": number,
+                "outcome": judged["outcome"],
+            }
+        )
         place = folder / ROUNDS / name / f"{number:06}"
         place.mkdir(parents=True)
         (place / DONE).write_text("{}")
@@ -115,29 +173,55 @@ def _rounds(folder: Path, story: Story, pair: tuple[str, str], rate: float, chan
     return lines
 
 
-def judged_round(story: Story, pair: tuple[str, str], number: int, due: int, rate: float, chance: random.Random) -> dict[str, Any]:
+def judged_round(
+    story: Story, pair: tuple[str, str], number: int, due: int, rate: float, chance: random.Random
+) -> dict[str, Any]:
     """What was found in a round."""
     sender, _ = pair
     hours, share = story.hours.get(sender, (range(0), 0.0))
-    bad = chance.random() < story.always.get(sender, 0.0) or (due % DAY // HOUR in hours and chance.random() < share)
+    bad = chance.random() < story.always.get(sender, 0.0) or (
+        due % DAY // HOUR in hours and chance.random() < share
+    )
     lossy = not bad and chance.random() < 0.04
     failed = chance.random() < 0.003
-    slower = chance.uniform(0.15, 0.6) if bad else chance.uniform(0.6, 0.8) if lossy else chance.uniform(0.95, 1.05)
+    slower = (
+        chance.uniform(0.15, 0.6)
+        if bad
+        else chance.uniform(0.6, 0.8)
+        if lossy
+        else chance.uniform(0.95, 1.05)
+    )
     use = None if story.captured == 0 else "discard" if bad else "review" if lossy else "trust"
     index, probe, data = _INDICES[number % len(_INDICES)]
     rows = [
-        _row("-".join(pair), number, index, place, role, size, use, rate * slower * (0.4 if role == "probe" else 1), story, chance)
+        _row(
+            "-".join(pair),
+            number,
+            index,
+            place,
+            role,
+            size,
+            use,
+            rate * slower * (0.4 if role == "probe" else 1),
+            story,
+            chance,
+        )
         for place in range(3)
         for role, size in (("probe", probe << 10), ("data", data << 20))
     ]
     if failed:
         rows[-1] |= {"failure": "late", "close": "timed_out", "app_bytes_per_second": 1e4}
-    verdicts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in ("trust", "review", "discard")}
+    verdicts = {
+        verdict: sum(row["verdict"] == verdict for row in rows)
+        for verdict in ("trust", "review", "discard")
+    }
     return {
         "outcome": "partial" if failed else "complete",
         "use": use,
         "verdicts": verdicts,
-        "flags": [] if story.captured == 2 else ["one_end_only" if story.captured else "no_capture"],
+        "flags": []
+        if story.captured == 2
+        else ["one_end_only" if story.captured else "no_capture"],
         "hosts": {"sender": _load(bad, chance), "receiver": _load(False, chance)},
         "connections": rows,
         "clocks": None,
@@ -157,15 +241,33 @@ def _load(bad: bool, chance: random.Random) -> dict[str, Any]:
 
 
 def _row(
-    pair: str, number: int, index: str, place: int, role: str, size: int, use: str | None, rate: float, story: Story, chance: random.Random
+    pair: str,
+    number: int,
+    index: str,
+    place: int,
+    role: str,
+    size: int,
+    use: str | None,
+    rate: float,
+    story: Story,
+    chance: random.Random,
 ) -> dict[str, Any]:
     rtt = 0.0201 + chance.uniform(0, 0.001)
     segments = max(3, size // 1448)
-    lost = round(segments * chance.uniform(0.005, 0.02)) if use == "review" and role == "data" else 0
-    cause = {"discard": "host_scheduling", "review": "network_loss", "trust": "window_limited"}.get(use or "")
+    lost = (
+        round(segments * chance.uniform(0.005, 0.02)) if use == "review" and role == "data" else 0
+    )
+    cause = {"discard": "host_scheduling", "review": "network_loss", "trust": "window_limited"}.get(
+        use or ""
+    )
     judged: dict[str, Any] = {"cause": cause, "confidence": 0.95, "verdict": use, "rule": "some"}
     if use is not None and role == "probe":
-        judged = {"cause": "insufficient", "confidence": 0.99, "verdict": "not_judged", "rule": "too_short"}
+        judged = {
+            "cause": "insufficient",
+            "confidence": 0.99,
+            "verdict": "not_judged",
+            "rule": "too_short",
+        }
     both = story.captured == 2
     return {
         "pair": pair,
@@ -186,7 +288,11 @@ def _row(
         "segments": segments if use is not None else None,
         "retransmitted": lost if use is not None else None,
         "window_max_bytes": 65_536 if use is not None else None,
-        "withheld_fraction": (chance.uniform(0.4, 0.8) if use == "discard" else chance.uniform(0, 0.03)) if use is not None else None,
+        "withheld_fraction": (
+            chance.uniform(0.4, 0.8) if use == "discard" else chance.uniform(0, 0.03)
+        )
+        if use is not None
+        else None,
         "mss": 1448,
         "payload_bytes_per_packet": 1448,
         "packet_bytes": 1500,

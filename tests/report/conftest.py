@@ -42,9 +42,14 @@ def make_series(*, pause: float = 0.0, duration: float = 1.0, lost: int = 0) -> 
     offsets = [number * SEGMENT for number in range(len(packets))]
     again = [number for number in range(len(packets)) if lost and number % lost == lost - 1]
     moments = sorted([(t, offset, "new") for (t, _), offset in zip(packets, offsets, strict=True)])
-    moments = sorted(moments + [(packets[number][1] + 0.001, offsets[number], "retransmission") for number in again])
+    moments = sorted(
+        moments
+        + [(packets[number][1] + 0.001, offsets[number], "retransmission") for number in again]
+    )
     acks = sorted(acked for _, acked in packets)
-    responses = [(t, t - packets[number - 40][1]) for number, (t, _) in enumerate(packets) if number >= 40]
+    responses = [
+        (t, t - packets[number - 40][1]) for number, (t, _) in enumerate(packets) if number >= 40
+    ]
     waits = sorted(seconds for _, seconds in responses)
     share = [(place + 1) / len(waits) for place in range(len(waits))]
     rtts = sorted(acked - t for t, acked in packets)
@@ -58,24 +63,52 @@ def make_series(*, pause: float = 0.0, duration: float = 1.0, lost: int = 0) -> 
             "kind": [kind for _, _, kind in moments],
         },
         "acks": {"t": acks, "offset": [(number + 1) * SEGMENT for number in range(len(acks))]},
-        "rtt": {"t": [acked for _, acked in packets], "seconds": [acked - t for t, acked in packets]},
-        "rto": {"t": acks, "raw_seconds": [RTT * 1.1] * len(acks), "linux_seconds": [RTT + 0.2] * len(acks)},
-        "outstanding": {"t": [t for t, _ in packets], "bytes": [WINDOW // 2] * len(packets), "window_bytes": [WINDOW] * len(packets)},
-        "spacing": {"t": [t for t, _ in responses], "seconds": [w / 2 for _, w in responses], "category": ["spacing"] * len(responses)},
+        "rtt": {
+            "t": [acked for _, acked in packets],
+            "seconds": [acked - t for t, acked in packets],
+        },
+        "rto": {
+            "t": acks,
+            "raw_seconds": [RTT * 1.1] * len(acks),
+            "linux_seconds": [RTT + 0.2] * len(acks),
+        },
+        "outstanding": {
+            "t": [t for t, _ in packets],
+            "bytes": [WINDOW // 2] * len(packets),
+            "window_bytes": [WINDOW] * len(packets),
+        },
+        "spacing": {
+            "t": [t for t, _ in responses],
+            "seconds": [w / 2 for _, w in responses],
+            "category": ["spacing"] * len(responses),
+        },
         "response": {"t": [t for t, _ in responses], "seconds": [w for _, w in responses]},
-        "rtt_cdf": {"seconds": rtts, "share": [(place + 1) / len(rtts) for place in range(len(rtts))]},
+        "rtt_cdf": {
+            "seconds": rtts,
+            "share": [(place + 1) / len(rtts) for place in range(len(rtts))],
+        },
         "spacing_cdf": {"seconds": [w / 2 for w in waits], "share": share},
         "response_cdf": {"seconds": waits, "share": share},
         "throughput": {"t": [0.25, 0.75], "bytes_per_second": [2e6, 2.5e6]},
-        "closeups": [_stretch(packets, responses, start, min(0.24, duration / 2)) for start in (0.0, duration / 4, duration / 2)],
+        "closeups": [
+            _stretch(packets, responses, start, min(0.24, duration / 2))
+            for start in (0.0, duration / 4, duration / 2)
+        ],
     }
 
 
-def _stretch(packets: list[tuple[float, float]], responses: list[tuple[float, float]], start: float, length: float) -> dict[str, Any]:
+def _stretch(
+    packets: list[tuple[float, float]],
+    responses: list[tuple[float, float]],
+    start: float,
+    length: float,
+) -> dict[str, Any]:
     """Every packet of a stretch, as the engine keeps it."""
     end = start + length
     sent = [(t, number * SEGMENT) for number, (t, _) in enumerate(packets) if start <= t <= end]
-    acked = [(t, number * SEGMENT) for number, (_, t) in enumerate(packets, start=1) if start <= t <= end]
+    acked = [
+        (t, number * SEGMENT) for number, (_, t) in enumerate(packets, start=1) if start <= t <= end
+    ]
     return {
         "start_seconds": start,
         "duration_seconds": length,
@@ -183,8 +216,17 @@ def make_capture(
 ) -> Capture:
     """A capture of these transfers, each with the series of a healthy sender unless others are given."""
     rows = transfers or (make_transfer(),)
-    verdicts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in ("discard", "review", "trust")}
-    file = {"name": f"{name}.pcap", "format": "pcap", "compression": "none", "bytes": 9, "records": 9}
+    verdicts = {
+        verdict: sum(row["verdict"] == verdict for row in rows)
+        for verdict in ("discard", "review", "trust")
+    }
+    file = {
+        "name": f"{name}.pcap",
+        "format": "pcap",
+        "compression": "none",
+        "bytes": 9,
+        "records": 9,
+    }
     overview = Overview(
         name=f"{name}.pcap",
         facts=facts or {"files": [file]},
@@ -195,10 +237,20 @@ def make_capture(
         connections=len(rows),
     )
     drawn = {row["transfer"]: make_series() for row in rows} if series is None else series
-    return Capture(overview=overview, series=drawn, name=name, story=story, beside=beside, burst=burst, without_burst=without_burst)
+    return Capture(
+        overview=overview,
+        series=drawn,
+        name=name,
+        story=story,
+        beside=beside,
+        burst=burst,
+        without_burst=without_burst,
+    )
 
 
-def make_page(*captures: Capture, title: str | None = None, introduction: str | None = None) -> Page:
+def make_page(
+    *captures: Capture, title: str | None = None, introduction: str | None = None
+) -> Page:
     """A page of these captures."""
     provenance = Provenance(
         version="0.1.0",
@@ -206,7 +258,12 @@ def make_page(*captures: Capture, title: str | None = None, introduction: str | 
         started="2026-01-01T00:00:00Z",
         inputs=[Input(name="one.pcap", size_bytes=9)],
     )
-    return Page(captures=captures or (make_capture(),), provenance=provenance, title=title, introduction=introduction)
+    return Page(
+        captures=captures or (make_capture(),),
+        provenance=provenance,
+        title=title,
+        introduction=introduction,
+    )
 
 
 @pytest.fixture(scope="session")
@@ -233,12 +290,32 @@ def page() -> Callable[..., Page]:
 def side_by_side() -> Page:
     """A page with a healthy capture, a lossy one and a paused one beside its healthy control."""
     healthy = make_capture(
-        make_transfer(), name="healthy", series={"1.0": make_series(duration=0.4)}, story="nothing was done to it", not_judged=2
+        make_transfer(),
+        name="healthy",
+        series={"1.0": make_series(duration=0.4)},
+        story="nothing was done to it",
+        not_judged=2,
     )
-    lost = {"cause": "network_loss", "verdict": "review", "headline": "slowed by packet loss", "loss_rate_genuine": 0.02}
-    lossy = make_capture(make_transfer(retransmitted_packets=40, **lost), name="lossy", series={"1.0": make_series(duration=0.4, lost=50)})
-    paused = make_capture(make_transfer(**PAUSED), name="paused", series={"1.0": make_series(duration=0.4, pause=0.009)}, beside="healthy")
-    return make_page(healthy, lossy, paused, title="Three captures", introduction="Which of them may be used?")
+    lost = {
+        "cause": "network_loss",
+        "verdict": "review",
+        "headline": "slowed by packet loss",
+        "loss_rate_genuine": 0.02,
+    }
+    lossy = make_capture(
+        make_transfer(retransmitted_packets=40, **lost),
+        name="lossy",
+        series={"1.0": make_series(duration=0.4, lost=50)},
+    )
+    paused = make_capture(
+        make_transfer(**PAUSED),
+        name="paused",
+        series={"1.0": make_series(duration=0.4, pause=0.009)},
+        beside="healthy",
+    )
+    return make_page(
+        healthy, lossy, paused, title="Three captures", introduction="Which of them may be used?"
+    )
 
 
 @pytest.fixture(scope="session")

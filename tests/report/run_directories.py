@@ -63,32 +63,67 @@ STRETCH = (1.0, 1.02, 0.99)
 PACKETS = 400
 
 
-def make_run(folder: Path, text: str = STUDY, *, repetitions: int | None = None, judged: bool = True, leave_out: int = 0) -> RunDirectory:
+def make_run(
+    folder: Path,
+    text: str = STUDY,
+    *,
+    repetitions: int | None = None,
+    judged: bool = True,
+    leave_out: int = 0,
+) -> RunDirectory:
     """A run of every repetition but the last ``leave_out``. The last judged one of all has an emulator that was late."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder.parent / f"{folder.name}.toml"
     file.write_text(text, encoding="utf-8")
     scenario = load(file)
-    places = order(scenario.cells, repetitions=repetitions or scenario.first.repetitions, seed=scenario.first.seed)
+    places = order(
+        scenario.cells,
+        repetitions=repetitions or scenario.first.repetitions,
+        seed=scenario.first.seed,
+    )
     directory = RunDirectory(folder)
-    session = {"version": "0.1.0", "command": f"trustbed run {file.name}", "started": "2026-01-01T00:00:00Z"}
-    directory.begin(manifest.describe(scenario, places, session=session), text, {"kernel": "6.1.0", "machine": "x86_64", "cores": 2})
+    session = {
+        "version": "0.1.0",
+        "command": f"trustbed run {file.name}",
+        "started": "2026-01-01T00:00:00Z",
+    }
+    directory.begin(
+        manifest.describe(scenario, places, session=session),
+        text,
+        {"kernel": "6.1.0", "machine": "x86_64", "cores": 2},
+    )
     done = places[: len(places) - leave_out]
     with patch("os.fsync"):  # flushing is for machines that crash; no test can see it
         _fill(directory, scenario.cells, done, judged=judged)
     return directory
 
 
-def _fill(directory: RunDirectory, cells: Sequence[Cell], done: Sequence[Repetition], *, judged: bool) -> None:
+def _fill(
+    directory: RunDirectory, cells: Sequence[Cell], done: Sequence[Repetition], *, judged: bool
+) -> None:
     for place in done:
         cell = cells[place.cell]
         levels = list(cell.levels.values())
         stretch = STRETCH[(place.round + (place.cell > 0)) % 3]
-        seconds = [took * stretch for took in next((TIMES[level] for level in reversed(levels) if level in TIMES), TIMES["none"])]
-        write_repetition(directory, place, seconds, late=place is done[-1], judged=judged, background=levels[:1] != ["none"])
+        seconds = [
+            took * stretch
+            for took in next(
+                (TIMES[level] for level in reversed(levels) if level in TIMES), TIMES["none"]
+            )
+        ]
+        write_repetition(
+            directory,
+            place,
+            seconds,
+            late=place is done[-1],
+            judged=judged,
+            background=levels[:1] != ["none"],
+        )
 
 
-def requests(seconds: Sequence[float | None], *, start: int = EPOCH, gap: int = 50 * MS) -> pa.Table:
+def requests(
+    seconds: Sequence[float | None], *, start: int = EPOCH, gap: int = 50 * MS
+) -> pa.Table:
     """Requests one after the other; ``None`` is one that failed."""
     rows, moment = [], start
     for took in seconds:
@@ -110,25 +145,52 @@ def requests(seconds: Sequence[float | None], *, start: int = EPOCH, gap: int = 
     return table(REQUESTS, rows)
 
 
-def ledger(*, packets: int = PACKETS, gap: int = 10 * MS, names: Sequence[str] = ("up", "down")) -> pa.Table:
+def ledger(
+    *, packets: int = PACKETS, gap: int = 10 * MS, names: Sequence[str] = ("up", "down")
+) -> pa.Table:
     """A queue on ``down`` that grows to 20 packets and falls again, every hundredth of them lost; nothing waits on ``up``."""
     numbers = range(packets)
     return pa.table(
         {
             "packet": pa.array([*numbers, *numbers], pa.uint64()),
-            "arrived_ns": pa.array([EPOCH + number * gap for _ in names for number in numbers], pa.int64()),
-            "found_packets": pa.array([*(0 for _ in numbers), *(20 - abs(20 - number % 40) for number in numbers)], pa.uint32()),
+            "arrived_ns": pa.array(
+                [EPOCH + number * gap for _ in names for number in numbers], pa.int64()
+            ),
+            "found_packets": pa.array(
+                [*(0 for _ in numbers), *(20 - abs(20 - number % 40) for number in numbers)],
+                pa.uint32(),
+            ),
             "pipe": pa.array([name for name in names for _ in numbers]).dictionary_encode(),
-            "fate": pa.array([*("passed" for _ in numbers), *("queue_full" if number % 100 == 99 else "passed" for number in numbers)]),
+            "fate": pa.array(
+                [
+                    *("passed" for _ in numbers),
+                    *("queue_full" if number % 100 == 99 else "passed" for number in numbers),
+                ]
+            ),
         }
     )
 
 
 def record(place: Repetition, *, late: bool, background: bool) -> dict[str, Any]:
     """``repetition.json`` of a repetition that went well, or whose emulator was late."""
-    lateness = {"packets": 800, "p50_ns": 9_000, "p99_ns": 2_400_000 if late else 38_000, "max_ns": 3_000_000 if late else 90_000}
-    down = {"packets": 400, "carried_bits_per_second": 16.1e6, "dropped": {"queue_full": 4}, "deepest_queue_packets": 20}
-    up = {"packets": 400, "carried_bits_per_second": 0.5e6, "dropped": {}, "deepest_queue_packets": 1}
+    lateness = {
+        "packets": 800,
+        "p50_ns": 9_000,
+        "p99_ns": 2_400_000 if late else 38_000,
+        "max_ns": 3_000_000 if late else 90_000,
+    }
+    down = {
+        "packets": 400,
+        "carried_bits_per_second": 16.1e6,
+        "dropped": {"queue_full": 4},
+        "deepest_queue_packets": 20,
+    }
+    up = {
+        "packets": 400,
+        "carried_bits_per_second": 0.5e6,
+        "dropped": {},
+        "deepest_queue_packets": 1,
+    }
     waits = {"p50_ns": 6 * MS, "p99_ns": 12 * MS, "max_ns": 13 * MS}
     sent = {
         "offered_packets": 1000,
@@ -145,7 +207,15 @@ def record(place: Repetition, *, late: bool, background: bool) -> dict[str, Any]
         "seconds": 21.5,
         "epoch_ns": EPOCH,
         "workload_start_ns": EPOCH,
-        "workloads": [{"name": "fetch", "kind": "http", "outcome": "complete", "seconds": 20.0, "limit_seconds": 60.0}],
+        "workloads": [
+            {
+                "name": "fetch",
+                "kind": "http",
+                "outcome": "complete",
+                "seconds": 20.0,
+                "limit_seconds": 60.0,
+            }
+        ],
         "backgrounds": [
             {
                 "name": "cross",
@@ -161,7 +231,13 @@ def record(place: Repetition, *, late: bool, background: bool) -> dict[str, Any]
         "emulator": {
             "lateness": {**lateness, "late_by_more_than_a_packet_time": 0.2 if late else 0.0},
             "pipes": [
-                {"name": "up", "from": "client", "to": "server", **up, "queue_delay": {"p50_ns": 0, "p99_ns": 0, "max_ns": 1 * MS}},
+                {
+                    "name": "up",
+                    "from": "client",
+                    "to": "server",
+                    **up,
+                    "queue_delay": {"p50_ns": 0, "p99_ns": 0, "max_ns": 1 * MS},
+                },
                 {"name": "down", "from": "server", "to": "client", **down, "queue_delay": waits},
             ],
         },
@@ -197,11 +273,18 @@ def write_repetition(
     """One repetition, raw part and judgement."""
     path = directory.begin_repetition(place.folder)
     pa.parquet.write_table(ledger(), path / "ledger" / "packets.parquet")
-    directory.finish_repetition(place.folder, {**record(place, late=late, background=background), **(changed or {})})
+    directory.finish_repetition(
+        place.folder, {**record(place, late=late, background=background), **(changed or {})}
+    )
     if not judged:
         return
     with directory.judging(place.folder) as tables:
         pa.parquet.write_table(requests(seconds), tables / "fetch.requests.parquet")
     use, why = ("discard", LATE["message"]) if late else ("trust", "")
-    found = {"use": use, "why": why, "verdicts": {"trust": len(seconds)}, "findings": [LATE] if late else []}
+    found = {
+        "use": use,
+        "why": why,
+        "verdicts": {"trust": len(seconds)},
+        "findings": [LATE] if late else [],
+    }
     directory.write_findings(place.folder, found)

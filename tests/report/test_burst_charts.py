@@ -28,7 +28,9 @@ def svg(spec: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("kind", burst.CHARTS)
-def test_every_chart_is_drawn_by_vega_lite_for_one_stream_and_for_several(kind: str, uneven: Model, paced: Model) -> None:
+def test_every_chart_is_drawn_by_vega_lite_for_one_stream_and_for_several(
+    kind: str, uneven: Model, paced: Model
+) -> None:
     for streams in (uneven, [uneven, paced]):
         drawn = svg(burst.CHARTS[kind](streams))
         assert drawn.count("<path") > 5
@@ -68,20 +70,30 @@ def test_the_definition_does_not_depend_on_the_numbers(kind: str, uneven: Model)
 
 def test_burstiness_is_drawn_in_units_of_1024_bytes_from_the_first_packet_on(bursty: Model) -> None:
     rows = burst.burstiness(bursty)["datasets"]["windows"]
-    assert max(row["kilobytes"] for row in rows) == max(row["max_q_bytes"] for row in bursty["windows"]) / 1024
+    assert (
+        max(row["kilobytes"] for row in rows)
+        == max(row["max_q_bytes"] for row in bursty["windows"]) / 1024
+    )
     assert rows[0]["t"] == 0
     assert rows[-1]["t"] <= bursty["duration_seconds"] + bursty["window_seconds"]
 
 
 def test_the_window_that_the_end_cuts_is_not_drawn_unless_it_is_the_only_one(uneven: Model) -> None:
     cut = {**uneven["windows"][-1], "partial": True, "max_q_bytes": 1e9}
-    rows = burst.burstiness({**uneven, "windows": [*uneven["windows"][:-1], cut]})["datasets"]["windows"]
+    rows = burst.burstiness({**uneven, "windows": [*uneven["windows"][:-1], cut]})["datasets"][
+        "windows"
+    ]
     assert max(row["kilobytes"] for row in rows) < 1e5
     assert len(burst.burstiness({**uneven, "windows": [cut]})["datasets"]["windows"]) == 2
 
 
 def test_a_window_without_a_rate_leaves_a_gap(uneven: Model) -> None:
-    first = {**uneven["windows"][0], "max_q_bytes": None, "max_q_sys_bytes": None, "rate_bits_per_second": None}
+    first = {
+        **uneven["windows"][0],
+        "max_q_bytes": None,
+        "max_q_sys_bytes": None,
+        "rate_bits_per_second": None,
+    }
     spec = burst.burstiness({**uneven, "windows": [first, *uneven["windows"][1:]]})
     assert spec["datasets"]["windows"][0]["kilobytes"] is None
     assert "NaN" not in svg(spec)
@@ -90,9 +102,19 @@ def test_a_window_without_a_rate_leaves_a_gap(uneven: Model) -> None:
 def test_thinning_keeps_the_largest_queue_and_the_order(uneven: Model) -> None:
     row = uneven["windows"][0]
     start = uneven["first_seconds"]
-    many = [{**row, "start_seconds": start + 0.1 * place, "max_q_bytes": float(place % 977), "partial": False} for place in range(36_000)]
+    many = [
+        {
+            **row,
+            "start_seconds": start + 0.1 * place,
+            "max_q_bytes": float(place % 977),
+            "partial": False,
+        }
+        for place in range(36_000)
+    ]
     many[12_345] = {**many[12_345], "max_q_bytes": 1e6}
-    rows = burst.burstiness({**uneven, "windows": many, "duration_seconds": 3600.0})["datasets"]["windows"]
+    rows = burst.burstiness({**uneven, "windows": many, "duration_seconds": 3600.0})["datasets"][
+        "windows"
+    ]
     assert len(rows) <= burst_axes.POINTS + 5
     assert max(row["kilobytes"] for row in rows) == 1e6 / 1024
     assert [row["t"] for row in rows] == sorted(row["t"] for row in rows)
@@ -116,7 +138,11 @@ def test_loss_has_a_line_per_rate_that_ends_where_nothing_is_lost(uneven: Model)
 
 
 def test_many_rates_are_thinned_to_a_few_lines(uneven: Model) -> None:
-    rows = [{**row, "rate_bits_per_second": row["rate_bits_per_second"] * step} for step in (1, 3, 7) for row in uneven["queue"]]
+    rows = [
+        {**row, "rate_bits_per_second": row["rate_bits_per_second"] * step}
+        for step in (1, 3, 7)
+        for row in uneven["queue"]
+    ]
     words = {row["word"] for row in burst.loss({**uneven, "queue": rows})["datasets"]["losses"]}
     assert len(words) == 5
 
@@ -124,7 +150,11 @@ def test_many_rates_are_thinned_to_a_few_lines(uneven: Model) -> None:
 def test_no_wait_is_drawn_at_the_bottom_of_the_axis(paced: Model) -> None:
     rows = burst.delay(paced)["datasets"]["delays"]
     assert min(row["seconds"] for row in rows) == burst_axes.SHORTEST
-    assert {row["word"] for row in rows} == {"longest wait", "99 % wait at most", "half wait at most"}
+    assert {row["word"] for row in rows} == {
+        "longest wait",
+        "99 % wait at most",
+        "half wait at most",
+    }
 
 
 def test_delays_at_a_single_rate_are_no_line(uneven: Model) -> None:
@@ -132,14 +162,21 @@ def test_delays_at_a_single_rate_are_no_line(uneven: Model) -> None:
 
 
 def test_without_medians_the_mean_wait_is_drawn(uneven: Model) -> None:
-    rows = [{name: value for name, value in row.items() if name != "wait_p50_seconds"} for row in uneven["delay"]]
-    assert "mean wait" in {row["word"] for row in burst.delay({**uneven, "delay": rows})["datasets"]["delays"]}
+    rows = [
+        {name: value for name, value in row.items() if name != "wait_p50_seconds"}
+        for row in uneven["delay"]
+    ]
+    assert "mean wait" in {
+        row["word"] for row in burst.delay({**uneven, "delay": rows})["datasets"]["delays"]
+    }
 
 
 def test_the_fitted_line_has_the_slope_of_the_fit(uneven: Model) -> None:
     fit = uneven["logscale"]["fit"]
     first, last = burst.logscale(uneven)["datasets"]["lines"]
-    assert (last["energy"] - first["energy"]) / (fit["last"] - fit["first"]) == pytest.approx(fit["alpha"])
+    assert (last["energy"] - first["energy"]) / (fit["last"] - fit["first"]) == pytest.approx(
+        fit["alpha"]
+    )
     points = {row["seconds"]: row for row in burst.logscale(uneven)["datasets"]["points"]}
     assert abs(points[first["seconds"]]["energy"] - first["energy"]) < 3
 
@@ -157,7 +194,9 @@ def test_gaps_of_zero_stand_at_the_left_end(uneven: Model) -> None:
     assert rows[-1]["share"] == 1
 
 
-def test_streams_are_told_apart_by_colour_and_dash_under_names_of_their_own(bursty: Model, paced: Model) -> None:
+def test_streams_are_told_apart_by_colour_and_dash_under_names_of_their_own(
+    bursty: Model, paced: Model
+) -> None:
     spec = burst.energy([bursty, paced, paced])
     encoding = spec["layer"][0]["encoding"]
     names = ["timer", "paced (1)", "paced (2)"]
@@ -172,7 +211,13 @@ def test_streams_are_told_apart_by_colour_and_dash_under_names_of_their_own(burs
         ({"name": "10.0.0.1:80 → 10.0.0.2:4000 tcp"}, "10.0.0.1:80 → 10.0.0.2:4000 tcp"),
         ({"name": "all packets", "capture": {"files": [{"name": "/a/b.pcapng.zst"}]}}, "b"),
         ({"name": "all packets", "capture": {"files": [{"name": ".pcap"}]}}, ".pcap"),
-        ({"name": "all packets", "capture": {"files": [{"name": "r.0.pcap"}, {"name": "r.1.pcap"}]}}, "r.0 and 1 more"),
+        (
+            {
+                "name": "all packets",
+                "capture": {"files": [{"name": "r.0.pcap"}, {"name": "r.1.pcap"}]},
+            },
+            "r.0 and 1 more",
+        ),
         ({"name": "all packets", "capture": {"files": [{"name": None}]}}, "standard input"),
         ({"name": "all packets"}, "all packets"),
     ],

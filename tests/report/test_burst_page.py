@@ -19,14 +19,22 @@ from trustbed.report.html.payload import Payload
 Make = Callable[..., Any]
 Model = dict[str, Any]
 
-ABOUT = {"version": "0.1.0", "command": "trustbed burst timer.pcap --report report.html", "started": "2026-01-01T00:00:00Z"}
+ABOUT = {
+    "version": "0.1.0",
+    "command": "trustbed burst timer.pcap --report report.html",
+    "started": "2026-01-01T00:00:00Z",
+}
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>&\"'</style>"
 
 
 def text_of(page: str) -> str:
     """What a reader sees: no markup, no script, no style, single spaces."""
     bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare)).replace("\u00a0", " ").replace("&#39;", "'")
+    return (
+        re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare))
+        .replace("\u00a0", " ")
+        .replace("&#39;", "'")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -39,37 +47,54 @@ def compared(bursty: Model, paced: Model) -> str:
     return burst_page.render([bursty, paced], ABOUT)
 
 
-def test_the_headline_says_how_deep_a_buffer_must_be_and_what_a_smaller_one_loses(bursty: Model) -> None:
+def test_the_headline_says_how_deep_a_buffer_must_be_and_what_a_smaller_one_loses(
+    bursty: Model,
+) -> None:
     found = burst_words.buffering(bursty)
     assert found is not None
     assert found.rate_bits_per_second == pytest.approx(2 * bursty["mean_rate_bits_per_second"])
-    rows = [row for row in bursty["delay"] if row["rate_bits_per_second"] == pytest.approx(found.rate_bits_per_second)]
+    rows = [
+        row
+        for row in bursty["delay"]
+        if row["rate_bits_per_second"] == pytest.approx(found.rate_bits_per_second)
+    ]
     assert found.enough_bytes == pytest.approx(rows[0]["buffer_needed_bytes"])
     assert found.small_bytes is not None
     assert found.loss is not None
     assert found.small_bytes < found.enough_bytes
     assert 0 < found.loss < 1
     said = burst_words.headline(bursty)
-    assert said.startswith("A buffer of 44.9 KB at 80.3 Mbit/s (2 × the mean rate) would have passed this traffic unharmed; with ")
+    assert said.startswith(
+        "A buffer of 44.9 KB at 80.3 Mbit/s (2 × the mean rate) would have passed this traffic unharmed; with "
+    )
     assert said.endswith("% of its packets.")
 
 
 def test_a_link_that_was_swept_is_the_one_of_the_headline(bursty: Model) -> None:
     rate = bursty["queue"][0]["rate_bits_per_second"]
-    for asked in ({"rate_bits_per_second": rate}, {"rate_bits_per_second": None, "link_rate_bits_per_second": rate}):
+    for asked in (
+        {"rate_bits_per_second": rate},
+        {"rate_bits_per_second": None, "link_rate_bits_per_second": rate},
+    ):
         found = burst_words.buffering({**bursty, **asked})
         assert found is not None
         assert found.rate_bits_per_second == rate
 
 
 def test_paced_traffic_loses_nothing_in_the_smallest_buffer(paced: Model) -> None:
-    assert burst_words.headline(paced) == "A buffer of 1.48 KB at 77.5 Mbit/s (2 × the mean rate) would have passed this traffic unharmed."
+    assert (
+        burst_words.headline(paced)
+        == "A buffer of 1.48 KB at 77.5 Mbit/s (2 × the mean rate) would have passed this traffic unharmed."
+    )
 
 
 def test_without_queues_nothing_is_claimed(bursty: Model) -> None:
     bare = {**bursty, "queue": [], "delay": [], "sigma": []}
     assert burst_words.headline(bare) == "How deep a buffer this traffic needs was not measured."
-    assert burst_words.headline({**bare, "mean_rate_bits_per_second": None}) == "Too few packets to say how deep a buffer they need."
+    assert (
+        burst_words.headline({**bare, "mean_rate_bits_per_second": None})
+        == "Too few packets to say how deep a buffer they need."
+    )
     assert burst_words.pacing(bare) == ""
 
 
@@ -90,7 +115,9 @@ def test_what_was_not_asked_for_has_no_heading(bursty: Model) -> None:
     assert text.count('class="plot"') == 1
 
 
-def test_the_papers_four_columns_stand_in_the_table_with_units_of_1024_bytes(one: str, bursty: Model) -> None:
+def test_the_papers_four_columns_stand_in_the_table_with_units_of_1024_bytes(
+    one: str, bursty: Model
+) -> None:
     said = text_of(one)
     summary = bursty["summary"]
     columns = f"{summary['max_q_max_bytes'] / 1024:.1f} KB"
@@ -104,14 +131,20 @@ def test_the_papers_four_columns_stand_in_the_table_with_units_of_1024_bytes(one
 def test_averages_over_windows_with_packets_are_given_where_they_differ(bursty: Model) -> None:
     silent = {**bursty["summary"], "windows": 40}
     rows = burst.averages({**bursty, "summary": silent})
-    assert [row.over for row in rows] == ["All 40 windows", f"The {bursty['summary']['active_windows']} with packets"]
+    assert [row.over for row in rows] == [
+        "All 40 windows",
+        f"The {bursty['summary']['active_windows']} with packets",
+    ]
     assert burst.averages({**bursty, "summary": {**silent, "windows": 0}}) == []
 
 
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
-        ("static", "Windows of 100 ms at a link of 40.0 Mbit/s; what waits at the end of one waits in the next."),
+        (
+            "static",
+            "Windows of 100 ms at a link of 40.0 Mbit/s; what waits at the end of one waits in the next.",
+        ),
         ("dynamic-same", "a link as fast as its own average, from an empty queue"),
         ("dynamic-previous", "the average of the last window with traffic"),
         ("dynamic-same-carry", "for diagnosis only"),
@@ -124,11 +157,16 @@ def test_every_mode_is_said(mode: str, said: str, bursty: Model) -> None:
 def test_it_is_said_that_the_traffic_was_taken_as_it_was(one: str, bursty: Model) -> None:
     assert "The traffic is taken as it was (open loop)" in text_of(one)
     assert "24 B more than captured" in " ".join(burst_words.notes({**bursty, "basis": "wire"}))
-    assert "what they show is the host" in " ".join(burst_words.notes({**bursty, "offload": "as-captured"}))
+    assert "what they show is the host" in " ".join(
+        burst_words.notes({**bursty, "offload": "as-captured"})
+    )
 
 
 def test_every_chart_has_its_numbers_and_how_it_is_read(one: str) -> None:
-    labels = re.findall(r'<div role="img" aria-label="([^"]+)"><div class="plot" data-chart="\d+" aria-hidden="true">', one)
+    labels = re.findall(
+        r'<div role="img" aria-label="([^"]+)"><div class="plot" data-chart="\d+" aria-hidden="true">',
+        one,
+    )
     assert len(labels) == len(charts.CHARTS)
     assert all(re.search(r"\d", label) for label in labels)
     assert one.count("How to read it.") == len(charts.CHARTS)
@@ -137,15 +175,27 @@ def test_every_chart_has_its_numbers_and_how_it_is_read(one: str) -> None:
 
 
 def test_the_hurst_parameter_is_not_given_where_the_line_does_not_fit(uneven: Model) -> None:
-    fit = {**uneven["logscale"]["fit"], "alpha": 0.66, "hurst": 0.83, "hurst_low": 0.78, "hurst_high": 0.89, "rejected": False}
+    fit = {
+        **uneven["logscale"]["fit"],
+        "alpha": 0.66,
+        "hurst": 0.83,
+        "hurst_low": 0.78,
+        "hurst_high": 0.89,
+        "rejected": False,
+    }
 
     def said(**changed: object) -> str:
-        return burst_captions.hurst({**uneven, "logscale": {**uneven["logscale"], "fit": {**fit, **changed}}})
+        return burst_captions.hurst(
+            {**uneven, "logscale": {**uneven["logscale"], "fit": {**fit, **changed}}}
+        )
 
     assert said().endswith(": Hurst parameter 0.83 (0.78 to 0.89).")
     assert "do not lie on a line" in said(rejected=True)
     assert "steeper than stationary traffic" in said(alpha=1.2, hurst=None, nonstationary=True)
-    assert burst_captions.hurst({**uneven, "logscale": {"octaves": [], "fit": None}}) == "The capture is too short to fit a line."
+    assert (
+        burst_captions.hurst({**uneven, "logscale": {"octaves": [], "fit": None}})
+        == "The capture is too short to fit a line."
+    )
 
 
 def test_several_captures_stand_in_one_table_and_in_the_same_pictures(compared: str) -> None:
@@ -175,12 +225,22 @@ def test_every_word_that_is_a_link_is_explained(one: str, compared: str) -> None
     for text in (one, compared):
         linked = set(re.findall(r'href="#about-([\w-]+)"', text))
         assert linked <= {definition.anchor for definition in burst_definitions.DEFINITIONS}
-    assert not {definition.anchor for definition in burst_definitions.DEFINITIONS} & definitions.ANCHORS
+    assert (
+        not {definition.anchor for definition in burst_definitions.DEFINITIONS}
+        & definitions.ANCHORS
+    )
 
 
-@pytest.mark.parametrize("packets", [[], [(0, 100)], [(5, 100), (5, 100)], [(0, 60), (10_000_000, 0), (20_000_000, 1500)]])
+@pytest.mark.parametrize(
+    "packets",
+    [[], [(0, 100)], [(5, 100), (5, 100)], [(0, 60), (10_000_000, 0), (20_000_000, 1500)]],
+)
 def test_hardly_any_packets_make_a_page(packets: list[tuple[int, int]]) -> None:
-    model = reference.model(packets) if packets else {"name": "all packets", "packets": 0, "bytes": 0, "windows": [], "streams": []}
+    model = (
+        reference.model(packets)
+        if packets
+        else {"name": "all packets", "packets": 0, "bytes": 0, "windows": [], "streams": []}
+    )
     said = text_of(burst_page.render([model], ABOUT))
     assert not re.search(r"\b(None|nan|inf)\b", said)
     assert "What the words mean" in said
@@ -199,9 +259,17 @@ def test_what_is_unknown_is_left_out(bursty: Model) -> None:
 
 
 def test_what_strangers_put_into_a_capture_stays_text(bursty: Model) -> None:
-    finding = dict.fromkeys(("code", "message", "evidence", "meaning", "next_step"), HOSTILE) | {"severity": "warning", "value": None}
+    finding = dict.fromkeys(("code", "message", "evidence", "meaning", "next_step"), HOSTILE) | {
+        "severity": "warning",
+        "value": None,
+    }
     file = {"name": HOSTILE, "bytes": 3}
-    model = {**bursty, "capture": {"files": [file]}, "findings": [finding], "streams": [{**bursty, "name": HOSTILE}] * 2}
+    model = {
+        **bursty,
+        "capture": {"files": [file]},
+        "findings": [finding],
+        "streams": [{**bursty, "name": HOSTILE}] * 2,
+    }
     text = burst_page.render([model, model], {**ABOUT, "command": HOSTILE})
     assert "<script>alert" not in text
     assert "<img" not in re.sub(r"<script\b.*?</script>", "", text, flags=re.S)
@@ -210,7 +278,9 @@ def test_what_strangers_put_into_a_capture_stays_text(bursty: Model) -> None:
 
 def test_a_finding_needs_no_more_than_its_message(bursty: Model) -> None:
     finding = {"code": "steps", "severity": "warning", "message": "the clock ran backwards"}
-    assert "the clock ran backwards" in text_of(burst_page.render([{**bursty, "findings": [finding]}], ABOUT))
+    assert "the clock ran backwards" in text_of(
+        burst_page.render([{**bursty, "findings": [finding]}], ABOUT)
+    )
 
 
 def test_the_page_is_small_and_the_same_every_time(one: str, bursty: Model) -> None:
@@ -218,7 +288,9 @@ def test_the_page_is_small_and_the_same_every_time(one: str, bursty: Model) -> N
     assert burst_page.render([bursty], ABOUT) == one
 
 
-def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, bursty: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_is_written_whole_or_not_at_all(
+    tmp_path: Path, bursty: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
     burst_page.write(tmp_path / "report.html", [bursty], ABOUT)
     assert (tmp_path / "report.html").read_text(encoding="utf-8").rstrip().endswith("</html>")
 
@@ -231,16 +303,28 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, bursty: Model, mo
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_the_report_shows_a_captures_burstiness_after_its_transfers(page: Make, capture: Make, bursty: Model) -> None:
+def test_the_report_shows_a_captures_burstiness_after_its_transfers(
+    page: Make, capture: Make, bursty: Model
+) -> None:
     text = html.render(page(capture(burst=bursty)))
-    places = [text.index(mark) for mark in ('class="transfer', '<section class="burst"', 'id="all"', 'id="about-burstiness"')]
+    places = [
+        text.index(mark)
+        for mark in (
+            'class="transfer',
+            '<section class="burst"',
+            'id="all"',
+            'id="about-burstiness"',
+        )
+    ]
     assert places == sorted(places)
     assert '<details class="fold">' not in text
     linked = set(re.findall(r'href="#about-([\w-]+)"', text))
     assert linked <= set(re.findall(r'id="about-([\w-]+)"', text))
 
 
-def test_several_captures_have_theirs_folded(page: Make, capture: Make, bursty: Model, paced: Model) -> None:
+def test_several_captures_have_theirs_folded(
+    page: Make, capture: Make, bursty: Model, paced: Model
+) -> None:
     text = html.render(page(capture(name="a", burst=bursty), capture(name="b", burst=paced)))
     assert text.count('<details class="fold">') == 2
     order = ['id="transfer-1"', 'id="burst-1"', 'id="transfer-2"', 'id="burst-2"']
@@ -249,13 +333,17 @@ def test_several_captures_have_theirs_folded(page: Make, capture: Make, bursty: 
     assert "a: how bursty is the traffic? A buffer of 44.9 KB" in text_of(text)
 
 
-def test_a_report_that_was_not_asked_about_burstiness_is_silent_about_it(page: Make, capture: Make) -> None:
+def test_a_report_that_was_not_asked_about_burstiness_is_silent_about_it(
+    page: Make, capture: Make
+) -> None:
     text = html.render(page(capture()))
     assert "bursty" not in text_of(text)
     assert 'id="about-burstiness"' not in text
 
 
-def test_what_the_report_says_about_the_capture_is_not_said_twice(page: Make, capture: Make, bursty: Model) -> None:
+def test_what_the_report_says_about_the_capture_is_not_said_twice(
+    page: Make, capture: Make, bursty: Model
+) -> None:
     told = {
         "code": "coarse_timestamps", "severity": "warning", "scope": "capture", "message": "ticks of a clock", "value": None,
         "threshold": None, "unit": "", "evidence": "", "meaning": "", "next_step": "",
@@ -268,25 +356,50 @@ def test_what_the_report_says_about_the_capture_is_not_said_twice(page: Make, ca
 
 def test_standard_input_can_not_be_measured_a_second_time(page: Make, capture: Make) -> None:
     said = text_of(html.render(page(capture(without_burst=burst.NOT_AGAIN))))
-    assert "How bursty is the traffic? Not measured: what came from standard input or a pipe cannot be read a second time." in said
+    assert (
+        "How bursty is the traffic? Not measured: what came from standard input or a pipe cannot be read a second time."
+        in said
+    )
 
 
-def test_many_captures_stay_within_five_megabytes(page: Make, capture: Make, bursty: Model, uneven: Model) -> None:
+def test_many_captures_stay_within_five_megabytes(
+    page: Make, capture: Make, bursty: Model, uneven: Model
+) -> None:
     row, start = uneven["windows"][0], uneven["first_seconds"]
 
     def long(number: int) -> Model:
-        rows = [{**row, "start_seconds": start + 0.1 * place, "max_q_bytes": 0.37 * (place * number % 9973)} for place in range(36_000)]
+        rows = [
+            {
+                **row,
+                "start_seconds": start + 0.1 * place,
+                "max_q_bytes": 0.37 * (place * number % 9973),
+            }
+            for place in range(36_000)
+        ]
         points = [[0.001 * place, 1e3 * (place * number % 99_991)] for place in range(4000)]
-        return {**uneven, "duration_seconds": 3600.0, "windows": rows, "rates": {**uneven["rates"], "points": points}}
+        return {
+            **uneven,
+            "duration_seconds": 3600.0,
+            "windows": rows,
+            "rates": {**uneven["rates"], "points": points},
+        }
 
     captures = [capture(name=str(number), burst=long(number)) for number in range(1, 13)]
     assert len(html.render(page(*captures)).encode()) < 5_000_000
 
 
-def test_crowded_transfers_leave_room_for_burstiness(page: Make, capture: Make, transfer: Make, series: Make, uneven: Model) -> None:
-    rows = [transfer(f"{number}.0", unique_bytes=10**9 - number) for number in range(1, html.CHARTED + 1)]
+def test_crowded_transfers_leave_room_for_burstiness(
+    page: Make, capture: Make, transfer: Make, series: Make, uneven: Model
+) -> None:
+    rows = [
+        transfer(f"{number}.0", unique_bytes=10**9 - number)
+        for number in range(1, html.CHARTED + 1)
+    ]
     drawn = {
-        row["transfer"]: series(duration=8.0 + 0.37 * number, pause=0.0003 * number, lost=40 + number) for number, row in enumerate(rows)
+        row["transfer"]: series(
+            duration=8.0 + 0.37 * number, pause=0.0003 * number, lost=40 + number
+        )
+        for number, row in enumerate(rows)
     }
     text = html.render(page(capture(*rows, series=drawn, burst=uneven)))
     assert text.count("How to read it.") == len(charts.CHARTS)

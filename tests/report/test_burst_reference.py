@@ -23,7 +23,9 @@ def test_waits_and_depths_are_those_of_the_example() -> None:
     ]
 
 
-@pytest.mark.parametrize(("rate", "wanted"), [(40e6, "static_wait_sys_per_window"), (None, "dynamic_same_reset")])
+@pytest.mark.parametrize(
+    ("rate", "wanted"), [(40e6, "static_wait_sys_per_window"), (None, "dynamic_same_reset")]
+)
 def test_windows_are_those_of_the_example(rate: float | None, wanted: str) -> None:
     rows = reference.windows(PACKETS, rate, BURSTINESS["T_ns"])
     found = {round(row["start_seconds"] * 1000): row for row in rows}
@@ -47,7 +49,9 @@ def test_energies_are_those_of_the_example() -> None:
 
 def test_chi_square_tail_at_its_tabulated_points() -> None:
     points = [(3.841459, 1), (5.991465, 2), (7.814728, 3), (9.487729, 4), (11.0705, 5)]
-    assert [reference.beyond(square, freedom) for square, freedom in points] == pytest.approx([0.05] * 5, abs=1e-6)
+    assert [reference.beyond(square, freedom) for square, freedom in points] == pytest.approx(
+        [0.05] * 5, abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("hertz", [100, 1000])
@@ -55,11 +59,15 @@ def test_a_timer_makes_bursts_and_pacing_none(hertz: int) -> None:
     frames = 33 if hertz == 100 else 3
     simulated = BURSTINESS["pacing_experiment"]["simulated"][f"TBF_HZ{hertz}"]
     rows = reference.windows(released_by_timer(hertz=hertz, frames=frames, seconds=0.5), 40e6)
-    assert max(row["max_q_bytes"] for row in rows) / 1024 == pytest.approx(simulated["maxQ_wait_KB_max"], rel=0.01)
+    assert max(row["max_q_bytes"] for row in rows) / 1024 == pytest.approx(
+        simulated["maxQ_wait_KB_max"], rel=0.01
+    )
     assert max(row["max_q_bytes"] for row in reference.windows(paced(seconds=0.5), 41e6)) == 0
 
 
 def test_a_buffer_as_deep_as_needed_loses_nothing_and_one_byte_less_something() -> None:
     depth = reference.depth(PACKETS, 40e6)
     assert reference.queue(PACKETS, 40e6, depth)["lost_packets"] == 0
-    assert reference.queue(PACKETS, 40e6, depth - 1)["lost_packets"] == 2  # two packets meet the deepest queue
+    assert (
+        reference.queue(PACKETS, 40e6, depth - 1)["lost_packets"] == 2
+    )  # two packets meet the deepest queue

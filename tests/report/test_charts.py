@@ -24,7 +24,9 @@ OVER_TIME = {
     "outstanding": charts.outstanding,
     "spacing": lambda series: charts.spacing(series, base_seconds=0.02, limit_seconds=0.002),
     "distributions": charts.distributions,
-    "throughput": lambda series: charts.throughput(series, allowed_bytes_per_second=3e6, mean_bytes_per_second=2e6),
+    "throughput": lambda series: charts.throughput(
+        series, allowed_bytes_per_second=3e6, mean_bytes_per_second=2e6
+    ),
 }
 
 
@@ -60,9 +62,16 @@ def test_the_close_up_and_the_shares_are_drawn(series: Make, transfer: Make) -> 
 def test_the_definition_does_not_depend_on_the_transfer(name: str, series: Make) -> None:
     def bare(spec: dict[str, Any]) -> str:
         params = [param["name"] for param in spec["params"]]
-        return json.dumps([params, {key: value for key, value in spec.items() if key not in ("datasets", "params")}])
+        return json.dumps(
+            [
+                params,
+                {key: value for key, value in spec.items() if key not in ("datasets", "params")},
+            ]
+        )
 
-    assert bare(OVER_TIME[name](series())) == bare(OVER_TIME[name](series(pause=0.005, duration=2.0)))
+    assert bare(OVER_TIME[name](series())) == bare(
+        OVER_TIME[name](series(pause=0.005, duration=2.0))
+    )
 
 
 def test_charts_use_no_colour_but_the_palettes(series: Make) -> None:
@@ -79,7 +88,10 @@ def test_both_palettes_know_the_same_roles_and_no_colour_stands_for_two_of_them(
 
 def luminance(colour: str) -> float:
     channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    red, green, blue = (value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels)
+    red, green, blue = (
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+        for value in channels
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -88,11 +100,15 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize(("colours", "paper"), [(palette.LIGHT, "#ffffff"), (palette.DARK, "#14181d")])
+@pytest.mark.parametrize(
+    ("colours", "paper"), [(palette.LIGHT, "#ffffff"), (palette.DARK, "#14181d")]
+)
 def test_marks_stand_out_from_the_paper(colours: dict[str, str], paper: str) -> None:
     faint = {role: contrast(colour, paper) for role, colour in colours.items() if role != "grid"}
     # WCAG 2.2, 1.4.11: graphics 3:1; text (axis) 4.5:1. Filled bands and bars may be lighter: they carry words beside them.
-    assert {role: ratio for role, ratio in faint.items() if ratio < (4.5 if role == "axis" else 2.5)} == {}
+    assert {
+        role: ratio for role, ratio in faint.items() if ratio < (4.5 if role == "axis" else 2.5)
+    } == {}
 
 
 def test_retransmissions_are_triangles_apart_from_new_data(series: Make) -> None:
@@ -104,7 +120,9 @@ def test_retransmissions_are_triangles_apart_from_new_data(series: Make) -> None
 
 
 def test_a_line_that_would_press_the_data_flat_is_left_out(series: Make) -> None:
-    shown, hidden = (charts.time_sequence(series(), allowed_bytes_per_second=rate) for rate in (3e6, 3e8))
+    shown, hidden = (
+        charts.time_sequence(series(), allowed_bytes_per_second=rate) for rate in (3e6, 3e8)
+    )
     assert "allowed" in shown["datasets"]
     assert "allowed" not in hidden["datasets"]
     assert ALLOWED not in json.dumps(hidden)
@@ -113,8 +131,12 @@ def test_a_line_that_would_press_the_data_flat_is_left_out(series: Make) -> None
 def test_packets_after_the_end_of_the_transfer_widen_the_axis(series: Make) -> None:
     late = series(duration=1.0)
     for name in ("t", "low", "high", "kind"):
-        late["segments"][name].append({"t": 7.5, "low": 0, "high": 9, "kind": "retransmission"}[name])
-    for spec in charts.of_transfer(late, {"spacing_source": "measured", "rtt_source": "acknowledgements"}).values():
+        late["segments"][name].append(
+            {"t": 7.5, "low": 0, "high": 9, "kind": "retransmission"}[name]
+        )
+    for spec in charts.of_transfer(
+        late, {"spacing_source": "measured", "rtt_source": "acknowledgements"}
+    ).values():
         duration = [param["value"] for param in spec["params"] if param["name"] == "duration"]
         assert duration in ([7.5], [])
         assert all(part["mark"]["clip"] for part in spec["layer"])
@@ -141,36 +163,60 @@ def test_a_window_far_above_the_data_is_not_drawn(series: Make) -> None:
 
 def test_two_values_at_one_time_are_not_added_up(series: Make) -> None:
     twice = series()
-    twice["outstanding"] = {"t": [0.1, 0.1, 0.2], "bytes": [50_000, 40_000, 45_000], "window_bytes": [60_000] * 3}
+    twice["outstanding"] = {
+        "t": [0.1, 0.1, 0.2],
+        "bytes": [50_000, 40_000, 45_000],
+        "window_bytes": [60_000] * 3,
+    }
     vl_convert = pytest.importorskip("vl_convert")
     vega = vl_convert.vegalite_to_vega({**charts.outstanding(twice), "width": 400})
-    assert "stack" not in {step["type"] for part in vega["data"] for step in part.get("transform", ())}
+    assert "stack" not in {
+        step["type"] for part in vega["data"] for step in part.get("transform", ())
+    }
 
 
 def test_the_close_up_counts_from_its_start_and_cuts_silences_at_its_edges() -> None:
     part = {
         "start_seconds": 5.0,
         "duration_seconds": 0.1,
-        "segments": {"t": [5.01, 5.05], "low": [7000, 8448], "high": [8448, 9896], "kind": ["new", "new"]},
+        "segments": {
+            "t": [5.01, 5.05],
+            "low": [7000, 8448],
+            "high": [8448, 9896],
+            "kind": ["new", "new"],
+        },
         "acks": {"t": [5.02], "offset": [8448]},
         "window": {"t": [5.02], "offset": [20000]},
         "silence": {"t": [5.01, 5.13], "seconds": [0.03, 0.06]},
     }
     spec = charts.close_up(part)
     assert spec["datasets"]["segments"][0] == {"t": pytest.approx(0.01), "low": 0, "high": 1448}
-    assert [(round(band["from"], 6), round(band["to"], 6)) for band in spec["datasets"]["silence"]] == [(0.0, 0.01), (0.07, 0.1)]
+    assert [
+        (round(band["from"], 6), round(band["to"], 6)) for band in spec["datasets"]["silence"]
+    ] == [(0.0, 0.01), (0.07, 0.1)]
     assert SILENCE in json.dumps(spec)
 
 
-def test_a_stretch_shows_the_silences_that_count_and_no_others(series: Make, transfer: Make) -> None:
-    part = charts.stretch(series(pause=0.009), transfer(withheld_fraction=0.8, withheld_threshold_seconds=0.002))
+def test_a_stretch_shows_the_silences_that_count_and_no_others(
+    series: Make, transfer: Make
+) -> None:
+    part = charts.stretch(
+        series(pause=0.009), transfer(withheld_fraction=0.8, withheld_threshold_seconds=0.002)
+    )
     assert part is not None
     assert part["silence"]["seconds"]
     assert min(part["silence"]["seconds"]) > 0.002
-    assert charts.stretch(series(pause=0.009), transfer(withheld_threshold_seconds=1.0))["silence"]["t"] == []  # type: ignore[index]
+    assert (
+        charts.stretch(series(pause=0.009), transfer(withheld_threshold_seconds=1.0))["silence"][
+            "t"
+        ]
+        == []
+    )  # type: ignore[index]
 
 
-def a_stretch(start: float, *, length: float = 1.0, silent: float = 0.0, again: int = 0, rate: float = 1e6) -> dict[str, Any]:
+def a_stretch(
+    start: float, *, length: float = 1.0, silent: float = 0.0, again: int = 0, rate: float = 1e6
+) -> dict[str, Any]:
     kinds = ["new"] * (10 - again) + ["retransmission"] * again
     times = [start + length * place / 10 for place in range(10)]
     return {
@@ -183,7 +229,12 @@ def a_stretch(start: float, *, length: float = 1.0, silent: float = 0.0, again: 
     }
 
 
-ORDINARY = {"withheld_fraction": 0.5, "withheld_threshold_seconds": 0.01, "unique_bytes": 20e6, "retransmitted_packets": 20}
+ORDINARY = {
+    "withheld_fraction": 0.5,
+    "withheld_threshold_seconds": 0.01,
+    "unique_bytes": 20e6,
+    "retransmitted_packets": 20,
+}
 
 
 @pytest.mark.parametrize(
@@ -191,7 +242,13 @@ ORDINARY = {"withheld_fraction": 0.5, "withheld_threshold_seconds": 0.01, "uniqu
     [
         ([a_stretch(5, silent=0.9, again=1), a_stretch(9, silent=0.1, again=1)], "silence"),
         ([a_stretch(5, silent=0.5, again=9), a_stretch(9, silent=0.5)], "retransmissions"),
-        ([a_stretch(5, silent=0.5, again=1, rate=5e6), a_stretch(9, silent=0.5, again=1, rate=0)], "throughput"),
+        (
+            [
+                a_stretch(5, silent=0.5, again=1, rate=5e6),
+                a_stretch(9, silent=0.5, again=1, rate=0),
+            ],
+            "throughput",
+        ),
         ([a_stretch(19.9, silent=0.05, again=1, length=0.1)], "cut short by the end"),
     ],
 )
@@ -209,14 +266,24 @@ def test_a_stretch_ends_with_its_transfer() -> None:
     assert part["duration_seconds"] == 0.6
 
 
-def test_there_is_no_close_up_without_a_stretch_or_a_yardstick(series: Make, transfer: Make) -> None:
+def test_there_is_no_close_up_without_a_stretch_or_a_yardstick(
+    series: Make, transfer: Make
+) -> None:
     assert charts.stretch({**series(), "closeups": []}, transfer()) is None
     assert charts.stretch(NOTHING, transfer()) is None
     assert charts.stretch(series(), transfer(withheld_threshold_seconds=None)) is None
 
 
 def test_all_charts_of_a_transfer_come_in_their_order(series: Make, transfer: Make) -> None:
-    every = ["close_up", "time_sequence", "throughput", "round_trip", "outstanding", "spacing", "distributions"]
+    every = [
+        "close_up",
+        "time_sequence",
+        "throughput",
+        "round_trip",
+        "outstanding",
+        "spacing",
+        "distributions",
+    ]
     assert list(charts.of_transfer(series(), transfer())) == every
     assert charts.of_transfer({**series(), "duration_seconds": None}, transfer()) == {}
 
@@ -248,7 +315,12 @@ def test_a_small_chart_has_no_titles_and_the_axis_it_is_given(series: Make) -> N
 
 def test_shares_leave_out_what_is_unknown(transfer: Make) -> None:
     spec = charts.shares([transfer("1.0", share_host=None)])
-    assert {row["limit"] for row in spec["datasets"]["shares"]} == {"path", "receiver's window", "loss recovery", "application"}
+    assert {row["limit"] for row in spec["datasets"]["shares"]} == {
+        "path",
+        "receiver's window",
+        "loss recovery",
+        "application",
+    }
 
 
 @pytest.mark.parametrize("name", OVER_TIME)

@@ -93,8 +93,16 @@ def test_row_groups_do_not_depend_on_the_batches(sizes: list[int]) -> None:
     schema = pa.schema([("n", pa.int64())])
     start, batches = 0, []
     for size in sizes:
-        batches.append(pa.RecordBatch.from_arrays([pa.array(range(start, start + size), pa.int64())], schema=schema))
+        batches.append(
+            pa.RecordBatch.from_arrays(
+                [pa.array(range(start, start + size), pa.int64())], schema=schema
+            )
+        )
         start += size
     groups = list(regrouped(batches, schema, 4))
-    assert [value for group in groups for value in group.column("n").to_pylist()] == list(range(start))
-    assert [group.num_rows for group in groups] == [4] * (start // 4) + [start % 4] * (start % 4 > 0)
+    assert [value for group in groups for value in group.column("n").to_pylist()] == list(
+        range(start)
+    )
+    assert [group.num_rows for group in groups] == [4] * (start // 4) + [start % 4] * (
+        start % 4 > 0
+    )

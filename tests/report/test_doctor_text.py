@@ -19,7 +19,9 @@ def text(facts: Facts, columns: int = 100) -> str:
 
 def test_a_good_host_is_fit_and_says_what_was_looked_at() -> None:
     said = text(GOOD)
-    assert said.startswith("bench · Linux 6.12.0 · x86_64 · 4 processors\nFit to measure on\n\nLooked at\n")
+    assert said.startswith(
+        "bench · Linux 6.12.0 · x86_64 · 4 processors\nFit to measure on\n\nLooked at\n"
+    )
     for line in (
         "  clock         tsc, read in 199 ns, also available: hpet\n",
         "  synchronised  yes, error 999 µs by its estimate, chronyd\n",
@@ -32,16 +34,28 @@ def test_a_good_host_is_fit_and_says_what_was_looked_at() -> None:
 
 
 def test_the_worst_stands_first_with_its_reason_and_what_mends_it() -> None:
-    said = text(changed(permissions__capture=False, live__spinning__share=0.5, virtual__container="docker"))
+    said = text(
+        changed(permissions__capture=False, live__spinning__share=0.5, virtual__container="docker")
+    )
     assert "\nNot fit to measure on: 1 error and 1 warning\n" in said
-    words = ("error    a spinning", "→ end what else", "warning  no packet socket", "Worth knowing", "info     a cont")
+    words = (
+        "error    a spinning",
+        "→ end what else",
+        "warning  no packet socket",
+        "Worth knowing",
+        "info     a cont",
+    )
     order = [said.index(word) for word in words]
     assert order == sorted(order)
     assert "(threshold 2 %)" in said
 
 
 def test_what_is_not_known_is_said_with_its_reason() -> None:
-    facts = {**GOOD, "not_told": [{"what": "processors.frequency", "why": "the kernel does not choose"}], "clock": None}
+    facts = {
+        **GOOD,
+        "not_told": [{"what": "processors.frequency", "why": "the kernel does not choose"}],
+        "clock": None,
+    }
     said = text(facts)
     assert "Not known\n  processors.frequency\n                the kernel does not choose\n" in said
     assert "  clock         unknown, read in 199 ns\n" in said
@@ -56,12 +70,21 @@ def test_of_nothing_at_all_everything_is_unknown() -> None:
 
 @pytest.mark.parametrize("columns", [60, 80, 100, 300])
 def test_lines_fit_the_terminal(columns: int) -> None:
-    facts = changed(live__spinning__share=0.5, eth__coalescing={"receive_ns": 50_000}, network__congestion_control="bbr")
+    facts = changed(
+        live__spinning__share=0.5,
+        eth__coalescing={"receive_ns": 50_000},
+        network__congestion_control="bbr",
+    )
     assert max(len(line) for line in text(facts, columns).splitlines()) <= min(columns, 100)
 
 
 def test_a_terminal_gets_no_commands_from_a_host() -> None:
-    facts = changed(system__host="evil\x1b[2J", eth__name="eth\x1b]0;x\x07", eth__mtu_bytes=9, clock__source="t\nsc")
+    facts = changed(
+        system__host="evil\x1b[2J",
+        eth__name="eth\x1b]0;x\x07",
+        eth__mtu_bytes=9,
+        clock__source="t\nsc",
+    )
     said = text(facts)
     assert "\x1b" not in said
     assert "\x07" not in said
@@ -78,13 +101,35 @@ def test_colour_changes_no_word() -> None:
 
 
 def test_the_model_is_json_whatever_a_host_says() -> None:
-    model = model_of([examine({**GOOD, "load": {"since_start": {"steal_share": math.nan}, "list": [math.inf]}}, host="name")])
+    model = model_of(
+        [
+            examine(
+                {**GOOD, "load": {"since_start": {"steal_share": math.nan}, "list": [math.inf]}},
+                host="name",
+            )
+        ]
+    )
     written = json.loads(json.dumps(model, allow_nan=False))
-    assert written["hosts"][0]["facts"]["load"] == {"since_start": {"steal_share": None}, "list": [None]}
-    assert (written["hosts"][0]["host"], written["summary"]) == ("name", {"hosts": 1, "fit": 1, "review": 0, "unfit": 0, "unknown": 0})
+    assert written["hosts"][0]["facts"]["load"] == {
+        "since_start": {"steal_share": None},
+        "list": [None],
+    }
+    assert (written["hosts"][0]["host"], written["summary"]) == (
+        "name",
+        {"hosts": 1, "fit": 1, "review": 0, "unfit": 0, "unknown": 0},
+    )
 
 
 def test_a_host_that_could_not_be_asked_says_why_beside_those_that_could() -> None:
-    silent = Examination(host="beta", fitness="unknown", findings=(), facts={}, error="no route\x1b[2J", hint="is it up?")
+    silent = Examination(
+        host="beta",
+        fitness="unknown",
+        findings=(),
+        facts={},
+        error="no route\x1b[2J",
+        hint="is it up?",
+    )
     said = render(model_of([silent, examine(GOOD)]))
-    assert said.startswith("beta\nCould not be asked: no route?[2J\nhint: is it up?\n\nbench · Linux 6.12.0")
+    assert said.startswith(
+        "beta\nCould not be asked: no route?[2J\nhint: is it up?\n\nbench · Linux 6.12.0"
+    )

@@ -24,7 +24,11 @@ HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>&\"'</style>"
 def text_of(page: str) -> str:
     """What a reader sees: no markup, no script, no style, single spaces."""
     bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare)).replace("\u00a0", " ").replace("&#39;", "'")
+    return (
+        re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare))
+        .replace("\u00a0", " ")
+        .replace("&#39;", "'")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +40,9 @@ def test_the_page_asks_nobody_for_anything(story: str) -> None:
     markup = re.sub(r"<script\b.*?</script>", "", story, flags=re.S)
     addresses = re.findall(r"""(?:src|href|action|poster|data|srcset)\s*=\s*["']([^"']*)""", markup)
     assert addresses
-    assert [address for address in addresses if not address.startswith("#") and address != "data:,"] == []
+    assert [
+        address for address in addresses if not address.startswith("#") and address != "data:,"
+    ] == []
     assert not re.findall(r"@import|url\(", markup)
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', story)
     assert policy is not None
@@ -49,12 +55,24 @@ def test_the_same_page_is_the_same_text(side_by_side: html.Page, story: str) -> 
 
 
 def test_verdicts_come_first_then_the_captures_quality_then_the_evidence(story: str) -> None:
-    places = [story.index(mark) for mark in ("<h1>", 'id="verdicts"', 'id="quality"', 'class="transfer', 'id="all"', 'id="definitions"')]
+    places = [
+        story.index(mark)
+        for mark in (
+            "<h1>",
+            'id="verdicts"',
+            'id="quality"',
+            'class="transfer',
+            'id="all"',
+            'id="definitions"',
+        )
+    ]
     assert places == sorted(places)
 
 
 def test_the_first_sentence_counts_the_verdicts(story: str) -> None:
-    assert "Of 3 transfers, 1 may be used, 1 needs a look first and 1 must not be used." in text_of(story)
+    assert "Of 3 transfers, 1 may be used, 1 needs a look first and 1 must not be used." in text_of(
+        story
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,11 +81,18 @@ def test_the_first_sentence_counts_the_verdicts(story: str) -> None:
         ([], "No transfer was long enough to judge."),
         (["trust"], "Limited by its window."),
         (["trust", "trust"], "Of 2 transfers, 2 may be used."),
-        (["discard", "review", "review"], "Of 3 transfers, 2 need a look first and 1 must not be used."),
+        (
+            ["discard", "review", "review"],
+            "Of 3 transfers, 2 need a look first and 1 must not be used.",
+        ),
     ],
 )
-def test_the_page_in_one_sentence(verdicts: list[str], said: str, page: Make, capture: Make, transfer: Make) -> None:
-    rows = [transfer(f"{number}.0", verdict=verdict) for number, verdict in enumerate(verdicts, start=1)]
+def test_the_page_in_one_sentence(
+    verdicts: list[str], said: str, page: Make, capture: Make, transfer: Make
+) -> None:
+    rows = [
+        transfer(f"{number}.0", verdict=verdict) for number, verdict in enumerate(verdicts, start=1)
+    ]
     one = capture(*rows, series={}) if rows else capture(transfer(), series={})
     if not rows:
         one = html.Capture(overview=replace(one.overview, transfers=(), verdicts={"not_judged": 4}))
@@ -111,11 +136,16 @@ def test_every_word_that_is_a_link_is_explained_on_the_page(story: str) -> None:
 
 def test_links_inside_the_page_lead_somewhere(story: str) -> None:
     ids = set(re.findall(r'id="([\w-]+)"', story))
-    assert {target for target in re.findall(r'href="#([\w-]+)"', story) if target not in ids} == set()
+    assert {
+        target for target in re.findall(r'href="#([\w-]+)"', story) if target not in ids
+    } == set()
 
 
 def test_every_chart_says_in_words_what_it_shows(story: str) -> None:
-    labels = re.findall(r'<div role="img" aria-label="([^"]+)"><div class="plot" data-chart="\d+" aria-hidden="true">', story)
+    labels = re.findall(
+        r'<div role="img" aria-label="([^"]+)"><div class="plot" data-chart="\d+" aria-hidden="true">',
+        story,
+    )
     assert len(labels) == story.count('class="plot"') >= 3 * (7 + 3)
     assert all(re.search(r"\d|over the whole transfer", label) for label in labels)
 
@@ -140,36 +170,71 @@ def test_findings_about_one_transfer_stand_with_it(page: Make, capture: Make) ->
 
 
 def test_what_was_not_measured_is_said_with_its_reason(page: Make, capture: Make) -> None:
-    skips = [{"reason": "bad_header", "records": 3, "first_index": 8}, {"reason": "from_the_future", "records": 1, "first_index": 9}]
+    skips = [
+        {"reason": "bad_header", "records": 3, "first_index": 8},
+        {"reason": "from_the_future", "records": 1, "first_index": 9},
+    ]
     said = text_of(html.render(page(capture(skips=skips))))
     assert "Not measured: 3 impossible headers, 1 from_the_future." in said
 
 
 def test_unknown_drops_are_not_called_none(page: Make, capture: Make) -> None:
-    counted = {"files": [{"name": "a", "interfaces": [{"dropped": 0, "os_dropped": None}, {"dropped": 4, "os_dropped": 1}]}]}
+    counted = {
+        "files": [
+            {
+                "name": "a",
+                "interfaces": [{"dropped": 0, "os_dropped": None}, {"dropped": 4, "os_dropped": 1}],
+            }
+        ]
+    }
     assert "Packets lost while capturing: unknown" in text_of(html.render(page(capture())))
     assert "Packets lost while capturing: 5." in text_of(html.render(page(capture(facts=counted))))
 
 
-def test_ambiguity_and_what_would_settle_it_are_named(page: Make, capture: Make, transfer: Make) -> None:
-    other = {"cause": "sender_application_limited", "hint": "it ran out of data", "settled_by": "the CPU share"}
+def test_ambiguity_and_what_would_settle_it_are_named(
+    page: Make, capture: Make, transfer: Make
+) -> None:
+    other = {
+        "cause": "sender_application_limited",
+        "hint": "it ran out of data",
+        "settled_by": "the CPU share",
+    }
     said = text_of(html.render(page(capture(transfer(alternatives=[other])))))
     assert "It ran out of data." in said
     assert "What would settle it? The CPU share." in said
     assert "Nothing in these packets points to another cause." in text_of(html.render(page()))
 
 
-def test_an_estimate_is_called_one_and_replaces_nothing(page: Make, capture: Make, transfer: Make) -> None:
+def test_an_estimate_is_called_one_and_replaces_nothing(
+    page: Make, capture: Make, transfer: Make
+) -> None:
     said = "measured 9.60 Mbit/s; without the stalls about 22.1 Mbit/s (20.3 Mbit/s to 24.3 Mbit/s), an estimate"
-    drawn = html.render(page(capture(transfer(throughput_bytes_per_second=1.2e6, without_stalls=said))))
+    drawn = html.render(
+        page(capture(transfer(throughput_bytes_per_second=1.2e6, without_stalls=said)))
+    )
     assert f"Without the stalls . M{said[1:]}." in text_of(drawn)
     assert 'href="#about-estimate"' in drawn
     assert "9.60 Mbit/s" in text_of(drawn).replace(said[1:], "")
-    assert "Without the stalls ." not in text_of(html.render(page(capture(transfer(without_stalls=None)))))
+    assert "Without the stalls ." not in text_of(
+        html.render(page(capture(transfer(without_stalls=None))))
+    )
 
 
-def test_a_transfer_of_which_little_is_known_says_so(page: Make, capture: Make, transfer: Make) -> None:
-    kept = ("transfer", "src", "src_port", "dst", "dst_port", "packets", "cause", "confidence", "verdict", "unique_bytes")
+def test_a_transfer_of_which_little_is_known_says_so(
+    page: Make, capture: Make, transfer: Make
+) -> None:
+    kept = (
+        "transfer",
+        "src",
+        "src_port",
+        "dst",
+        "dst_port",
+        "packets",
+        "cause",
+        "confidence",
+        "verdict",
+        "unique_bytes",
+    )
     full = transfer(verdict="review", cause="no_anomaly")
     row = {name: value if name in kept else None for name, value in full.items()}
     said = text_of(html.render(page(capture(row, series={}))))
@@ -178,8 +243,15 @@ def test_a_transfer_of_which_little_is_known_says_so(page: Make, capture: Make, 
     assert not re.search(r"\b(None|nan|inf)\b", said)
 
 
-def test_what_the_place_of_the_capture_hides_is_not_drawn(page: Make, capture: Make, transfer: Make) -> None:
-    row = transfer(at="receiver", spacing_source="estimated", rtt_source="timestamp_echo", rtt_mean_seconds=0.000004)
+def test_what_the_place_of_the_capture_hides_is_not_drawn(
+    page: Make, capture: Make, transfer: Make
+) -> None:
+    row = transfer(
+        at="receiver",
+        spacing_source="estimated",
+        rtt_source="timestamp_echo",
+        rtt_mean_seconds=0.000004,
+    )
     text = html.render(page(capture(row)))
     drawn = re.findall(r"<h4>(.*?) <a", text)
     assert drawn == ["Time–sequence graph", "Throughput"]
@@ -190,11 +262,24 @@ def test_what_the_place_of_the_capture_hides_is_not_drawn(page: Make, capture: M
     assert "4.00 µs" not in said
 
 
-def test_what_strangers_put_into_a_capture_stays_text(page: Make, capture: Make, transfer: Make, series: Make) -> None:
-    finding = dict.fromkeys(("code", "message", "evidence", "meaning", "next_step", "unit"), HOSTILE)
+def test_what_strangers_put_into_a_capture_stays_text(
+    page: Make, capture: Make, transfer: Make, series: Make
+) -> None:
+    finding = dict.fromkeys(
+        ("code", "message", "evidence", "meaning", "next_step", "unit"), HOSTILE
+    )
     finding |= {"severity": "error", "scope": "capture", "value": 1.0, "threshold": None}
-    row = transfer(src=HOSTILE, headline=HOSTILE, reasons=[HOSTILE], next_step=HOSTILE, verdict_flags=[HOSTILE])
-    one = capture(row, name=HOSTILE, findings=[finding], story=HOSTILE, skips=[{"reason": HOSTILE, "records": 1}], series={"1.0": series()})
+    row = transfer(
+        src=HOSTILE, headline=HOSTILE, reasons=[HOSTILE], next_step=HOSTILE, verdict_flags=[HOSTILE]
+    )
+    one = capture(
+        row,
+        name=HOSTILE,
+        findings=[finding],
+        story=HOSTILE,
+        skips=[{"reason": HOSTILE, "records": 1}],
+        series={"1.0": series()},
+    )
     control = capture(transfer(), name=HOSTILE + "2", beside=HOSTILE)
     text = html.render(page(one, control, title=HOSTILE, introduction=HOSTILE))
     assert "<script>alert" not in text
@@ -210,12 +295,16 @@ def test_a_page_without_charts_carries_no_vega(page: Make, capture: Make) -> Non
     assert "payload" not in re.findall(r'id="([\w-]+)"', without)
 
 
-def test_charts_are_few_enough_and_thin_enough_for_five_megabytes(page: Make, capture: Make, transfer: Make, series: Make) -> None:
+def test_charts_are_few_enough_and_thin_enough_for_five_megabytes(
+    page: Make, capture: Make, transfer: Make, series: Make
+) -> None:
     rows = [transfer(f"{number}.0", unique_bytes=10**9 - number) for number in range(1, 60)]
     crowded = series(duration=12.0)
     crowded["rtt"]["seconds"][1234] = 7.654321
     assert len(crowded["rtt"]["t"]) > 20_000
-    text = html.render(page(capture(*rows, series={row["transfer"]: crowded for row in rows[: html.CHARTED]})))
+    text = html.render(
+        page(capture(*rows, series={row["transfer"]: crowded for row in rows[: html.CHARTED]}))
+    )
     # Equal series are stored once; as bytes they must fit even when they differ.
     assert len(text.encode()) < 5_000_000
     assert "7.65432" in text
@@ -223,10 +312,18 @@ def test_charts_are_few_enough_and_thin_enough_for_five_megabytes(page: Make, ca
     assert text.count("<tr>") >= 59
 
 
-def test_different_crowded_series_fit_as_well(page: Make, capture: Make, transfer: Make, series: Make) -> None:
-    rows = [transfer(f"{number}.0", unique_bytes=10**9 - number) for number in range(1, html.CHARTED + 1)]
+def test_different_crowded_series_fit_as_well(
+    page: Make, capture: Make, transfer: Make, series: Make
+) -> None:
+    rows = [
+        transfer(f"{number}.0", unique_bytes=10**9 - number)
+        for number in range(1, html.CHARTED + 1)
+    ]
     drawn = {
-        row["transfer"]: series(duration=8.0 + 0.37 * number, pause=0.0003 * number, lost=40 + number) for number, row in enumerate(rows)
+        row["transfer"]: series(
+            duration=8.0 + 0.37 * number, pause=0.0003 * number, lost=40 + number
+        )
+        for number, row in enumerate(rows)
     }
     text = html.render(page(capture(*rows, series=drawn)))
     assert 3_000_000 < len(text.encode()) < 5_000_000

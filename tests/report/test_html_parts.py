@@ -38,7 +38,9 @@ def rows_of(transfer: dict[str, Any]) -> dict[str, Any]:
         ("Application idle", "app_limited_fraction", "app_limited"),
     ],
 )
-def test_a_row_is_crossed_from_its_threshold_on(term: str, column: str, limit: str, transfer: Make) -> None:
+def test_a_row_is_crossed_from_its_threshold_on(
+    term: str, column: str, limit: str, transfer: Make
+) -> None:
     threshold = getattr(THRESHOLDS, limit)
     assert rows_of(transfer(**{column: threshold}))[term].crossed is True
     assert rows_of(transfer(**{column: math.nextafter(threshold, 0)}))[term].crossed is False
@@ -46,15 +48,28 @@ def test_a_row_is_crossed_from_its_threshold_on(term: str, column: str, limit: s
     assert rows_of(transfer(**{column: None}))[term].reading == "unknown from this capture"
 
 
-def test_throughput_is_crossed_below_its_threshold_and_unknown_without_an_expectation(transfer: Make) -> None:
-    assert rows_of(transfer(expected_ratio=THRESHOLDS.explained_ratio))["Throughput"].crossed is False
-    assert rows_of(transfer(expected_ratio=THRESHOLDS.explained_ratio - 1e-9))["Throughput"].crossed is True
+def test_throughput_is_crossed_below_its_threshold_and_unknown_without_an_expectation(
+    transfer: Make,
+) -> None:
+    assert (
+        rows_of(transfer(expected_ratio=THRESHOLDS.explained_ratio))["Throughput"].crossed is False
+    )
+    assert (
+        rows_of(transfer(expected_ratio=THRESHOLDS.explained_ratio - 1e-9))["Throughput"].crossed
+        is True
+    )
     assert rows_of(transfer(expected_ratio=None))["Throughput"].crossed is None
 
 
 def test_rtt_is_crossed_by_its_inflation(transfer: Make) -> None:
-    assert rows_of(transfer(rtt_base_seconds=0.02, rtt_path_seconds=0.0241))["Round-trip time"].crossed is True
-    assert rows_of(transfer(rtt_base_seconds=0.02, rtt_path_seconds=0.0239))["Round-trip time"].crossed is False
+    assert (
+        rows_of(transfer(rtt_base_seconds=0.02, rtt_path_seconds=0.0241))["Round-trip time"].crossed
+        is True
+    )
+    assert (
+        rows_of(transfer(rtt_base_seconds=0.02, rtt_path_seconds=0.0239))["Round-trip time"].crossed
+        is False
+    )
     assert rows_of(transfer(rtt_base_seconds=None))["Round-trip time"].crossed is None
 
 
@@ -64,13 +79,23 @@ def test_evidence_rows_are_the_same_whatever_is_known(transfer: Make) -> None:
 
 
 def test_scales_stay_within_their_box(transfer: Make) -> None:
-    wild = transfer(expected_ratio=9.0, loss_rate_genuine=1.0, rtt_path_seconds=9.0, withheld_fraction=1.0)
+    wild = transfer(
+        expected_ratio=9.0, loss_rate_genuine=1.0, rtt_path_seconds=9.0, withheld_fraction=1.0
+    )
     assert all(row.fill is None or 0 <= row.fill <= 1 for row in measured(wild, THRESHOLDS))
 
 
 def test_columns_keep_numbers_to_six_digits_and_words_as_levels() -> None:
-    rows = [{"t": 1.23456789, "n": 123456789, "word": "a"}, {"t": 2.0, "n": 2, "word": "b"}, {"t": math.inf, "n": None, "word": "a"}]
-    expected = {"t": [1.23457, 2, None], "n": [123456789, 2, None], "word": {"levels": ["a", "b"], "codes": [0, 1, 0]}}
+    rows = [
+        {"t": 1.23456789, "n": 123456789, "word": "a"},
+        {"t": 2.0, "n": 2, "word": "b"},
+        {"t": math.inf, "n": None, "word": "a"},
+    ]
+    expected = {
+        "t": [1.23457, 2, None],
+        "n": [123456789, 2, None],
+        "word": {"levels": ["a", "b"], "codes": [0, 1, 0]},
+    }
     assert columns(rows) == expected
     assert columns([]) == {}
 
@@ -104,7 +129,9 @@ def test_thinning_keeps_the_extremes_and_the_order(values: list[float], most: in
     assert kept["t"] == sorted(kept["t"])
     assert len(kept["t"]) <= most + 2
     assert {max(values), min(values)} <= set(kept["seconds"])
-    assert set(zip(kept["t"], kept["seconds"], strict=True)) <= set(zip(line["t"], values, strict=True))
+    assert set(zip(kept["t"], kept["seconds"], strict=True)) <= set(
+        zip(line["t"], values, strict=True)
+    )
 
 
 def test_thinning_leaves_short_lines_alone(series: Make) -> None:
@@ -115,7 +142,10 @@ def test_thinning_leaves_short_lines_alone(series: Make) -> None:
 
 def test_a_thinned_distribution_keeps_its_ends_and_its_longest_values() -> None:
     seconds = [place / 1e6 for place in range(5000)]
-    kept = thinned({"rtt_cdf": {"seconds": seconds, "share": [(place + 1) / 5000 for place in range(5000)]}}, 10**6)["rtt_cdf"]
+    kept = thinned(
+        {"rtt_cdf": {"seconds": seconds, "share": [(place + 1) / 5000 for place in range(5000)]}},
+        10**6,
+    )["rtt_cdf"]
     assert kept["seconds"][0] == seconds[0]
     assert kept["seconds"][-20:] == seconds[-20:]
     assert kept["share"][-1] == 1
@@ -124,7 +154,9 @@ def test_a_thinned_distribution_keeps_its_ends_and_its_longest_values() -> None:
 
 def test_thinning_looks_at_each_kind_of_segment_by_itself(series: Make) -> None:
     few = thinned(series(lost=300), 40)["segments"]
-    assert few["kind"].count("retransmission") == series(lost=300)["segments"]["kind"].count("retransmission")
+    assert few["kind"].count("retransmission") == series(lost=300)["segments"]["kind"].count(
+        "retransmission"
+    )
 
 
 def test_charts_of_all_transfers_fit_into_the_budget() -> None:
@@ -146,7 +178,10 @@ def test_captions_state_numbers_and_what_they_do_not_know(transfer: Make, series
     assert "Too steep to be drawn" in captions.time_sequence(row)
     assert "no queue grew" in captions.round_trip(transfer(), THRESHOLDS)
     assert "a queue stood" in captions.round_trip(transfer(rtt_path_seconds=0.03), THRESHOLDS)
-    assert captions.round_trip(transfer(rtt_path_seconds=None), THRESHOLDS) == "No round-trip time can be seen in this capture."
+    assert (
+        captions.round_trip(transfer(rtt_path_seconds=None), THRESHOLDS)
+        == "No round-trip time can be seen in this capture."
+    )
     assert "shorter than the base RTT" in captions.spacing(transfer())
     assert "longer than the base RTT" in captions.spacing(transfer(spacing_max_seconds=0.5))
     assert captions.distributions({}) == "No samples."
@@ -162,7 +197,10 @@ def test_a_caption_adds_up_the_silences_inside_the_picture() -> None:
 
 
 def test_differences_are_signed_and_unknown_ones_empty(transfer: Make) -> None:
-    here, control = transfer(throughput_bytes_per_second=1e6, rtt_p99_seconds=None), transfer(throughput_bytes_per_second=2e6)
+    here, control = (
+        transfer(throughput_bytes_per_second=1e6, rtt_p99_seconds=None),
+        transfer(throughput_bytes_per_second=2e6),
+    )
     told = {row.term: row.difference for row in differences(here, control)}
     assert told["Throughput"] == "−50 %"
     assert told["Round-trip time"] == "the same"

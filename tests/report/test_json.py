@@ -17,7 +17,9 @@ from trustbed.report.json import write
 SCHEMA = json.loads(contract.HERE.read_text(encoding="utf-8"))
 PROMISED_BY_THE_DOCUMENTATION = [
     line.split("|")[1]
-    for line in (Path(__file__).resolve().parents[2] / "docs" / "json.md").read_text(encoding="utf-8").splitlines()
+    for line in (Path(__file__).resolve().parents[2] / "docs" / "json.md")
+    .read_text(encoding="utf-8")
+    .splitlines()
     if line.startswith("| `")
 ]
 
@@ -31,11 +33,21 @@ def document(path: Path, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - an
 
 def test_the_shipped_schema_is_made_from_the_tables() -> None:
     made = contract.text(contract.engine_schemas())
-    assert contract.HERE.read_text(encoding="utf-8") == made, "run: python -m trustbed.report.contract"
+    assert contract.HERE.read_text(encoding="utf-8") == made, (
+        "run: python -m trustbed.report.contract"
+    )
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
-@pytest.mark.parametrize("name", ["guest-quota.sender", "guest-quota.receiver", "random-loss.sender", "application-limited.receiver"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "guest-quota.sender",
+        "guest-quota.receiver",
+        "random-loss.sender",
+        "application-limited.receiver",
+    ],
+)
 def test_a_recording_follows_the_schema(recordings: Path, name: str) -> None:
     parsed = document(recordings / f"{name}.pcap.gz", workload="bulk")
     jsonschema.validate(parsed, SCHEMA)
@@ -55,18 +67,29 @@ def test_an_empty_capture_follows_the_schema(tmp_path: Path) -> None:
 
 
 def test_every_judged_transfer_says_why(recordings: Path) -> None:
-    judged = [row for row in document(recordings / "guest-quota.sender.pcap.gz")["transfers"] if row["verdict"] != "not_judged"]
+    judged = [
+        row
+        for row in document(recordings / "guest-quota.sender.pcap.gz")["transfers"]
+        if row["verdict"] != "not_judged"
+    ]
     for row in judged:
         assert row["headline"]
         assert 2 <= len(row["reasons"]) <= 5
         assert row["next_step"]
-        assert row["expected_ratio"] == pytest.approx(row["throughput_bytes_per_second"] / row["expected_bytes_per_second"])
+        assert row["expected_ratio"] == pytest.approx(
+            row["throughput_bytes_per_second"] / row["expected_bytes_per_second"]
+        )
 
 
 def test_a_discarded_transfer_has_an_estimate_beside_what_was_measured(recordings: Path) -> None:
-    rows = {row["verdict"]: row for row in document(recordings / "guest-quota.sender.pcap.gz")["transfers"]}
+    rows = {
+        row["verdict"]: row
+        for row in document(recordings / "guest-quota.sender.pcap.gz")["transfers"]
+    }
     discarded = rows["discard"]
-    low, middle, high = (discarded[f"without_stalls_{part}bytes_per_second"] for part in ("low_", "", "high_"))
+    low, middle, high = (
+        discarded[f"without_stalls_{part}bytes_per_second"] for part in ("low_", "", "high_")
+    )
     assert discarded["throughput_bytes_per_second"] < low < middle < high
     assert discarded["without_stalls"].startswith("measured 13.1 Mbit/s; without the stalls about ")
     assert discarded["without_stalls"].endswith(", an estimate")
@@ -83,7 +106,16 @@ def test_the_documentation_names_what_is_promised() -> None:
 def test_rows_stand_on_lines_of_their_own() -> None:
     stream = io.StringIO()
     rows = [{"a": 1}, {"a": "ü\n"}]
-    write(stream, about={}, capture={}, findings=[], skips=rows, connections=[], transfers=rows, summary={})
+    write(
+        stream,
+        about={},
+        capture={},
+        findings=[],
+        skips=rows,
+        connections=[],
+        transfers=rows,
+        summary={},
+    )
     lines = stream.getvalue().splitlines()
     assert '{"a": 1},' in lines
     assert '{"a": "ü\\n"}],' not in lines
@@ -93,4 +125,13 @@ def test_rows_stand_on_lines_of_their_own() -> None:
 
 def test_a_number_that_is_none_is_refused_rather_than_written() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
-        write(io.StringIO(), about={"x": float("nan")}, capture={}, findings=[], skips=[], connections=[], transfers=[], summary={})
+        write(
+            io.StringIO(),
+            about={"x": float("nan")},
+            capture={},
+            findings=[],
+            skips=[],
+            connections=[],
+            transfers=[],
+            summary={},
+        )

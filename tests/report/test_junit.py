@@ -29,7 +29,13 @@ def row(number: int, verdict: str, **columns: Any) -> dict[str, Any]:  # noqa: A
     }
 
 
-ROWS = [row(1, "trust"), row(2, "not_judged"), row(3, "review"), row(4, "discard"), row(5, "not_judged")]
+ROWS = [
+    row(1, "trust"),
+    row(2, "not_judged"),
+    row(3, "review"),
+    row(4, "discard"),
+    row(5, "not_judged"),
+]
 VERDICTS = {"trust": 1, "review": 1, "discard": 1, "not_judged": 2}
 
 
@@ -48,32 +54,46 @@ def report(fail_on: str | None, rows: list[dict[str, Any]] | None = None) -> Ele
     return ElementTree.fromstring(stream.getvalue())
 
 
-@pytest.mark.parametrize(("fail_on", "failed", "skipped"), [(None, [], []), ("discard", ["4.0"], ["3.0"]), ("review", ["3.0", "4.0"], [])])
-def test_what_fails_follows_the_level(fail_on: str | None, failed: list[str], skipped: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("fail_on", "failed", "skipped"),
+    [(None, [], []), ("discard", ["4.0"], ["3.0"]), ("review", ["3.0", "4.0"], [])],
+)
+def test_what_fails_follows_the_level(
+    fail_on: str | None, failed: list[str], skipped: list[str]
+) -> None:
     root = report(fail_on)
     cases = {case.attrib["name"].split()[0]: case for case in root.iter("testcase")}
     assert list(cases) == ["1.0", "3.0", "4.0"]
     assert [name for name, case in cases.items() if case.find("failure") is not None] == failed
     assert [name for name, case in cases.items() if case.find("skipped") is not None] == skipped
     for element in (root, root[0]):
-        counts = {name: int(element.attrib[name]) for name in ("tests", "failures", "errors", "skipped")}
+        counts = {
+            name: int(element.attrib[name]) for name in ("tests", "failures", "errors", "skipped")
+        }
         assert counts == {"tests": 3, "failures": len(failed), "errors": 0, "skipped": len(skipped)}
 
 
 def test_a_case_carries_time_and_the_numbers_that_decided() -> None:
-    case = next(case for case in report("discard").iter("testcase") if case.attrib["name"].startswith("4.0"))
+    case = next(
+        case for case in report("discard").iter("testcase") if case.attrib["name"].startswith("4.0")
+    )
     assert case.attrib["name"] == "4.0 10.0.0.1:40000 → [2001:db8::1]:5201"
     assert case.attrib["time"] == "5.250000"
     failure = case.find("failure")
     assert failure is not None
-    assert failure.attrib == {"message": "discard: the sending machine stood still", "type": "host_scheduling"}
+    assert failure.attrib == {
+        "message": "discard: the sending machine stood still",
+        "type": "host_scheduling",
+    }
     assert failure.text is not None
     assert "43 % of what is allowed" in failure.text
     assert "next: look at the sending host" in failure.text
 
 
 def test_transfers_too_short_are_counted_beside() -> None:
-    properties = {element.attrib["name"]: element.attrib["value"] for element in report(None).iter("property")}
+    properties = {
+        element.attrib["name"]: element.attrib["value"] for element in report(None).iter("property")
+    }
     assert properties == {"command": "trustbed <x>", "transfers_not_judged": "2"}
 
 

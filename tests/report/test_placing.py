@@ -85,7 +85,9 @@ def test_a_manifest_cannot_name_files_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("x", encoding="utf-8")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").touch()
-    (tmp_path / "out" / placing.MANIFEST).write_text('{"files": ["../precious", "a"]}', encoding="utf-8")
+    (tmp_path / "out" / placing.MANIFEST).write_text(
+        '{"files": ["../precious", "a"]}', encoding="utf-8"
+    )
     put(tmp_path / "out", a="1")
     assert names(tmp_path) == ["out", "precious"]
     assert names(tmp_path / "out") == ["a", "mine", "trustbed.json"]
@@ -95,7 +97,9 @@ def test_a_folder_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
     put(tmp_path / "out", a="1")
     writing = placing.whole_folder(tmp_path / "out")
     (writing.__enter__() / "a").write_text("half", encoding="utf-8")
-    assert not writing.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)  # false: the interrupt goes on its way
+    assert not writing.__exit__(
+        KeyboardInterrupt, KeyboardInterrupt(), None
+    )  # false: the interrupt goes on its way
     assert (tmp_path / "out" / "a").read_text(encoding="utf-8") == "1"
     assert names(tmp_path) == ["out"]
 

@@ -42,7 +42,9 @@ def transfer(number: int, verdict: str = "trust", **columns: Any) -> Row:  # noq
     }
 
 
-def finding(severity: str, message: str = "12 packets dropped while capturing", scope: str = "capture") -> Row:
+def finding(
+    severity: str, message: str = "12 packets dropped while capturing", scope: str = "capture"
+) -> Row:
     return {
         "code": "x",
         "severity": severity,
@@ -53,15 +55,33 @@ def finding(severity: str, message: str = "12 packets dropped while capturing", 
     }
 
 
-def overview(transfers: Iterable[Row] = (), *, verdicts: dict[str, int] | None = None, **parts: Any) -> Overview:  # noqa: ANN401 - any part
+def overview(
+    transfers: Iterable[Row] = (), *, verdicts: dict[str, int] | None = None, **parts: Any
+) -> Overview:  # noqa: ANN401 - any part
     listed = list(transfers)
-    counts = {verdict: sum(row["verdict"] == verdict for row in listed) for verdict in ("discard", "review", "trust")}
+    counts = {
+        verdict: sum(row["verdict"] == verdict for row in listed)
+        for verdict in ("discard", "review", "trust")
+    }
     facts = {"packets": 11_804, "first_seconds": 1_700_000_000.0, "last_seconds": 1_700_000_006.02}
-    given = {"name": "server.pcap", "facts": facts, "findings": [], "skips": [], "connections": 2, **parts}
+    given = {
+        "name": "server.pcap",
+        "facts": facts,
+        "findings": [],
+        "skips": [],
+        "connections": 2,
+        **parts,
+    }
     return Overview(transfers=listed, verdicts=counts if verdicts is None else verdicts, **given)
 
 
-def render(what: Overview, *, asked: str = "server.pcap", columns: int = terminal.WIDEST, paint: Paint | None = None) -> str:
+def render(
+    what: Overview,
+    *,
+    asked: str = "server.pcap",
+    columns: int = terminal.WIDEST,
+    paint: Paint | None = None,
+) -> str:
     return terminal.render(what, asked=asked, columns=columns, paint=paint or Paint())
 
 
@@ -72,11 +92,24 @@ WIDE = overview(
             verdict,
             src="2001:db8:85a3:1234:5678:8a2e:370:7334",
             dst="2001:db8:ffff:ffff:ffff:ffff:ffff:fffe",
-            alternatives=[{"cause": "sender_application_limited", "hint": "window full 42 % of the time " * 3, "settled_by": SETTLED}],
+            alternatives=[
+                {
+                    "cause": "sender_application_limited",
+                    "hint": "window full 42 % of the time " * 3,
+                    "settled_by": SETTLED,
+                }
+            ],
         )
-        for number, verdict in enumerate(["discard"] * 3 + ["review"] * 10 + ["trust"] * 20, start=123_456)
+        for number, verdict in enumerate(
+            ["discard"] * 3 + ["review"] * 10 + ["trust"] * 20, start=123_456
+        )
     ],
-    findings=[finding("error", "a long story " * 12), finding("info"), finding("warning"), finding("info", scope="123456.0")],
+    findings=[
+        finding("error", "a long story " * 12),
+        finding("info"),
+        finding("warning"),
+        finding("info", scope="123456.0"),
+    ],
     name="a-capture-with-a-name-that-goes-on-and-on-and-on-and-on-and-on-and-on-until-it-ends-at-some-point.pcapng.gz",
 )
 
@@ -84,7 +117,9 @@ WIDE = overview(
 @pytest.mark.parametrize("columns", [60, 80, 100, 250])
 def test_no_line_is_wider_than_the_terminal_or_100_columns(columns: int) -> None:
     for line in render(WIDE, columns=columns).splitlines():
-        if not line.startswith(("Next:", "      trustbed", "a-capture-with")):  # commands and names are not broken
+        if not line.startswith(
+            ("Next:", "      trustbed", "a-capture-with")
+        ):  # commands and names are not broken
             assert len(line) <= min(columns, 100), line
 
 
@@ -137,7 +172,9 @@ def test_capture_quality_comes_before_the_verdicts_and_the_gravest_first() -> No
         finding("info", "about one", scope="1.0"),
     ]
     text = render(overview([transfer(1)], findings=findings))
-    assert text.index("a hole") < text.index("a doubt") < text.index("a note") < text.index("VERDICT")
+    assert (
+        text.index("a hole") < text.index("a doubt") < text.index("a note") < text.index("VERDICT")
+    )
     assert "What error means." in text
     assert "What info means." not in text
     assert "about one" not in text
@@ -145,13 +182,20 @@ def test_capture_quality_comes_before_the_verdicts_and_the_gravest_first() -> No
 
 
 def test_many_findings_are_counted() -> None:
-    text = render(overview(findings=[finding("warning", f"doubt {number}") for number in range(20)]))
+    text = render(
+        overview(findings=[finding("warning", f"doubt {number}") for number in range(20)])
+    )
     assert text.count("doubt ") == terminal.FINDINGS
     assert f"{20 - terminal.FINDINGS} more" in text
 
 
 def test_many_transfers_are_counted() -> None:
-    text = render(overview([transfer(number) for number in range(1, 51)], verdicts={"trust": 731, "not_judged": 12_345}))
+    text = render(
+        overview(
+            [transfer(number) for number in range(1, 51)],
+            verdicts={"trust": 731, "not_judged": 12_345},
+        )
+    )
     assert text.count("\ntrust ") == terminal.LISTED
     assert "… and 711 transfers more (--json has them all)" in text
     assert "12,345 transfers too short to judge" in text
@@ -159,13 +203,25 @@ def test_many_transfers_are_counted() -> None:
 
 def test_what_would_settle_an_open_question_is_said_once_for_all() -> None:
     other = {"cause": "sender_application_limited", "hint": "no clear lean", "settled_by": SETTLED}
-    text = render(overview([transfer(1, alternatives=[other]), transfer(2, alternatives=[other]), transfer(3)]))
+    text = render(
+        overview(
+            [transfer(1, alternatives=[other]), transfer(2, alternatives=[other]), transfer(3)]
+        )
+    )
     assert text.count("? or sender_application_limited: no clear lean") == 2
     assert text.count("1.0, 2.0: the CPU share of the sending host") == 1
 
 
 def test_transfers_captured_at_different_places_each_say_where() -> None:
-    text = render(overview([transfer(1), transfer(2, at="unknown", at_from="none"), transfer(3, at="middle", at_from="given")]))
+    text = render(
+        overview(
+            [
+                transfer(1),
+                transfer(2, at="unknown", at_from="none"),
+                transfer(3, at="middle", at_from="given"),
+            ]
+        )
+    )
     folded = " ".join(text.split())
     assert "confidence 0.90; captured beside the sender (seen from the handshake))" in folded
     assert "where it was captured is unknown: judged as if beside the sender" in folded
@@ -173,7 +229,15 @@ def test_transfers_captured_at_different_places_each_say_where() -> None:
 
 
 def test_unknown_numbers_are_question_marks() -> None:
-    text = render(overview([transfer(1, unique_bytes=None, duration_seconds=None, throughput_bytes_per_second=None)]))
+    text = render(
+        overview(
+            [
+                transfer(
+                    1, unique_bytes=None, duration_seconds=None, throughput_bytes_per_second=None
+                )
+            ]
+        )
+    )
     row = next(line for line in text.splitlines() if line.startswith("trust"))
     assert row.split()[-3:] == ["?", "?", "?"]
 
@@ -185,4 +249,6 @@ def test_a_capture_without_transfers_says_so() -> None:
 def test_the_next_steps_ask_the_same_of_the_same_captures() -> None:
     lines = render(overview([transfer(1)]), asked="--workload bulk 'my file.pcap'").splitlines()
     assert lines[-2].startswith("Next: trustbed explain --workload bulk 'my file.pcap' 1.0")
-    assert lines[-1].startswith("      trustbed analyze --workload bulk 'my file.pcap' --report report.html")
+    assert lines[-1].startswith(
+        "      trustbed analyze --workload bulk 'my file.pcap' --report report.html"
+    )

@@ -29,7 +29,13 @@ def test_duration(seconds: float | None, text: str) -> None:
 
 
 def test_unknown_cells_are_question_marks() -> None:
-    assert {words.size(None), words.rate(None), words.percent(None), words.count(None), words.duration(None)} == {"?"}
+    assert {
+        words.size(None),
+        words.rate(None),
+        words.percent(None),
+        words.count(None),
+        words.duration(None),
+    } == {"?"}
 
 
 def test_rate_prints_bits() -> None:
@@ -38,7 +44,15 @@ def test_rate_prints_bits() -> None:
 
 @pytest.mark.parametrize(
     ("octets", "text"),
-    [(None, "?"), (0, "0 KB"), (210, "0.21 KB"), (48_000, "46.9 KB"), (1_048_575, "1024 KB"), (2**20, "1.00 MB"), (2**31, "2.00 GB")],
+    [
+        (None, "?"),
+        (0, "0 KB"),
+        (210, "0.21 KB"),
+        (48_000, "46.9 KB"),
+        (1_048_575, "1024 KB"),
+        (2**20, "1.00 MB"),
+        (2**31, "2.00 GB"),
+    ],
 )
 def test_buffers_are_in_units_of_1024_bytes(octets: float | None, text: str) -> None:
     assert words.buffer(octets) == text

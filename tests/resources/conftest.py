@@ -51,9 +51,18 @@ class PlayedPrometheus:
                     send(self, 404, b"404 page not found")
                     return
                 try:
-                    code, told = 200, {"status": "success", "data": {"resultType": "matrix", "result": played.evaluate(words)}}
+                    code, told = (
+                        200,
+                        {
+                            "status": "success",
+                            "data": {"resultType": "matrix", "result": played.evaluate(words)},
+                        },
+                    )
                 except ValueError as error:
-                    code, told = 400, {"status": "error", "errorType": "bad_data", "error": str(error)}
+                    code, told = (
+                        400,
+                        {"status": "error", "errorType": "bad_data", "error": str(error)},
+                    )
                 send(self, code, json.dumps(told).encode())
 
             def log_message(self, format: str, *args: object) -> None:
@@ -61,7 +70,11 @@ class PlayedPrometheus:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, name="played Prometheus")
+        self.thread = threading.Thread(
+            target=self.server.serve_forever,
+            kwargs={"poll_interval": 0.02},
+            name="played Prometheus",
+        )
         self.thread.start()
 
     @property
@@ -77,18 +90,28 @@ class PlayedPrometheus:
 
     def add(self, name: str, scraped: Scraped, instance: str = "alpha:9100", **labels: str) -> None:
         """A series."""
-        self.series.append(({"__name__": name, "instance": instance, "job": "node", **labels}, scraped))
+        self.series.append(
+            ({"__name__": name, "instance": instance, "job": "node", **labels}, scraped)
+        )
 
     def evaluate(self, words: Mapping[str, str]) -> list[dict[str, Any]]:
         """What a range query says."""
         question = words["query"]
         begin, end, step = (float(words[name]) for name in ("start", "end", "step"))
         if (end - begin) / step > 11_000:
-            raise ValueError("exceeded maximum resolution of 11,000 points per timeseries. Try decreasing the query resolution (?step=XX)")
+            raise ValueError(
+                "exceeded maximum resolution of 11,000 points per timeseries. Try decreasing the query resolution (?step=XX)"
+            )
         grid = [begin + step * place for place in range(int((end - begin) / step) + 1)]
         if found := re.fullmatch(r"max\(timestamp\((.*)\)\)", question):
-            stamps = [self.seen(scraped, grid, lambda at, _: at) for _, scraped in self.chosen(found[1])]
-            joined = [(at, max(one[at] for one in stamps if at in one)) for at in grid if any(at in one for one in stamps)]
+            stamps = [
+                self.seen(scraped, grid, lambda at, _: at) for _, scraped in self.chosen(found[1])
+            ]
+            joined = [
+                (at, max(one[at] for one in stamps if at in one))
+                for at in grid
+                if any(at in one for one in stamps)
+            ]
             return [_matrix({}, joined)] if joined else []
         if found := re.fullmatch(r"sum by \(mode\) \((.*)\)", question):
             sums: dict[str, dict[float, float]] = {}
@@ -96,8 +119,13 @@ class PlayedPrometheus:
                 for at, value in self.seen(scraped, grid, lambda _, value: value).items():
                     mode = sums.setdefault(labels["mode"], {})
                     mode[at] = mode.get(at, 0.0) + value
-            return [_matrix({"mode": mode}, sorted(points.items())) for mode, points in sums.items()]
-        answers = [(labels, self.seen(scraped, grid, lambda _, value: value)) for labels, scraped in self.chosen(question)]
+            return [
+                _matrix({"mode": mode}, sorted(points.items())) for mode, points in sums.items()
+            ]
+        answers = [
+            (labels, self.seen(scraped, grid, lambda _, value: value))
+            for labels, scraped in self.chosen(question)
+        ]
         return [_matrix(labels, sorted(points.items())) for labels, points in answers if points]
 
     def chosen(self, selector: str) -> list[tuple[Labels, Scraped]]:
@@ -105,16 +133,27 @@ class PlayedPrometheus:
         parts = _SELECTOR.fullmatch(selector)
         if parts is None:
             raise ValueError(f'parse error: unexpected "{selector}"')
-        matchers = [*_MATCHER.findall(parts["matchers"]), *([("__name__", "=", parts["name"])] if parts["name"] else [])]
+        matchers = [
+            *_MATCHER.findall(parts["matchers"]),
+            *([("__name__", "=", parts["name"])] if parts["name"] else []),
+        ]
 
         def holds(labels: Labels) -> bool:
-            texts = ((labels.get(name, ""), how, json.loads(f'"{wanted}"')) for name, how, wanted in matchers)
-            return all(text == wanted if how == "=" else re.fullmatch(wanted, text) is not None for text, how, wanted in texts)
+            texts = (
+                (labels.get(name, ""), how, json.loads(f'"{wanted}"'))
+                for name, how, wanted in matchers
+            )
+            return all(
+                text == wanted if how == "=" else re.fullmatch(wanted, text) is not None
+                for text, how, wanted in texts
+            )
 
         return [(labels, scraped) for labels, scraped in self.series if holds(labels)]
 
     @staticmethod
-    def seen(scraped: Scraped, grid: Sequence[float], value: Callable[[float, float], float]) -> dict[float, float]:
+    def seen(
+        scraped: Scraped, grid: Sequence[float], value: Callable[[float, float], float]
+    ) -> dict[float, float]:
         """Of each moment of the grid what the last scrape before it said."""
         moments = [at for at, _ in scraped]
         found = {}

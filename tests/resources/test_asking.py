@@ -48,10 +48,19 @@ class Played:
         self.answers: Callable[[Outside, Span], Answer] = whole
         self.heard = threading.Condition()
 
-    def round(self, number: int = 0, ended: int | None = None) -> tuple[RoundFolder, dict[str, Any]]:
+    def round(
+        self, number: int = 0, ended: int | None = None
+    ) -> tuple[RoundFolder, dict[str, Any]]:
         """A round of 30 s."""
         until = time.time_ns() - 3600 * SECOND if ended is None else ended
-        record = {"pair": "a-b", "number": number, "sender": "a", "receiver": "b", "began_ns": until - 30 * SECOND, "ended_ns": until}
+        record = {
+            "pair": "a-b",
+            "number": number,
+            "sender": "a",
+            "receiver": "b",
+            "began_ns": until - 30 * SECOND,
+            "ended_ns": until,
+        }
         folder = self.directory.begin_round("a-b", number)
         folder.finish({**record, "outcome": "complete"})
         return folder, record
@@ -77,24 +86,37 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
 
 def whole(source: Outside, span: Span) -> Answer:
     """All that there is."""
-    return Answer([Observation("host", None, "cpu_utilisation_share", span.from_ns, 15 * SECOND, 0.5)], span.until_ns)
+    return Answer(
+        [Observation("host", None, "cpu_utilisation_share", span.from_ns, 15 * SECOND, 0.5)],
+        span.until_ns,
+    )
 
 
 def away(source: Outside, span: Span) -> Answer:
-    raise SourceError("http://192.0.2.1:9090 does not answer: Connection refused", "is it there?", is_away=True)
+    raise SourceError(
+        "http://192.0.2.1:9090 does not answer: Connection refused", "is it there?", is_away=True
+    )
 
 
 def problems(folder: RoundFolder, source: str) -> list[tuple[str, str]]:
     rows = round_resources(folder).select(["source", "role", "problem"]).to_pylist()
-    return [(row["role"], row["problem"]) for row in rows if row["source"] == source and row["problem"] is not None]
+    return [
+        (row["role"], row["problem"])
+        for row in rows
+        if row["source"] == source and row["problem"] is not None
+    ]
 
 
-def test_both_hosts_are_asked_for_the_time_of_the_round_and_once_if_all_is_known(played: Played) -> None:
+def test_both_hosts_are_asked_for_the_time_of_the_round_and_once_if_all_is_known(
+    played: Played,
+) -> None:
     folder, record = played.round()
     with played.asking() as others:
         others.put(folder, record)
         played.wait(3)
-    assert sorted(played.asked) == [(name, record["ended_ns"]) for name in ("cloudwatch", "prometheus", "prometheus")]
+    assert sorted(played.asked) == [
+        (name, record["ended_ns"]) for name in ("cloudwatch", "prometheus", "prometheus")
+    ]
     table = round_resources(folder)
     rows = [row for row in table.to_pylist() if row["source"] in ("prometheus", "cloudwatch")]
     assert [
@@ -102,18 +124,26 @@ def test_both_hosts_are_asked_for_the_time_of_the_round_and_once_if_all_is_known
         for row in rows
         if row["covered_ns"] == 15 * SECOND
     ]
-    assert {(row["host"], row["source"]) for row in rows} == {("a", "prometheus"), ("b", "prometheus"), ("b", "cloudwatch")}
+    assert {(row["host"], row["source"]) for row in rows} == {
+        ("a", "prometheus"),
+        ("b", "prometheus"),
+        ("b", "cloudwatch"),
+    }
     assert {row["problem"] for row in rows} == {None}
     with played.asking() as others:
         others.put(folder, record)
     assert len(played.asked) == 3, "the next session does not ask again"
 
 
-def test_a_round_that_has_just_ended_is_asked_for_when_its_time_can_be_known(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_that_has_just_ended_is_asked_for_when_its_time_can_be_known(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(asking, "PROMETHEUS_AFTER_NS", SECOND // 5)
     monkeypatch.setattr(asking, "CLOUDWATCH_AFTER_NS", 3600 * SECOND)
     folder, record = played.round(ended=time.time_ns())
-    played.answers = lambda source, span: Answer((), span.from_ns) if len(played.asked) < 5 else whole(source, span)
+    played.answers = lambda source, span: (
+        Answer((), span.from_ns) if len(played.asked) < 5 else whole(source, span)
+    )
     with contextlib.suppress(KeyboardInterrupt), played.asking() as others:
         others.put(folder, record)
         played.wait(5)
@@ -121,19 +151,33 @@ def test_a_round_that_has_just_ended_is_asked_for_when_its_time_can_be_known(pla
     assert {name for name, _ in played.asked[:5]} == {"prometheus"}
     states = {(state.role, state.source): state for state in Kept(folder).states}
     assert states["receiver", "cloudwatch"].times == 0
-    assert problems(folder, "cloudwatch") == [("receiver", "cloudwatch was not asked yet; the campaign does it when it goes on")]
+    assert problems(folder, "cloudwatch") == [
+        ("receiver", "cloudwatch was not asked yet; the campaign does it when it goes on")
+    ]
 
 
-def test_what_is_open_at_the_end_is_asked_for_once_more_and_then_by_the_next_session(played: Played) -> None:
+def test_what_is_open_at_the_end_is_asked_for_once_more_and_then_by_the_next_session(
+    played: Played,
+) -> None:
     folder, record = played.round(ended=time.time_ns())
-    played.answers = lambda source, span: Answer(whole(source, span).observations, span.from_ns + 20 * SECOND)
+    played.answers = lambda source, span: Answer(
+        whole(source, span).observations, span.from_ns + 20 * SECOND
+    )
     with played.asking() as others:
         others.put(folder, record)
     assert len(played.asked) == 3
     reached = [("sender", "prometheus knew nothing from here on when it was asked last")]
     assert problems(folder, "prometheus")[:1] == reached
-    row = next(row for row in round_resources(folder).to_pylist() if row["source"] == "prometheus" and row["problem"])
-    assert (row["time_ns"], row["resolution_ns"], row["covered_ns"]) == (record["ended_ns"] - 10 * SECOND, 10 * SECOND, 0)
+    row = next(
+        row
+        for row in round_resources(folder).to_pylist()
+        if row["source"] == "prometheus" and row["problem"]
+    )
+    assert (row["time_ns"], row["resolution_ns"], row["covered_ns"]) == (
+        record["ended_ns"] - 10 * SECOND,
+        10 * SECOND,
+        0,
+    )
     played.answers = whole
     with played.asking():
         pass
@@ -149,8 +193,16 @@ def test_values_stay_when_a_later_question_fails(played: Played) -> None:
     played.answers = away
     with played.asking():
         pass
-    rows = [row for row in round_resources(folder).to_pylist() if row["source"] == "prometheus" and row["role"] == "sender"]
-    assert [row["value"] for row in rows if row["problem"] is None and row["resolution_ns"] == 15 * SECOND] == [0.5]
+    rows = [
+        row
+        for row in round_resources(folder).to_pylist()
+        if row["source"] == "prometheus" and row["role"] == "sender"
+    ]
+    assert [
+        row["value"]
+        for row in rows
+        if row["problem"] is None and row["resolution_ns"] == 15 * SECOND
+    ] == [0.5]
     assert [row["problem"] for row in rows if row["problem"]] == [
         "http://192.0.2.1:9090 does not answer: Connection refused (is it there?)"
     ]
@@ -158,7 +210,9 @@ def test_values_stay_when_a_later_question_fails(played: Played) -> None:
 
 def test_a_server_that_does_not_answer_is_asked_once_and_left_alone(played: Played) -> None:
     rounds = [played.round(number) for number in range(20)]
-    played.answers = lambda source, span: away(source, span) if name_of(source) == "prometheus" else whole(source, span)
+    played.answers = lambda source, span: (
+        away(source, span) if name_of(source) == "prometheus" else whole(source, span)
+    )
     with played.asking() as others:
         for one in rounds:
             others.put(*one)
@@ -167,7 +221,9 @@ def test_a_server_that_does_not_answer_is_asked_once_and_left_alone(played: Play
     assert [name for name, _ in played.asked].count("cloudwatch") == 20
 
 
-def test_a_source_that_never_knows_is_given_up(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_that_never_knows_is_given_up(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(asking, "PROMETHEUS_AFTER_NS", 1)
     monkeypatch.setattr(asking, "CLOUDWATCH_AFTER_NS", 1 - 300 * SECOND)
     folder, record = played.round()
@@ -176,7 +232,10 @@ def test_a_source_that_never_knows_is_given_up(played: Played, monkeypatch: pyte
         others.put(folder, record)
         played.wait(3 * asking.MOST_TIMES)
     assert len(played.asked) == 3 * asking.MOST_TIMES
-    assert problems(folder, "prometheus") == [("sender", "it does not say"), ("receiver", "it does not say")]
+    assert problems(folder, "prometheus") == [
+        ("sender", "it does not say"),
+        ("receiver", "it does not say"),
+    ]
 
 
 def test_a_mistake_of_ours_is_a_row_too(played: Played) -> None:
@@ -195,7 +254,11 @@ def test_a_mistake_of_ours_is_a_row_too(played: Played) -> None:
 def test_an_answer_that_no_table_can_hold_is_a_row_too(played: Played) -> None:
     (folder, record), (other, second) = played.round(0), played.round(1)
     late = Observation("host", None, "load_1min", 1 << 80, 1, 0.0)
-    played.answers = lambda source, span: Answer([late], span.until_ns) if span.until_ns == record["ended_ns"] else whole(source, span)
+    played.answers = lambda source, span: (
+        Answer([late], span.until_ns)
+        if span.until_ns == record["ended_ns"]
+        else whole(source, span)
+    )
     with played.asking() as others:
         others.put(folder, record)
         others.put(other, second)
@@ -226,7 +289,9 @@ def test_a_campaign_without_sources_asks_nobody(tmp_path: Path) -> None:
         assert threading.active_count() == before
 
 
-def test_without_boto3_a_campaign_that_needs_it_does_not_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_boto3_a_campaign_that_needs_it_does_not_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from trustbed.campaigns import measure
     from trustbed.resources import cloudwatch
 

@@ -33,9 +33,15 @@ def put(url: str, name: str, at: int, value: float, instance: str = MACHINE) -> 
     client.put_metric_data(Namespace="AWS/EC2", MetricData=data)
 
 
-def ask(url: str | None, period: int = 60, *, until: int = T0 + 130, now: int = T0 + 9000, **more: str) -> Answer:
-    source = CloudWatch(region="eu-west-1", instance=MACHINE, period_ns=period * SECOND, endpoint=url, **more)
-    return cloudwatch.ask(source, Span(from_ns=(T0 + 70) * SECOND, until_ns=until * SECOND), now_ns=now * SECOND)
+def ask(
+    url: str | None, period: int = 60, *, until: int = T0 + 130, now: int = T0 + 9000, **more: str
+) -> Answer:
+    source = CloudWatch(
+        region="eu-west-1", instance=MACHINE, period_ns=period * SECOND, endpoint=url, **more
+    )
+    return cloudwatch.ask(
+        source, Span(from_ns=(T0 + 70) * SECOND, until_ns=until * SECOND), now_ns=now * SECOND
+    )
 
 
 def told(answer: Answer, metric: str) -> list[tuple[int, int, float | None]]:
@@ -47,7 +53,12 @@ def told(answer: Answer, metric: str) -> list[tuple[int, int, float | None]]:
 def test_every_period_that_touches_the_time_is_told_as_a_share_and_as_rates(amazon: str) -> None:
     for minute in range(5):
         for name in NAMES:
-            put(amazon, name, T0 + 60 * minute, 25.0 if name == "CPUUtilization" else 6000.0 * minute)
+            put(
+                amazon,
+                name,
+                T0 + 60 * minute,
+                25.0 if name == "CPUUtilization" else 6000.0 * minute,
+            )
         put(amazon, "CPUUtilization", T0 + 60 * minute, 99.0, instance="i-00000000000000000")
     answer = ask(amazon)
     assert told(answer, "cpu_utilisation_share") == [(60, 60, 0.25), (120, 60, 0.25)]
@@ -80,11 +91,16 @@ def test_a_period_that_is_not_over_is_not_told(amazon: str) -> None:
         for name in NAMES:
             put(amazon, name, T0 + 60 * minute, 1.0)
     answer = ask(amazon, now=T0 + 179)
-    assert ([at for at, _, _ in told(answer, "cpu_utilisation_share")], answer.reached_ns) == ([60], (T0 + 120) * SECOND)
+    assert ([at for at, _, _ in told(answer, "cpu_utilisation_share")], answer.reached_ns) == (
+        [60],
+        (T0 + 120) * SECOND,
+    )
     assert ask(amazon, now=T0 + 119).observations == ()
 
 
-def test_without_a_key_it_is_said_where_keys_are_looked_for(amazon: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_key_it_is_said_where_keys_are_looked_for(
+    amazon: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
@@ -110,7 +126,11 @@ def test_a_server_that_is_none_or_away_is_told(amazon: str, prometheus: PlayedPr
 
 def test_without_boto3_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "boto3" else find(name, *more))
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *more: None if name == "boto3" else find(name, *more),
+    )
     with pytest.raises(SourceError, match="not installed") as caught:
         ask(None)
     assert caught.value.hint == "pip install 'trustbed[cloudwatch]'"

@@ -12,7 +12,12 @@ from trustbed.resources.samples import Sampled, read_samples
 from trustbed.resources.table import METRICS, Observation
 
 SECOND = 1_000_000_000
-HEAD = {"trustbed": "0.1.0", "start_ns": 0, "interval_ns": SECOND, "not_told": [{"what": "pressure", "why": "No such file or directory"}]}
+HEAD = {
+    "trustbed": "0.1.0",
+    "start_ns": 0,
+    "interval_ns": SECOND,
+    "not_told": [{"what": "pressure", "why": "No such file or directory"}],
+}
 LINE: dict[str, Any] = {
     "at_ns": 12 * SECOND,
     "after_ns": 2 * SECOND,
@@ -33,11 +38,41 @@ LINE: dict[str, Any] = {
     "run_queue": {"load_1min": 1.5, "running": 2, "tasks": 99},
     "pressure": {"processor_some_share": 0.1},
     "memory": {"total_bytes": 8_000_000, "free_bytes": 1_000_000, "available_bytes": None},
-    "tcp": {"established": 4, "received_segments": 200, "retransmitted_segments": 3, "timeouts": None},
-    "drivers": [{"name": "eth0", "interval_ns": 8 * SECOND, "counters": {"bw_in_allowance_exceeded": 4, "rx_packets": 0}}],
-    "cgroups": [{"cgroup": "/sys/fs/cgroup/x", "periods": 20, "throttled_periods": 5, "throttled_ns": SECOND, "used_ns": 2 * SECOND}],
-    "interfaces": [{"name": "eth0", "received_bytes": 4000, "received_drops": 1, "sent_packets": 8}],
-    "processes": [{"process": 77, "state": "R", "threads": 1, "ran_ns": SECOND, "waited_ns": SECOND // 2, "resident_bytes": 4096}],
+    "tcp": {
+        "established": 4,
+        "received_segments": 200,
+        "retransmitted_segments": 3,
+        "timeouts": None,
+    },
+    "drivers": [
+        {
+            "name": "eth0",
+            "interval_ns": 8 * SECOND,
+            "counters": {"bw_in_allowance_exceeded": 4, "rx_packets": 0},
+        }
+    ],
+    "cgroups": [
+        {
+            "cgroup": "/sys/fs/cgroup/x",
+            "periods": 20,
+            "throttled_periods": 5,
+            "throttled_ns": SECOND,
+            "used_ns": 2 * SECOND,
+        }
+    ],
+    "interfaces": [
+        {"name": "eth0", "received_bytes": 4000, "received_drops": 1, "sent_packets": 8}
+    ],
+    "processes": [
+        {
+            "process": 77,
+            "state": "R",
+            "threads": 1,
+            "ran_ns": SECOND,
+            "waited_ns": SECOND // 2,
+            "resident_bytes": 4096,
+        }
+    ],
 }
 
 
@@ -57,8 +92,14 @@ def test_a_second_becomes_shares_and_rates_of_its_interval(tmp_path: Path) -> No
     drivers = [one for one in found.proc if one.metric == "driver_counter_per_second"]
     others = [one for one in (*found.proc, *found.cgroup) if one not in drivers]
     assert {(one.time_ns, one.resolution_ns) for one in others} == {(10 * SECOND, 2 * SECOND)}
-    told = [(one.name, one.counter, one.time_ns // SECOND, one.resolution_ns // SECOND, one.value) for one in drivers]
-    assert told == [("eth0", "bw_in_allowance_exceeded", 4, 8, 0.5), ("eth0", "rx_packets", 4, 8, 0.0)]
+    told = [
+        (one.name, one.counter, one.time_ns // SECOND, one.resolution_ns // SECOND, one.value)
+        for one in drivers
+    ]
+    assert told == [
+        ("eth0", "bw_in_allowance_exceeded", 4, 8, 0.5),
+        ("eth0", "rx_packets", 4, 8, 0.0),
+    ]
     assert {one.metric for one in (*found.proc, *found.cgroup)} <= set(METRICS)
     expected = {
         "cpu_utilisation_share": 0.5,
@@ -97,7 +138,10 @@ def test_processes_and_control_groups_are_shares_of_the_node(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("missing", ["steal_share", "idle_share"])
 def test_what_the_kernel_does_not_say_is_unknown(tmp_path: Path, missing: str) -> None:
-    line = {**LINE, "processors": {key: share for key, share in LINE["processors"].items() if key != missing}}
+    line = {
+        **LINE,
+        "processors": {key: share for key, share in LINE["processors"].items() if key != missing},
+    }
     found = sampled(tmp_path, line).proc
     assert value(found, f"cpu_{missing}") is None
     assert (value(found, "cpu_utilisation_share") is None) == (missing == "idle_share")
@@ -106,9 +150,13 @@ def test_what_the_kernel_does_not_say_is_unknown(tmp_path: Path, missing: str) -
 def test_a_kernel_that_counts_no_ticks_says_nothing(tmp_path: Path) -> None:
     """Some sandboxes have a /proc/stat of zeros; nothing was idle there, and nothing was used."""
     none = {name: 0 for name in LINE["processors"] if name.endswith("_share")}
-    found = sampled(tmp_path, {**LINE, "processors": {**none, "busy_shares": [], "context_switches": 0}})
+    found = sampled(
+        tmp_path, {**LINE, "processors": {**none, "busy_shares": [], "context_switches": 0}}
+    )
     assert value(found.proc, "cpu_utilisation_share") is None
-    assert value(found.proc, "cpu_utilisation_share", "77") is None, "nobody says how many processors there are"
+    assert value(found.proc, "cpu_utilisation_share", "77") is None, (
+        "nobody says how many processors there are"
+    )
 
 
 def test_lines_without_an_interval_or_cut_by_a_kill_are_left_out(tmp_path: Path) -> None:

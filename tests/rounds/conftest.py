@@ -24,10 +24,28 @@ SIZES = '[{ probe = "16KB", data = "256KB" }, { probe = "32KB", data = "512KB" }
 def text_of(*pairs: str, hosts: str | None = None, more: str = "", **rounds: object) -> str:
     """A campaign file: pairs are written ``sender-receiver``, hosts are this machine unless given."""
     names = list(dict.fromkeys(name for pair in pairs for name in pair.split("-")))
-    described = hosts if hosts is not None else "".join(LOCAL.format(name=name, number=place) for place, name in enumerate(names, 1))
-    told = {"count": 2, "period": '"1s"', "pings": 2, "ping_interval": '"20ms"', "table": SIZES, "time_limit": '"30s"', **rounds}
-    written = "".join('[[pairs]]\nsender = "{}"\nreceiver = "{}"\n'.format(*pair.split("-")) for pair in pairs)
-    return f"{described}{written}[rounds]\n" + "".join(f"{key} = {value}\n" for key, value in told.items()) + more
+    described = (
+        hosts
+        if hosts is not None
+        else "".join(LOCAL.format(name=name, number=place) for place, name in enumerate(names, 1))
+    )
+    told = {
+        "count": 2,
+        "period": '"1s"',
+        "pings": 2,
+        "ping_interval": '"20ms"',
+        "table": SIZES,
+        "time_limit": '"30s"',
+        **rounds,
+    }
+    written = "".join(
+        '[[pairs]]\nsender = "{}"\nreceiver = "{}"\n'.format(*pair.split("-")) for pair in pairs
+    )
+    return (
+        f"{described}{written}[rounds]\n"
+        + "".join(f"{key} = {value}\n" for key, value in told.items())
+        + more
+    )
 
 
 def study_of(folder: Path, *pairs: str, **rounds: Any) -> CampaignFile:  # noqa: ANN401 - keys of a file
@@ -68,7 +86,11 @@ class PlayedHosts(dict[str, PlayedHost]):
             if name not in self.down and (name not in self or self[name].is_gone):
                 self[name] = PlayedHost(name)
         away = {name for name in self if self[name].is_away}
-        return {name: TestbedError(f"the host {name} does not answer", "wait") for name in self.wanted if name in self.down | away}
+        return {
+            name: TestbedError(f"the host {name} does not answer", "wait")
+            for name in self.wanted
+            if name in self.down | away
+        }
 
 
 class PlayedRound:
@@ -78,7 +100,13 @@ class PlayedRound:
     waits: threading.Event | None = None
 
     def __init__(
-        self, campaign: Campaign, one: Round, sender: PlayedHost, receiver: PlayedHost, address: Address, cancelled: threading.Event
+        self,
+        campaign: Campaign,
+        one: Round,
+        sender: PlayedHost,
+        receiver: PlayedHost,
+        address: Address,
+        cancelled: threading.Event,
     ) -> None:
         self.campaign, self.one, self.sender, self.receiver = campaign, one, sender, receiver
         self.address, self.cancelled = address, cancelled
@@ -90,9 +118,15 @@ class PlayedRound:
                 if self.cancelled.is_set():
                     raise CancelledRoundError
         (folder / "sender.pcapng").write_bytes(b"x" * self.capture_bytes)
-        (folder / "sender.samples.jsonl").write_text("".join(f'{{"at_ns": {second}, "interval_ns": 1000000000}}\n' for second in range(60)))
+        (folder / "sender.samples.jsonl").write_text(
+            "".join(f'{{"at_ns": {second}, "interval_ns": 1000000000}}\n' for second in range(60))
+        )
         sizes = [("probe", self.one.index.probe_bytes), ("data", self.one.index.data_bytes)]
-        rows = [row_of(pair, role, size, 1e6 + 1000 * self.one.number) for pair in range(3) for role, size in sizes]
+        rows = [
+            row_of(pair, role, size, 1e6 + 1000 * self.one.number)
+            for pair in range(3)
+            for role, size in sizes
+        ]
         return {
             "pair": self.one.pair.name,
             "number": self.one.number,

@@ -26,12 +26,30 @@ LIMIT = 300_000_000_000
     ("received", "sent", "wanted"),
     [
         ({}, {}, None),
-        ({"close": "absent", "failed": True, "accepted_ns": None, "payload_bytes": 0}, {}, "unconnected"),
+        (
+            {"close": "absent", "failed": True, "accepted_ns": None, "payload_bytes": 0},
+            {},
+            "unconnected",
+        ),
         ({"close": "reset", "failed": True, "payload_bytes": 10}, {}, "reset"),
-        ({"close": "timed_out", "failed": True, "result_ns": LIMIT + 1, "payload_bytes": 10}, {}, "late"),
+        (
+            {"close": "timed_out", "failed": True, "result_ns": LIMIT + 1, "payload_bytes": 10},
+            {},
+            "late",
+        ),
         ({"close": "too_short", "failed": True, "payload_bytes": 10}, {}, "short"),
         ({"close": "too_long", "failed": True}, {}, "short"),
-        ({"close": "stopped", "failed": True, "payload_bytes": 10, "result_ns": None, "last_byte_ns": None}, {}, "short"),
+        (
+            {
+                "close": "stopped",
+                "failed": True,
+                "payload_bytes": 10,
+                "result_ns": None,
+                "last_byte_ns": None,
+            },
+            {},
+            "short",
+        ),
         (None, {"connected_ns": None, "close": "refused"}, "unconnected"),
         (None, {"close": "reset"}, "reset"),
         (None, {"close": "timed_out"}, "late"),
@@ -42,7 +60,10 @@ LIMIT = 300_000_000_000
 def test_the_receiver_says_why_a_connection_failed_and_else_the_sender(
     received: dict[str, Any] | None, sent: dict[str, Any], wanted: str | None
 ) -> None:
-    record: dict[str, Any] = {"limit_ns": LIMIT, "sent": {"connections": [row_of(0, "data", 1000, 1.0, **sent)]}}
+    record: dict[str, Any] = {
+        "limit_ns": LIMIT,
+        "sent": {"connections": [row_of(0, "data", 1000, 1.0, **sent)]},
+    }
     if received is not None:
         record["received"] = {"connections": [row_of(0, "data", 1000, 1.0, **received)]}
     assert connections_of(record) == [{"number": 0, "role": "data", "failure": wanted}]
@@ -65,16 +86,25 @@ def test_a_round_without_a_capture_has_rows_and_no_causes(tmp_path: Path) -> Non
     }
     judged = judge_round(RoundFolder(3, "a-b", tmp_path), record, study.campaign)
     assert (judged["use"], judged["flags"]) == (None, ["no_capture"])
-    assert [(row["rtt_base_seconds"], row["cause"], row["app_bytes_per_second"]) for row in judged["connections"]] == [
-        (0.02, None, 5e5)
-    ] * 2
+    assert [
+        (row["rtt_base_seconds"], row["cause"], row["app_bytes_per_second"])
+        for row in judged["connections"]
+    ] == [(0.02, None, 5e5)] * 2
 
 
-@pytest.mark.parametrize(("ahead_after", "flagged"), [(2_000_000, False), (170_000_000, True), (-170_000_000, True)])
+@pytest.mark.parametrize(
+    ("ahead_after", "flagged"), [(2_000_000, False), (170_000_000, True), (-170_000_000, True)]
+)
 def test_a_clock_that_was_set_is_noticed(ahead_after: int, flagged: bool) -> None:
     """Half a minute in which a clock may be steered by 15 ms."""
-    clocks = {"sender": {"ahead_ns": 0, "error_ns": 100_000, "at_ns": 0}, "receiver": {"ahead_ns": 5, "error_ns": 100_000, "at_ns": 0}}
-    after = {**clocks, "receiver": {"ahead_ns": ahead_after, "error_ns": 100_000, "at_ns": 30_000_000_000}}
+    clocks = {
+        "sender": {"ahead_ns": 0, "error_ns": 100_000, "at_ns": 0},
+        "receiver": {"ahead_ns": 5, "error_ns": 100_000, "at_ns": 0},
+    }
+    after = {
+        **clocks,
+        "receiver": {"ahead_ns": ahead_after, "error_ns": 100_000, "at_ns": 30_000_000_000},
+    }
     found = campaigns._flags({"clocks": clocks, "clocks_after": after}, [], None)
     assert ("clock_set" in found) is flagged
     assert "clock_set" not in campaigns._flags({"clocks": clocks}, [], None), "it was asked once"
@@ -86,14 +116,25 @@ def seen(rate: float, use: str | None, cause: str | None = None) -> SeenRound:
 
 
 def test_rounds_that_measured_a_host_do_not_count_for_the_network() -> None:
-    rounds = [seen(10.0, "trust"), seen(12.0, "review"), seen(2.0, "discard", "host_stall"), seen(14.0, None)]
+    rounds = [
+        seen(10.0, "trust"),
+        seen(12.0, "review"),
+        seen(2.0, "discard", "host_stall"),
+        seen(14.0, None),
+    ]
     found = statement(rounds, Wanted())
     assert (found["rounds"], found["discarded"]) == (4, 1)
     assert found["why"] == [{"cause": "host_stall", "rounds": 1}]
     assert (found["network"]["rounds"], found["network"]["throughput_mean"]) == (3, 12.0)
-    assert found["network"]["throughput_interval"]["low"] < 12 < found["network"]["throughput_interval"]["high"]
+    assert (
+        found["network"]["throughput_interval"]["low"]
+        < 12
+        < found["network"]["throughput_interval"]["high"]
+    )
     assert found["everything"]["throughput_mean"] == 9.5
-    assert found["rounds_wanting_all"] == -(-found["rounds_wanting"] * 4 // 3), "of four rounds three may be used"
+    assert found["rounds_wanting_all"] == -(-found["rounds_wanting"] * 4 // 3), (
+        "of four rounds three may be used"
+    )
     assert statement([], Wanted())["network"]["throughput_mean"] is None
 
 

@@ -27,7 +27,9 @@ THROUGH_SHELL = ["sh", "-c", 'exec "$@"', "sh"]
 """Runs a command when its words are put behind these, as ``docker exec -i web`` does elsewhere."""
 
 
-def carry_out(study: CampaignFile, folder: Path, listener: RoundListener | None = None) -> dict[str, Any]:
+def carry_out(
+    study: CampaignFile, folder: Path, listener: RoundListener | None = None
+) -> dict[str, Any]:
     """Carries it out with real hosts; what it came to."""
     directory = CampaignDirectory(folder)
     measure(study, directory, about={"version": "1"}, listener=listener)
@@ -37,12 +39,16 @@ def carry_out(study: CampaignFile, folder: Path, listener: RoundListener | None 
 def measured(model: Mapping[str, Any], pair: str) -> dict[str, int]:
     """How many rounds of a pair came to what."""
     (found,) = (one for one in model["pairs"] if one["pair"] == pair)
-    return {name: count for name, count in found["rounds"].items() if name not in ("asked", "running")}
+    return {
+        name: count for name, count in found["rounds"].items() if name not in ("asked", "running")
+    }
 
 
 def test_a_round_between_this_machine_and_itself_is_whole(tmp_path: Path, cache: Path) -> None:
     hosts = (
-        '[hosts.a]\nlocal = true\nmeasure = "127.0.0.1"\n[hosts.b]\nmeasure = "127.0.0.2"\ncommand = ' + json.dumps(THROUGH_SHELL) + "\n"
+        '[hosts.a]\nlocal = true\nmeasure = "127.0.0.1"\n[hosts.b]\nmeasure = "127.0.0.2"\ncommand = '
+        + json.dumps(THROUGH_SHELL)
+        + "\n"
     )
     study = study_of(tmp_path, "a-b", hosts=hosts, count=1, period='"60s"', pings=3)
     model = carry_out(study, tmp_path / "out")
@@ -52,9 +58,16 @@ def test_a_round_between_this_machine_and_itself_is_whole(tmp_path: Path, cache:
     assert record["troubles"] == []
     assert (record["ping"]["interface"], len(record["ping"]["round_trips_ns"])) == ("lo", 3)
     assert record["start_spread_ns"] >= 0
-    assert set(record["watched"]) == {"sender.samples", "receiver.samples", "sender.capture", "receiver.capture"}
+    assert set(record["watched"]) == {
+        "sender.samples",
+        "receiver.samples",
+        "sender.capture",
+        "receiver.capture",
+    }
     assert record["watched"]["sender.capture"]["complete"]
-    assert [(row["number"], row["role"]) for row in judged["connections"]] == list(itertools.product(range(3), ("probe", "data")))
+    assert [(row["number"], row["role"]) for row in judged["connections"]] == list(
+        itertools.product(range(3), ("probe", "data"))
+    )
     for row in judged["connections"]:
         assert (row["failure"], row["received_bytes"]) == (None, row["size_bytes"])
         assert row["transfer"] is not None, "it was found in the capture"
@@ -67,14 +80,28 @@ def test_a_round_between_this_machine_and_itself_is_whole(tmp_path: Path, cache:
     assert not list(cache.glob("session-*")), "hosts are left as they were"
 
 
-def test_a_host_that_dies_in_a_round_costs_that_round_and_comes_back(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_dies_in_a_round_costs_that_round_and_comes_back(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is killed with the way to it in the middle of its first round; another pair goes on meanwhile."""
     monkeypatch.setattr("trustbed.rounds.runner.RETRY_SECONDS", 0.1)
-    hosts = "".join(f'[hosts.{name}]\nlocal = true\nmeasure = "127.0.0.{place}"\n' for place, name in enumerate("acd", 1))
+    hosts = "".join(
+        f'[hosts.{name}]\nlocal = true\nmeasure = "127.0.0.{place}"\n'
+        for place, name in enumerate("acd", 1)
+    )
     mark = tmp_path / "mark"
     cut = ["sh", "-c", f'echo $$ > {shlex.quote(str(mark))}; exec "$@"', "sh"]
     hosts += f'[hosts.b]\nmeasure = "127.0.0.9"\ncommand = {json.dumps(cut)}\n'
-    study = study_of(tmp_path, "a-b", "c-d", hosts=hosts, count=60, period='"1500ms"', pings=10, ping_interval='"50ms"')
+    study = study_of(
+        tmp_path,
+        "a-b",
+        "c-d",
+        hosts=hosts,
+        count=60,
+        period='"1500ms"',
+        pings=10,
+        ping_interval='"50ms"',
+    )
 
     class Cuts(RoundListener):
         done = False
@@ -85,7 +112,10 @@ def test_a_host_that_dies_in_a_round_costs_that_round_and_comes_back(tmp_path: P
                 self.done = True
                 # The words of the inventory stand before every command: the last that was begun there has begun the session.
                 begun = mark.read_text().strip()
-                for pid in (*Path(f"/proc/{begun}/task/{begun}/children").read_text().split(), begun):
+                for pid in (
+                    *Path(f"/proc/{begun}/task/{begun}/children").read_text().split(),
+                    begun,
+                ):
                     os.kill(int(pid), signal.SIGKILL)
 
         def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
@@ -98,14 +128,23 @@ def test_a_host_that_dies_in_a_round_costs_that_round_and_comes_back(tmp_path: P
         carry_out(study, tmp_path / "out", Cuts())
     model = open_campaign(tmp_path / "out")
     one, other = measured(model, "a-b"), measured(model, "c-d")
-    assert one.get("failed", 0) + one.get("partial", 0) >= 1, "what was under way is said to be lost"
+    assert one.get("failed", 0) + one.get("partial", 0) >= 1, (
+        "what was under way is said to be lost"
+    )
     assert one["complete"] >= 1, "it came back"
     assert other["complete"] >= 1
-    assert set(other) <= {"complete", "overrun", "missed", "interrupted"}, "the other pair has lost nothing to it"
-    assert any(line["event"] == "host" and not line["up"] for line in CampaignDirectory(tmp_path / "out").journal.lines())
+    assert set(other) <= {"complete", "overrun", "missed", "interrupted"}, (
+        "the other pair has lost nothing to it"
+    )
+    assert any(
+        line["event"] == "host" and not line["up"]
+        for line in CampaignDirectory(tmp_path / "out").journal.lines()
+    )
 
 
-def test_a_port_that_nobody_reaches_makes_connections_that_failed(tmp_path: Path, cache: Path) -> None:
+def test_a_port_that_nobody_reaches_makes_connections_that_failed(
+    tmp_path: Path, cache: Path
+) -> None:
     """The receiver listens where it is measured; this machine has no such address, which is the round's failure and no traceback."""
     hosts = '[hosts.a]\nlocal = true\n[hosts.b]\nlocal = true\nmeasure = "192.0.2.9"\n'
     model = carry_out(study_of(tmp_path, "a-b", hosts=hosts, count=1, pings=0), tmp_path / "out")
@@ -117,14 +156,20 @@ def test_a_port_that_nobody_reaches_makes_connections_that_failed(tmp_path: Path
 def test_over_ssh_nothing_differs(tmp_path: Path, home: Path, serves: Serves) -> None:
     server = serves()
     near = '[hosts.a]\nlocal = true\nmeasure = "127.0.0.1"\n'
-    hosts = f'{near}[hosts.b]\nssh = "{server.address}"\nport = {server.port}\nmeasure = "127.0.0.2"\n'
-    model = carry_out(study_of(tmp_path, "a-b", "b-a", hosts=hosts, count=1, period='"8s"'), tmp_path / "out")
+    hosts = (
+        f'{near}[hosts.b]\nssh = "{server.address}"\nport = {server.port}\nmeasure = "127.0.0.2"\n'
+    )
+    model = carry_out(
+        study_of(tmp_path, "a-b", "b-a", hosts=hosts, count=1, period='"8s"'), tmp_path / "out"
+    )
     for pair in ("a-b", "b-a"):
         assert measured(model, pair) == {"complete": 1}
     assert {host["up"] for host in model["hosts"]} == {True}
     folders = list(CampaignDirectory(tmp_path / "out").rounds())
     for name in ("sender.pcapng", "receiver.pcapng"):
-        assert all((folder.path / name).stat().st_size > 1000 for folder in folders), "captures are fetched"
+        assert all((folder.path / name).stat().st_size > 1000 for folder in folders), (
+            "captures are fetched"
+        )
 
 
 LINKED = """
@@ -152,9 +197,12 @@ print(json.dumps(open_campaign(folder / "out")))
 """
 
 
-def test_what_an_emulated_link_gives_is_what_the_campaign_says(machine: Machine, tmp_path: Path) -> None:
+def test_what_an_emulated_link_gives_is_what_the_campaign_says(
+    machine: Machine, tmp_path: Path
+) -> None:
     hosts = "".join(
-        f'[hosts.{name}]\nnamespace = "@{name}@"\nmeasure = "10.77.0.{number}"\n' for number, name in enumerate(("near", "far"), 1)
+        f'[hosts.{name}]\nnamespace = "@{name}@"\nmeasure = "10.77.0.{number}"\n'
+        for number, name in enumerate(("near", "far"), 1)
     )
     table = '[{ probe = "64KB", data = "1MB" }]'
     windows = '{ probe = "16KB", data = "64KB" }'
@@ -183,7 +231,12 @@ def test_what_an_emulated_link_gives_is_what_the_campaign_says(machine: Machine,
         assert row["throughput_mean"] <= 1.1 * row["x0"] * row["rtt_base_mean"] / 0.02
         assert not row["exceeds_window_bound"]
     delay = pair["path"]["delay"]
-    assert (delay["rounds"], delay["failed_rounds"], delay["sent_probes"], delay["lost_share"]) == (2, 0, 40, 0)
+    assert (delay["rounds"], delay["failed_rounds"], delay["sent_probes"], delay["lost_share"]) == (
+        2,
+        0,
+        40,
+        0,
+    )
     assert pair["path"]["bandwidth"] == []
     assert delay["round_trip_least_seconds"] >= 0.02
     for way in ("forward", "backward"):
@@ -230,7 +283,9 @@ print(json.dumps(open_campaign(folder / "out")))
 """
 
 
-def test_hosts_behind_a_translation_of_addresses_are_measured(machine: Machine, tmp_path: Path) -> None:
+def test_hosts_behind_a_translation_of_addresses_are_measured(
+    machine: Machine, tmp_path: Path
+) -> None:
     made = machine.run("sh", "-c", TRANSLATED, check=False)
     if "iptables" in made.stderr:
         pytest.skip(f"addresses cannot be translated here: {made.stderr.strip()}")
@@ -240,23 +295,36 @@ def test_hosts_behind_a_translation_of_addresses_are_measured(machine: Machine, 
         for number, name in enumerate(("near", "far"), 1)
     )
     asked = {"delay": "{ probes = 20 }", "bandwidth": '{ pathchirp = "10s" }'}
-    (tmp_path / "study.toml").write_text(text_of("near-far", hosts=hosts, count=1, period='"30s"', **asked))
+    (tmp_path / "study.toml").write_text(
+        text_of("near-far", hosts=hosts, count=1, period='"30s"', **asked)
+    )
     model = machine.python(MEASURED, str(tmp_path))
     assert measured(model, "near-far") == {"complete": 1}
     (folder,) = CampaignDirectory(tmp_path / "out").rounds()
     record = folder.record()
     assert record["troubles"] == []
-    assert (record["delay"]["answered_probes"], record["delay"]["reflector"]["answered_packets"]) == (20, 20)
+    assert (
+        record["delay"]["answered_probes"],
+        record["delay"]["reflector"]["answered_packets"],
+    ) == (20, 20)
     assert record["bandwidth"]["pathchirp"]["chirps"]["sent"] > 0
     (estimate,) = model["pairs"][0]["path"]["bandwidth"]
     assert (estimate["estimator"], estimate["rounds"]) == ("pathchirp", 1)
-    assert {row["local"].rpartition(":")[0] for row in record["received"]["connections"]} == {"10.2.0.2"}
-    assert {row["peer"].rpartition(":")[0] for row in record["received"]["connections"]} == {"192.0.2.1"}
-    assert all(row["transfer"] for row in folder.judged()["connections"]), "found in the capture beside the sender"
+    assert {row["local"].rpartition(":")[0] for row in record["received"]["connections"]} == {
+        "10.2.0.2"
+    }
+    assert {row["peer"].rpartition(":")[0] for row in record["received"]["connections"]} == {
+        "192.0.2.1"
+    }
+    assert all(row["transfer"] for row in folder.judged()["connections"]), (
+        "found in the capture beside the sender"
+    )
     assert (folder.path / "receiver.pcapng").stat().st_size > 10_000
 
 
-def test_the_command_line_measures_and_tells_how_far_it_is(tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_measures_and_tells_how_far_it_is(
+    tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     from trustbed.cli import main
 
     study = study_of(tmp_path, "a-b", count=1)
@@ -265,11 +333,16 @@ def test_the_command_line_measures_and_tells_how_far_it_is(tmp_path: Path, cache
     assert "a-b  round 0" in err
     assert "1 complete" in out
     assert main(["status", str(tmp_path / "out")]) == 0
-    assert capfd.readouterr().out.replace("not at work", "at work").splitlines()[3:] == out.splitlines()[3:]
+    assert (
+        capfd.readouterr().out.replace("not at work", "at work").splitlines()[3:]
+        == out.splitlines()[3:]
+    )
     assert main(["status", str(tmp_path / "out"), "--json"]) == 0
     model = json.loads(capfd.readouterr().out)
     assert model["trustbed"]["version"]
     assert model["pairs"][0]["judged"] == 1
-    assert main(["pairs", str(study.file), "-o", str(tmp_path / "out"), "-q"]) == 0, "what is complete is not made again"
+    assert main(["pairs", str(study.file), "-o", str(tmp_path / "out"), "-q"]) == 0, (
+        "what is complete is not made again"
+    )
     assert capfd.readouterr().out == ""
     assert len(list(CampaignDirectory(tmp_path / "out").rounds())) == 1

@@ -22,14 +22,28 @@ from trustbed.testbed.error import TestbedError
 SECOND = 10**9
 REPORTS: Mapping[str, dict[str, Any]] = {
     "ping": {"from": "127.0.0.1", "interface": "lo", "round_trips_ns": [1]},
-    "probe": {"sent_probes": 20, "answered_probes": 20, "delays": None, "directions": None, "clocks": {}},
+    "probe": {
+        "sent_probes": 20,
+        "answered_probes": 20,
+        "delays": None,
+        "directions": None,
+        "clocks": {},
+    },
     "reflect": {"answered_packets": 20, "too_fast_packets": 0},
-    "send": {"ending": "time_limit", "chirps": {"sent": 9, "used": 9}, "pathchirp": {"mean_ip_bits_per_second": None}},
+    "send": {
+        "ending": "time_limit",
+        "chirps": {"sent": 9, "used": 9},
+        "pathchirp": {"mean_ip_bits_per_second": None},
+    },
     "receive": {"received_packets": 9},
     "pairs send": {"connections": []},
     "pairs receive": {"connections": []},
 }
-ASKED = {"delay": '{ probes = 20, mean_gap = "1ms" }', "bandwidth": '{ pathchirp = "10s" }', "period": '"60s"'}
+ASKED = {
+    "delay": '{ probes = 20, mean_gap = "1ms" }',
+    "bandwidth": '{ pathchirp = "10s" }',
+    "period": '"60s"',
+}
 
 
 @dataclass
@@ -58,7 +72,9 @@ class PlayedAgent:
     def __init__(self, played: Played, kind: str, name: str) -> None:
         self.name = name
         opened = {"probe": "127.0.0.2:8", "data": "127.0.0.2:9"}
-        self.ready: Mapping[str, Any] = {"listening": opened if kind.startswith("pairs") else "127.0.0.2:7"}
+        self.ready: Mapping[str, Any] = {
+            "listening": opened if kind.startswith("pairs") else "127.0.0.2:7"
+        }
         self._played = played
         self._kind = kind
 
@@ -103,7 +119,11 @@ class PlayedHost:
 
     def read_clock(self) -> Reading:
         """Its clock against the one that is played."""
-        return Reading(ahead_ns=0 if self.name == "a" else self._played.now_ns, error_ns=1, at_ns=self._played.now_ns)
+        return Reading(
+            ahead_ns=0 if self.name == "a" else self._played.now_ns,
+            error_ns=1,
+            at_ns=self._played.now_ns,
+        )
 
 
 @pytest.fixture
@@ -111,7 +131,11 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Played:
     """Agents that all answer, and their clock for whoever probes."""
     found = Played()
     made = probing.Probing.__init__
-    monkeypatch.setattr(probing.Probing, "__init__", lambda *one, **facts: made(*one, now=lambda: found.now_ns, **facts))
+    monkeypatch.setattr(
+        probing.Probing,
+        "__init__",
+        lambda *one, **facts: made(*one, now=lambda: found.now_ns, **facts),
+    )
     return found
 
 
@@ -119,10 +143,19 @@ def record_of(tmp_path: Path, played: Played) -> tuple[dict[str, Any], dict[str,
     """What a round wrote down, and its troubles but for those who look on."""
     campaign = study_of(tmp_path, "a-b", more="[recording]\ncapture = false\n", **ASKED).campaign
     hosts = [PlayedHost(host.name, played) for host in campaign.hosts]
-    one = Round(pair=campaign.pairs[0], number=0, index=Index(name="1", probe_bytes=1, data_bytes=1), due_ns=0)
+    one = Round(
+        pair=campaign.pairs[0],
+        number=0,
+        index=Index(name="1", probe_bytes=1, data_bytes=1),
+        due_ns=0,
+    )
     carrier = RoundCarrier(campaign, one, *hosts, campaign.hosts[1].measured, threading.Event())  # type: ignore[arg-type]
     record = carrier.carry_out(tmp_path)
-    troubles = {one["what"]: one["message"] for one in record["troubles"] if one["message"] != "nobody looks on"}
+    troubles = {
+        one["what"]: one["message"]
+        for one in record["troubles"]
+        if one["message"] != "nobody looks on"
+    }
     return record, troubles
 
 
@@ -134,17 +167,34 @@ def test_both_ends_of_a_question_are_kept(tmp_path: Path, played: Played) -> Non
 
 
 def test_a_question_that_fails_was_asked_all_the_same(tmp_path: Path, played: Played) -> None:
-    played.reports |= {"probe": AgentError("probe: it is gone", "none"), "send": AgentError("estimate: it is gone", "none")}
+    played.reports |= {
+        "probe": AgentError("probe: it is gone", "none"),
+        "send": AgentError("estimate: it is gone", "none"),
+    }
     record, troubles = record_of(tmp_path, played)
-    assert troubles == {"one-way delays": "probe: it is gone", "available bandwidth by pathchirp": "estimate: it is gone"}
+    assert troubles == {
+        "one-way delays": "probe: it is gone",
+        "available bandwidth by pathchirp": "estimate: it is gone",
+    }
     found = path_of(record)
-    assert [found["delay"]["answered"], *(one["answered"] for one in found["bandwidth"])] == [False, False]
+    assert [found["delay"]["answered"], *(one["answered"] for one in found["bandwidth"])] == [
+        False,
+        False,
+    ]
 
 
-def test_what_was_found_is_kept_where_the_far_end_does_not_report(tmp_path: Path, played: Played) -> None:
-    played.reports |= {"reflect": AgentError("reflect: it is gone", "none"), "receive": AgentError("estimate: it is gone", "none")}
+def test_what_was_found_is_kept_where_the_far_end_does_not_report(
+    tmp_path: Path, played: Played
+) -> None:
+    played.reports |= {
+        "reflect": AgentError("reflect: it is gone", "none"),
+        "receive": AgentError("estimate: it is gone", "none"),
+    }
     record, troubles = record_of(tmp_path, played)
-    assert troubles == {"reflector of test packets": "reflect: it is gone", "receiver of pathchirp": "estimate: it is gone"}
+    assert troubles == {
+        "reflector of test packets": "reflect: it is gone",
+        "receiver of pathchirp": "estimate: it is gone",
+    }
     assert record["delay"] == REPORTS["probe"]
     assert record["bandwidth"]["pathchirp"] == REPORTS["send"]
 
@@ -156,18 +206,32 @@ def test_a_near_end_that_begins_when_the_far_one_may_be_over_says_nothing_of_the
     """As when the way to a host is lost between the two: what nobody answers any more would look lost."""
     played.begins |= {"probe": late_ns, "send": late_ns}
     record, troubles = record_of(tmp_path, played)
-    assert (record["delay"] is not None, record["bandwidth"]["pathchirp"] is not None) == (counts, counts)
-    assert troubles.keys() == (set() if counts else {"one-way delays", "available bandwidth by pathchirp"})
-    assert (
-        played.asked["reflect"]["duration_ns"] >= played.asked["probe"]["duration_ns"] + played.asked["probe"]["give_up_ns"] + 30 * SECOND
+    assert (record["delay"] is not None, record["bandwidth"]["pathchirp"] is not None) == (
+        counts,
+        counts,
     )
-    assert played.asked["receive"]["duration_ns"] >= played.asked["send"]["estimator"]["duration_ns"] + 60 * SECOND
+    assert troubles.keys() == (
+        set() if counts else {"one-way delays", "available bandwidth by pathchirp"}
+    )
+    assert (
+        played.asked["reflect"]["duration_ns"]
+        >= played.asked["probe"]["duration_ns"] + played.asked["probe"]["give_up_ns"] + 30 * SECOND
+    )
+    assert (
+        played.asked["receive"]["duration_ns"]
+        >= played.asked["send"]["estimator"]["duration_ns"] + 60 * SECOND
+    )
 
 
-def test_how_far_apart_hosts_began_is_told_by_clocks_as_they_are_then(tmp_path: Path, played: Played) -> None:
+def test_how_far_apart_hosts_began_is_told_by_clocks_as_they_are_then(
+    tmp_path: Path, played: Played
+) -> None:
     played.begins |= {"send": 10 * SECOND}
     record, _ = record_of(tmp_path, played)
-    assert [record[key]["receiver"]["ahead_ns"] for key in ("clocks", "clocks_before")] == [0, 10 * SECOND]
+    assert [record[key]["receiver"]["ahead_ns"] for key in ("clocks", "clocks_before")] == [
+        0,
+        10 * SECOND,
+    ]
     assert record["started_ns"] == {"receiver": 20 * SECOND, "sender": 10 * SECOND}
     assert record["start_spread_ns"] == 0
 
@@ -175,6 +239,11 @@ def test_how_far_apart_hosts_began_is_told_by_clocks_as_they_are_then(tmp_path: 
 def test_a_reflector_answers_all_that_is_asked_of_it(tmp_path: Path, played: Played) -> None:
     played.reports["reflect"] = {"answered_packets": 17, "too_fast_packets": 3}
     record, troubles = record_of(tmp_path, played)
-    assert (played.asked["reflect"]["packets_per_second"], played.asked["reflect"]["burst_packets"]) == (4000, 1000)
-    assert troubles == {"reflector of test packets": "3 test packets came too fast to be answered; they count as lost"}
+    assert (
+        played.asked["reflect"]["packets_per_second"],
+        played.asked["reflect"]["burst_packets"],
+    ) == (4000, 1000)
+    assert troubles == {
+        "reflector of test packets": "3 test packets came too fast to be answered; they count as lost"
+    }
     assert record["delay"]["reflector"]["too_fast_packets"] == 3

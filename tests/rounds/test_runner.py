@@ -49,7 +49,9 @@ class Heard(RoundListener):
         self.ended.append(one.number)
 
 
-def run(study: CampaignFile, folder: Path, hosts: PlayedHosts | None = None, **options: Any) -> CampaignDirectory:  # noqa: ANN401 - as the runner's
+def run(
+    study: CampaignFile, folder: Path, hosts: PlayedHosts | None = None, **options: Any
+) -> CampaignDirectory:  # noqa: ANN401 - as the runner's
     """Carries a campaign out."""
     directory = CampaignDirectory(folder)
     known = {"judge": judge_round, "about": {"version": "1"}, "carrier": PlayedRound, **options}
@@ -64,7 +66,11 @@ def test_every_round_is_made_and_judged_or_said_to_be_skipped(tmp_path: Path) ->
     assert model["campaign"]["finished"]
     assert not model["campaign"]["at_work"]
     for pair in model["pairs"]:
-        rounds = {name: count for name, count in pair["rounds"].items() if name not in ("asked", "running")}
+        rounds = {
+            name: count
+            for name, count in pair["rounds"].items()
+            if name not in ("asked", "running")
+        }
         assert sum(rounds.values()) == 6, rounds
         assert set(rounds) <= {"complete", "overrun", "missed"}
         assert pair["judged"] == rounds.get("complete", 0) > 0
@@ -86,13 +92,19 @@ def test_a_campaign_that_was_interrupted_goes_on(tmp_path: Path) -> None:
     run(study, tmp_path / "out")
     model = open_campaign(tmp_path / "out")
     (pair,) = model["pairs"]
-    rounds = {name: count for name, count in pair["rounds"].items() if name not in ("asked", "running")}
+    rounds = {
+        name: count for name, count in pair["rounds"].items() if name not in ("asked", "running")
+    }
     assert sum(rounds.values()) == 30
     assert model["campaign"]["sessions"] == 2
-    assert pair["judged"] == rounds.get("complete", 0), "what an interrupt left unjudged is judged later"
+    assert pair["judged"] == rounds.get("complete", 0), (
+        "what an interrupt left unjudged is judged later"
+    )
 
 
-def test_a_round_that_runs_when_it_is_interrupted_leaves_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_that_runs_when_it_is_interrupted_leaves_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = study_of(tmp_path, "a-b", count=3, **FAST)
     never = threading.Event()
     monkeypatch.setattr(PlayedRound, "waits", never)
@@ -145,10 +157,14 @@ def test_a_host_that_is_down_costs_its_own_rounds_only(tmp_path: Path) -> None:
     assert one["rounds"].get("complete", 0) > 0
     assert set(other["rounds"]) - {"asked", "running"} == {"unreachable"}
     assert heard.hosts.count(("d", False)) == 1
-    assert [host["why"] for host in model["hosts"] if host["up"] is False] == ["the host d does not answer"]
+    assert [host["why"] for host in model["hosts"] if host["up"] is False] == [
+        "the host d does not answer"
+    ]
 
 
-def test_a_host_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_hangs_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("trustbed.rounds.runner.FIRST_SECONDS", 0.05)
     study = study_of(tmp_path, "a-b", "c-d", count=900, **FAST)
     over = threading.Event()
@@ -174,7 +190,9 @@ def test_a_host_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest
     assert [up for host, up in heard.hosts if host == "a"] == [True]
 
 
-def test_a_host_that_comes_back_is_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_comes_back_is_taken_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("trustbed.rounds.runner.RETRY_SECONDS", 0.01)
     study = study_of(tmp_path, "a-b", count=900, **FAST)
     hosts = PlayedHosts(study, down=("b",))
@@ -211,7 +229,9 @@ def test_a_host_that_vanishes_is_noticed(tmp_path: Path, monkeypatch: pytest.Mon
     assert ("a", False) in heard.hosts
 
 
-def test_a_host_to_which_the_way_is_lost_is_down_until_there_is_one_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_to_which_the_way_is_lost_is_down_until_there_is_one_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("trustbed.rounds.runner.RETRY_SECONDS", 0.01)
     study = study_of(tmp_path, "a-b", count=900, **FAST)
     hosts = PlayedHosts(study)
@@ -233,7 +253,11 @@ def test_a_host_to_which_the_way_is_lost_is_down_until_there_is_one_again(tmp_pa
     with pytest.raises(KeyboardInterrupt):
         run(study, tmp_path / "out", hosts, listener=heard)
     assert hosts["a"] is before, "it is what it was"
-    (line,) = (line for line in CampaignDirectory(tmp_path / "out").journal.lines() if line["event"] == "host" and not line["up"])
+    (line,) = (
+        line
+        for line in CampaignDirectory(tmp_path / "out").journal.lines()
+        if line["event"] == "host" and not line["up"]
+    )
     assert line["why"] == "the way to the host a is lost"
 
 
@@ -257,7 +281,9 @@ def test_who_interrupts_does_not_wait_for_a_host_to_come_back(tmp_path: Path) ->
     assert hosts["a"].is_gone
 
 
-def test_disk_is_bounded_by_giving_up_captures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_is_bounded_by_giving_up_captures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(PlayedRound, "capture_bytes", 300_000)
     study = study_of(tmp_path, "a-b", count=20, more='[recording]\ndisk = "1MB"\n', **FAST)
     directory = run(study, tmp_path / "out", judge=nothing)
@@ -271,11 +297,15 @@ def test_disk_is_bounded_by_giving_up_captures(tmp_path: Path, monkeypatch: pyte
     assert directory.used_bytes() < (1 << 20) + 2 * 300_000
 
 
-def test_what_comes_to_a_round_later_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_comes_to_a_round_later_counts_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("trustbed.rounds.runner._UNCOUNTED_ROUNDS", 2)
     study = study_of(tmp_path, "a-b", count=20, more='[recording]\ndisk = "1MB"\n', **FAST)
 
-    def derives(folder: RoundFolder, record: Mapping[str, Any], campaign: Campaign) -> dict[str, Any]:
+    def derives(
+        folder: RoundFolder, record: Mapping[str, Any], campaign: Campaign
+    ) -> dict[str, Any]:
         (folder.path / "resources.parquet").write_bytes(b"x" * 400_000)
         return nothing(folder, record, campaign)
 
@@ -311,7 +341,9 @@ def test_a_host_without_an_address_is_refused_before_anything(tmp_path: Path) ->
 
 
 def test_what_breaks_in_judging_ends_it_in_order(tmp_path: Path) -> None:
-    def broken(folder: RoundFolder, record: Mapping[str, Any], campaign: Campaign) -> dict[str, Any]:
+    def broken(
+        folder: RoundFolder, record: Mapping[str, Any], campaign: Campaign
+    ) -> dict[str, Any]:
         raise ValueError("no sense")
 
     study = study_of(tmp_path, "a-b", count=20, **FAST)
@@ -323,7 +355,9 @@ def test_what_breaks_in_judging_ends_it_in_order(tmp_path: Path) -> None:
 
 def test_a_day_of_five_pairs_needs_little_memory_and_grows_evenly(tmp_path: Path) -> None:
     """A day of rounds of 300 s in compressed time: 288 of each pair, as far as the machine keeps up."""
-    study = study_of(tmp_path, "a-b", "c-d", "e-f", "g-h", "i-j", count=288, period='"40ms"', pings=0)
+    study = study_of(
+        tmp_path, "a-b", "c-d", "e-f", "g-h", "i-j", count=288, period='"40ms"', pings=0
+    )
     code = """
         import json, re, sys
         from pathlib import Path
@@ -346,7 +380,14 @@ def test_a_day_of_five_pairs_needs_little_memory_and_grows_evenly(tmp_path: Path
         print(json.dumps([heard.sizes, rounds, int(most[1])]))
     """
     words = [sys.executable, "-c", textwrap.dedent(code), str(study.file), str(tmp_path / "out")]
-    ended = subprocess.run(words, timeout=PATIENCE, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    ended = subprocess.run(
+        words,
+        timeout=PATIENCE,
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
     sizes, rounds, kilobytes = json.loads(ended.stdout.splitlines()[-1])
     assert rounds > 100
     assert len(sizes) == rounds

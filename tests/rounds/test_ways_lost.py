@@ -25,14 +25,20 @@ from trustbed.testbed.remote import Hosts, Keep
 
 __all__ = ["home", "serves"]
 
-SLOW = {"table": '[{ probe = "16KB", data = "16MB" }]', "windows": '{ probe = "4KB", data = "4KB" }', "pairs_at_once": 2}
+SLOW = {
+    "table": '[{ probe = "16KB", data = "16MB" }]',
+    "windows": '{ probe = "4KB", data = "4KB" }',
+    "pairs_at_once": 2,
+}
 """On loopback it takes a moment, which is enough to stop the sender in it."""
 
 
 def hosts_at(server: Server) -> str:
     """Two hosts, both reached through this server."""
     ssh = f'ssh = "{server.address}"\nport = {server.port}\n'
-    return "".join(f'[hosts.{name}]\n{ssh}measure = "127.0.0.{place}"\n' for place, name in enumerate("ab", 1))
+    return "".join(
+        f'[hosts.{name}]\n{ssh}measure = "127.0.0.{place}"\n' for place, name in enumerate("ab", 1)
+    )
 
 
 def is_running(pid: int) -> bool:
@@ -44,7 +50,9 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.fixture
-def in_the_middle(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[RoundCarrier, Agent], None]], None]:
+def in_the_middle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[[Callable[[RoundCarrier, Agent], None]], None]:
     """Has something done once, while the sender of a round is stopped in the middle of its transfers."""
     monkeypatch.setattr("trustbed.rounds.runner.RETRY_SECONDS", 0.1)
     monkeypatch.setattr("trustbed.rounds.runner._LONGEST_WAIT_SECONDS", 0.1)
@@ -76,7 +84,9 @@ def test_a_round_whose_ways_are_lost_is_completed_by_its_hosts(
     def cut(carrier: RoundCarrier, sender: Agent) -> None:
         server.process.send_signal(signal.SIGSTOP)  # nobody comes in
         server.kill_sessions()
-        wait_until(lambda: carrier._sender.is_away and carrier._receiver.is_away, "the loss of both ways")  # type: ignore[attr-defined]
+        wait_until(
+            lambda: carrier._sender.is_away and carrier._receiver.is_away, "the loss of both ways"
+        )  # type: ignore[attr-defined]
         os.kill(sender.pid, signal.SIGCONT)
         wait_until(lambda: not is_running(sender.pid), "the sender's end, which nobody has told it")
         server.process.send_signal(signal.SIGCONT)
@@ -90,7 +100,9 @@ def test_a_round_whose_ways_are_lost_is_completed_by_its_hosts(
     assert measured(model, "a-b") == {"complete": 1}, record
     assert record["troubles"] == []
     assert [loss["host"] for loss in record["ways_lost"]] == ["a", "b"]
-    ended = record["started_ns"]["receiver"] + max(row["last_byte_ns"] for row in record["received"]["connections"])
+    ended = record["started_ns"]["receiver"] + max(
+        row["last_byte_ns"] for row in record["received"]["connections"]
+    )
     for loss in record["ways_lost"]:
         assert loss["from_ns"] < ended < loss["until_ns"], "it was completed while there was no way"
         assert "lost" in loss["why"]
@@ -102,16 +114,26 @@ def test_a_round_whose_ways_are_lost_is_completed_by_its_hosts(
         watched = record["watched"]
         assert watched[f"{name}.capture"]["complete"]
         assert (folder.path / f"{name}.samples.jsonl").is_file()
-        assert (folder.path / f"{name}.pcapng").stat().st_size == watched[f"{name}.capture"]["bytes"] > 1000
+        assert (
+            (folder.path / f"{name}.pcapng").stat().st_size
+            == watched[f"{name}.capture"]["bytes"]
+            > 1000
+        )
     lines = list(directory.journal.lines())
     assert [line["ways_lost"] for line in lines if line["event"] == "ended"] == [["a", "b"]]
     for name in "ab":
-        assert [line["up"] for line in lines if line["event"] == "host" and line["host"] == name] == [True, False, True]
+        assert [
+            line["up"] for line in lines if line["event"] == "host" and line["host"] == name
+        ] == [True, False, True]
     assert not list(server.home.glob("trustbed/session-*")), "hosts are left as they were"
 
 
 def test_a_host_whose_session_is_gone_for_good_has_failed(
-    tmp_path: Path, home: Path, serves: Serves, in_the_middle: InTheMiddle, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    home: Path,
+    serves: Serves,
+    in_the_middle: InTheMiddle,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("trustbed.campaigns.KEEP_SECONDS", 0)
     server = serves()
@@ -119,7 +141,9 @@ def test_a_host_whose_session_is_gone_for_good_has_failed(
     def kill(carrier: RoundCarrier, sender: Agent) -> None:
         session = Path(carrier._sender.folder)  # type: ignore[attr-defined]
         shell = int(session.name.rpartition("-")[2])
-        os.kill(shell, signal.SIGKILL)  # what depends on it is ended by the kernel, as with the machine
+        os.kill(
+            shell, signal.SIGKILL
+        )  # what depends on it is ended by the kernel, as with the machine
         server.kill_sessions()
 
     in_the_middle(kill)
@@ -128,12 +152,16 @@ def test_a_host_whose_session_is_gone_for_good_has_failed(
     (folder,) = CampaignDirectory(tmp_path / "out").rounds()
     assert measured(model, "a-b") == {"failed": 1}
     assert folder.record()["error"]["message"].startswith("pairs on a: ")
-    assert {loss["host"]: loss["until_ns"] is None for loss in folder.record()["ways_lost"]}["a"], "it has not come back"
+    assert {loss["host"]: loss["until_ns"] is None for loss in folder.record()["ways_lost"]}["a"], (
+        "it has not come back"
+    )
     # The other host may have been without a way when the campaign ended, and was not told: it keeps what it has for the time of a round.
     wait_until(lambda: not processes_with(str(server.home)), "the end of all that ran there")
     with connected(home, host(server)):
         pass
-    assert not list(server.home.glob("trustbed/session-*")), "the next session has removed what lay there"
+    assert not list(server.home.glob("trustbed/session-*")), (
+        "the next session has removed what lay there"
+    )
 
 
 def test_a_host_whose_controller_never_comes_back_ends_by_itself(
@@ -151,7 +179,9 @@ def test_a_host_whose_controller_never_comes_back_ends_by_itself(
         assert list(server.home.glob("trustbed/session-*/file"))
         wait_until(lambda: alpha.is_gone, "the end of our patience", seconds=PATIENCE)
         wait_until(lambda: not processes_with("sleep\x00647"), "the end of what ran there")
-        wait_until(lambda: not list(server.home.glob("trustbed/session-*")), "the end of what lay there")
+        wait_until(
+            lambda: not list(server.home.glob("trustbed/session-*")), "the end of what lay there"
+        )
 
 
 def test_what_an_owner_has_lost_is_ended_when_it_comes_again(home: Path, serves: Serves) -> None:
@@ -170,15 +200,21 @@ def test_what_an_owner_has_lost_is_ended_when_it_comes_again(home: Path, serves:
             wait_until(lambda: not processes_with("sleep\x00661"), "the end of what was lost")
             assert processes_with("sleep\x00663")
             assert hosts["alpha"].run(["echo", "again"], seconds=PATIENCE).stdout == "again\n"
-            assert lost.connect() == {}, "one is gone and made anew, to the other there is a way again"
+            assert lost.connect() == {}, (
+                "one is gone and made anew, to the other there is a way again"
+            )
         assert not lost["beta"].is_away
     wait_until(lambda: not processes_with("sleep\x00663"), "the end of what ran there")
 
 
-def test_a_host_that_comes_back_with_nothing_is_made_anew_at_once(home: Path, serves: Serves) -> None:
+def test_a_host_that_comes_back_with_nothing_is_made_anew_at_once(
+    home: Path, serves: Serves
+) -> None:
     """As a guest whose disk begins anew whenever it starts: neither the session is there nor the program that could tell so."""
     server = serves()
-    with Hosts(described(home, host(server)), keep=Keep(seconds=int(10 * PATIENCE), owner="test")) as hosts:
+    with Hosts(
+        described(home, host(server)), keep=Keep(seconds=int(10 * PATIENCE), owner="test")
+    ) as hosts:
         assert hosts.connect() == {}
         before = hosts["alpha"]
         before.start_command(["sleep", "667"])
@@ -194,16 +230,22 @@ def test_a_host_that_comes_back_with_nothing_is_made_anew_at_once(home: Path, se
         assert hosts["alpha"].run(["echo", "again"], seconds=PATIENCE).stdout == "again\n"
 
 
-def test_a_session_that_is_to_be_kept_and_cannot_begin_says_why_as_others_do(home: Path, serves: Serves) -> None:
+def test_a_session_that_is_to_be_kept_and_cannot_begin_says_why_as_others_do(
+    home: Path, serves: Serves
+) -> None:
     server = serves(mounts="mkdir /run/still && mount -t tmpfs -o noexec tmpfs /run/still")
     inventory = described(home, host(server, more='folder = "/run/still"'))
     with Hosts(inventory, keep=Keep(seconds=int(2 * PATIENCE), owner="test")) as hosts:
         (error,) = hosts.connect().values()
-    assert error.message.startswith("the agent may not be executed in /run/still/trustbed on the host alpha: ")
+    assert error.message.startswith(
+        "the agent may not be executed in /run/still/trustbed on the host alpha: "
+    )
     assert "noexec" in error.hint
 
 
-def test_a_way_that_is_cut_in_silence_is_lost_too(tmp_path: Path, home: Path, serves: Serves, in_the_middle: InTheMiddle) -> None:
+def test_a_way_that_is_cut_in_silence_is_lost_too(
+    tmp_path: Path, home: Path, serves: Serves, in_the_middle: InTheMiddle
+) -> None:
     """Nothing is closed by anybody; the first way still stands when the second does, and does not disturb it."""
     server = serves()
     stopped: list[int] = []

@@ -64,7 +64,9 @@ class FakeAgent:
     def poll(self, seconds: float = 0.0) -> Event | None:
         after = -1.0 if self.begun is None else self.clock.now - self.begun
         if self.dies_after is not None and after >= self.dies_after:
-            raise AgentError(f"{self.verb} on {self.where}: was killed by signal 9", "start it again")
+            raise AgentError(
+                f"{self.verb} on {self.where}: was killed by signal 9", "start it again"
+            )
         if self.lasts is not None and after >= self.lasts:
             return {"event": "report", **self.report_with}
         return None
@@ -73,7 +75,9 @@ class FakeAgent:
         assert not self.closed, "it was closed: there is nobody to be told"
         self.log.append((f"stop {self.verb}", self.where))
         if self.dies_after is not None:
-            raise AgentError(f"{self.verb} on {self.where}: was killed by signal 9", "start it again")
+            raise AgentError(
+                f"{self.verb} on {self.where}: was killed by signal 9", "start it again"
+            )
         return {"event": "report", **self.report_with}
 
     def close(self) -> None:
@@ -92,7 +96,11 @@ class FakeProcess:
     pid: int = field(default_factory=lambda: next(_PIDS))
 
     def poll(self) -> int | None:
-        return self.code if self.lasts is not None and self.clock.now - self.begun >= self.lasts else None
+        return (
+            self.code
+            if self.lasts is not None and self.clock.now - self.begun >= self.lasts
+            else None
+        )
 
     def end(self) -> None:
         self.ended = True
@@ -145,7 +153,13 @@ class FakeBed:
         return self.made_groups[-1]
 
     def start(
-        self, host: str, command: tuple[str, ...], *, stdout: IO[bytes], stderr: IO[bytes], environment: Mapping[str, str] | None
+        self,
+        host: str,
+        command: tuple[str, ...],
+        *,
+        stdout: IO[bytes],
+        stderr: IO[bytes],
+        environment: Mapping[str, str] | None,
     ) -> FakeProcess:
         self.log.append((f"run {command[0]}", host))
         stdout.write(" ".join(command).encode())

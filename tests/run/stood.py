@@ -25,14 +25,26 @@ def stood_seconds(repetition: Path) -> float:
     late = [(record["emulator"] or {}).get("lateness", {}).get("max_ns") or 0]
     samples = repetition / "samples" / "machine.parquet"
     if samples.is_file():
-        late += [value or 0 for value in pyarrow.parquet.read_table(samples, columns=["late_ns"]).column("late_ns").to_pylist()]
+        late += [
+            value or 0
+            for value in pyarrow.parquet.read_table(samples, columns=["late_ns"])
+            .column("late_ns")
+            .to_pylist()
+        ]
     return max(late) / 1e9
 
 
 def found_too_late(repetition: Path) -> str | None:
     """What the run says of an emulator that is not to be trusted."""
     findings = json.loads((repetition / "findings.json").read_text(encoding="utf-8"))["findings"]
-    return next((one["message"] for one in findings if one["code"] == "run_emulator_late" and one["severity"] == "error"), None)
+    return next(
+        (
+            one["message"]
+            for one in findings
+            if one["code"] == "run_emulator_late" and one["severity"] == "error"
+        ),
+        None,
+    )
 
 
 @contextlib.contextmanager

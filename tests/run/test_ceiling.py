@@ -67,7 +67,9 @@ def test_links_beyond_the_ceiling_are_refused_with_it(tmp_path: Path, machine: C
     assert ceiling.refuse_too_much([read(tmp_path, FAST.replace("RATE", "2Gbit/s"))]) == machine
     most = r"10\.00 Gbit/s \(833,333 packets/s of 1500 bytes\), and this machine emulates at most 2\.40 Gbit/s \(200,000 packets/s of 1500"
     with pytest.raises(RunError, match=most):
-        ceiling.refuse_too_much([read(tmp_path, FAST.replace("RATE", rate)) for rate in ("1Mbit/s", "10Gbit/s")])
+        ceiling.refuse_too_much(
+            [read(tmp_path, FAST.replace("RATE", rate)) for rate in ("1Mbit/s", "10Gbit/s")]
+        )
 
 
 def test_background_that_no_sender_can_make_is_refused(tmp_path: Path, machine: Ceiling) -> None:
@@ -77,19 +79,29 @@ def test_background_that_no_sender_can_make_is_refused(tmp_path: Path, machine: 
         ceiling.refuse_too_much([read(tmp_path, asked)])
 
 
-def test_background_that_the_emulator_cannot_take_is_refused_even_if_the_link_would_drop_it(tmp_path: Path, machine: Ceiling) -> None:
+def test_background_that_the_emulator_cannot_take_is_refused_even_if_the_link_would_drop_it(
+    tmp_path: Path, machine: Ceiling
+) -> None:
     asked = NOISE.replace("LINK", 'rate = "20Mbit/s"').replace("RATE", "3Gbit/s")
     with pytest.raises(RunError, match=r"would carry 3\.00 Gbit/s .* at most 2\.40 Gbit/s"):
         ceiling.refuse_too_much([read(tmp_path, asked)])
     assert ceiling.refuse_too_much([read(tmp_path, asked.replace("3Gbit/s", "2Gbit/s"))]) == machine
 
 
-def test_more_packets_than_can_be_moved_are_refused_at_any_rate(tmp_path: Path, machine: Ceiling) -> None:
+def test_more_packets_than_can_be_moved_are_refused_at_any_rate(
+    tmp_path: Path, machine: Ceiling
+) -> None:
     small = NOISE.replace("LINK", 'rate = "1Gbit/s"') + "packet_bytes = 64\n"
     assert ceiling.refuse_too_much([read(tmp_path, small.replace("RATE", "150Mbit/s"))]) == machine
-    with pytest.raises(RunError, match=r"would carry 0\.18 Gbit/s \(351,562 packets/s of 64 bytes\), .* 0\.15 Gbit/s \(300,000 packets/s"):
+    with pytest.raises(
+        RunError,
+        match=r"would carry 0\.18 Gbit/s \(351,562 packets/s of 64 bytes\), .* 0\.15 Gbit/s \(300,000 packets/s",
+    ):
         ceiling.refuse_too_much([read(tmp_path, small.replace("RATE", "180Mbit/s"))])
-    with pytest.raises(RunError, match=r"background\.noise would send 0\.30 Gbit/s \(585,938 packets/s of 64 bytes\), .* makes at most"):
+    with pytest.raises(
+        RunError,
+        match=r"background\.noise would send 0\.30 Gbit/s \(585,938 packets/s of 64 bytes\), .* makes at most",
+    ):
         ceiling.refuse_too_much([read(tmp_path, small.replace("RATE", "300Mbit/s"))])
 
 
@@ -101,7 +113,10 @@ def test_what_a_packet_costs_grows_with_its_length(machine: Ceiling) -> None:
 
 
 def test_all_of_it_at_once_counts(tmp_path: Path, machine: Ceiling) -> None:
-    both = FAST.replace("RATE", "1Gbit/s") + '[background.noise]\nmodel = "poisson"\nrate = "2Gbit/s"\nfrom = "c"\nto = "a"\n'
+    both = (
+        FAST.replace("RATE", "1Gbit/s")
+        + '[background.noise]\nmodel = "poisson"\nrate = "2Gbit/s"\nfrom = "c"\nto = "a"\n'
+    )
     with pytest.raises(RunError, match=r"links and background together would carry 3\.00 Gbit/s"):
         ceiling.refuse_too_much([read(tmp_path, both)])
 
@@ -110,18 +125,39 @@ def test_a_recording_counts_by_its_mean_rate(tmp_path: Path, machine: Ceiling) -
     packet = bytes.fromhex("4500 0400 0000 0000 4011 0000 0a00 0001 0a00 0002") + bytes(1004)
     # Eleven packets of 1024 bytes within so many microseconds, of raw IP (pcap link type 101).
     for name, spacing in (("slow", 100), ("fast", 1)):
-        records = b"".join(struct.pack("<IIII", 1, spacing * number, 1024, 1024) + packet for number in range(11))
-        (tmp_path / f"{name}.pcap").write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101) + records)
-    played = NOISE.replace("LINK", 'delay = "1ms"').replace('model = "cbr"\nrate = "RATE"', 'model = "playback"\nfile = "NAME.pcap"')
+        records = b"".join(
+            struct.pack("<IIII", 1, spacing * number, 1024, 1024) + packet for number in range(11)
+        )
+        (tmp_path / f"{name}.pcap").write_bytes(
+            struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101) + records
+        )
+    played = NOISE.replace("LINK", 'delay = "1ms"').replace(
+        'model = "cbr"\nrate = "RATE"', 'model = "playback"\nfile = "NAME.pcap"'
+    )
     assert ceiling.refuse_too_much([read(tmp_path, played.replace("NAME", "slow"))]) is None
-    with pytest.raises(RunError, match=r"background\.noise would send 9\.01 Gbit/s \(1,100,000 packets/s of 1024 bytes\)"):
+    with pytest.raises(
+        RunError,
+        match=r"background\.noise would send 9\.01 Gbit/s \(1,100,000 packets/s of 1024 bytes\)",
+    ):
         ceiling.refuse_too_much([read(tmp_path, played.replace("NAME", "fast"))])
 
 
-def test_modest_rates_are_not_worth_a_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_modest_rates_are_not_worth_a_measurement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delattr(ceiling, "measure")
     assert ceiling.refuse_too_much([read(tmp_path, FAST.replace("RATE", "500Mbit/s"))]) is None
-    assert ceiling.refuse_too_much([read(tmp_path, NOISE.replace("LINK", "").replace("RATE", "25Mbit/s") + "packet_bytes = 64\n")]) is None
+    assert (
+        ceiling.refuse_too_much(
+            [
+                read(
+                    tmp_path,
+                    NOISE.replace("LINK", "").replace("RATE", "25Mbit/s") + "packet_bytes = 64\n",
+                )
+            ]
+        )
+        is None
+    )
 
 
 def test_the_directory_says_what_was_measured(machine: Ceiling) -> None:
@@ -159,7 +195,9 @@ def test_a_run_that_asks_for_too_much_is_not_begun(
 
 
 @pytest.mark.usefixtures("networks")
-def test_a_shell_behind_a_link_that_cannot_be_emulated_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_shell_behind_a_link_that_cannot_be_emulated_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     assert main(["shell", "--down", "rate=1000Gbit/s", "--", "touch", str(tmp_path / "ran")]) == 125
     said = capsys.readouterr().err
     assert said.startswith(
@@ -172,14 +210,23 @@ def test_a_shell_behind_a_modest_link_measures_nothing(monkeypatch: pytest.Monke
     monkeypatch.delattr(ceiling, "measure")
     from trustbed.cli import shell
 
-    shell._refuse_what_cannot_be_emulated({"pipes": [{"rate_bits_per_second": 500_000_000}, {"name": "down"}]})
-    shaped = {"rate_bits_per_second": 10_000_000_000, "shaper": {"rate_bits_per_second": 20_000_000, "burst_bytes": 100_000}}
+    shell._refuse_what_cannot_be_emulated(
+        {"pipes": [{"rate_bits_per_second": 500_000_000}, {"name": "down"}]}
+    )
+    shaped = {
+        "rate_bits_per_second": 10_000_000_000,
+        "shaper": {"rate_bits_per_second": 20_000_000, "burst_bytes": 100_000},
+    }
     shell._refuse_what_cannot_be_emulated({"pipes": [shaped]})
     with pytest.raises(NameError):
-        shell._refuse_what_cannot_be_emulated({"pipes": [{}, {"rate_bits_per_second": 500_000_001}]})
+        shell._refuse_what_cannot_be_emulated(
+            {"pipes": [{}, {"rate_bits_per_second": 500_000_001}]}
+        )
 
 
 def test_the_link_of_a_shell_counts_in_one_direction(machine: Ceiling) -> None:
     ceiling.refuse_link(Load(bits_per_second=2.39e9))
-    with pytest.raises(RunError, match=r"the link would carry 2\.41 Gbit/s .* at most 2\.40 Gbit/s"):
+    with pytest.raises(
+        RunError, match=r"the link would carry 2\.41 Gbit/s .* at most 2\.40 Gbit/s"
+    ):
         ceiling.refuse_link(Load(bits_per_second=2.41e9))

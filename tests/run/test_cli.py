@@ -39,7 +39,9 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "study.toml"
 
 
-def test_a_dry_run_says_what_would_be_done_and_does_nothing(study: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(
+    study: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["run", study, "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert "host client       10.77.0.1" in out
@@ -52,7 +54,9 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(study: str, capsys: 
     assert [entry.name for entry in Path().iterdir()] == ["study.toml"]
 
 
-def test_a_dry_run_as_json_is_the_manifest_with_networks(study: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_as_json_is_the_manifest_with_networks(
+    study: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["run", study, "--dry-run", "--json", "--repetitions", "3"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert len(document["order"]) == 6
@@ -80,7 +84,9 @@ def test_what_cannot_be_done_is_said_in_a_line_and_a_hint(
     assert "\nhint: " in err
 
 
-def test_a_wrong_scenario_names_line_and_key(study: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_scenario_names_line_and_key(
+    study: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     Path(study).write_text(TEXT.replace("20Mbit/s", "20Mbt/s"))
     assert main(["run", study, "--dry-run"]) == 1
     assert "error: study.toml, line 8, link.rate: " in capsys.readouterr().err

@@ -53,13 +53,23 @@ def at_the_other(record: bytes) -> bytes:
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, Path]:
     """One connection twice, with two hosts; of the second every tenth frame of data is missing where it goes."""
-    (head, sent), (_, arrived) = (records(RECORDINGS / f"random-loss.{end}.pcap.gz") for end in ("sender", "receiver"))
-    large = [index for index, record in enumerate(arrived) if record[_TARGET] == NEAR and struct.unpack_from("<I", record, 12)[0] > 1000]
+    (head, sent), (_, arrived) = (
+        records(RECORDINGS / f"random-loss.{end}.pcap.gz") for end in ("sender", "receiver")
+    )
+    large = [
+        index
+        for index, record in enumerate(arrived)
+        if record[_TARGET] == NEAR and struct.unpack_from("<I", record, 12)[0] > 1000
+    ]
     missing = set(large[100::10])
     captures = {
-        "sender": sorted([*sent, *map(at_the_other, sent)], key=lambda record: struct.unpack_from("<II", record)),
+        "sender": sorted(
+            [*sent, *map(at_the_other, sent)], key=lambda record: struct.unpack_from("<II", record)
+        ),
         "near": arrived,
-        "other": [at_the_other(record) for index, record in enumerate(arrived) if index not in missing],
+        "other": [
+            at_the_other(record) for index, record in enumerate(arrived) if index not in missing
+        ],
     }
     for name, kept in captures.items():
         (tmp_path / f"{name}.pcap").write_bytes(head + b"".join(kept))
@@ -72,10 +82,16 @@ def seen(joined: JoinedCaptures, port: int, receiver: str) -> EndsEvidence | Non
     return None if known is None else known.ends
 
 
-def test_a_transfer_is_judged_by_the_capture_of_its_own_receiver(files: dict[str, Path], tmp_path: Path) -> None:
+def test_a_transfer_is_judged_by_the_capture_of_its_own_receiver(
+    files: dict[str, Path], tmp_path: Path
+) -> None:
     joined = JoinedCaptures(files, scenario(tmp_path, ("sender", "near"), ("sender", "other")))
     joined.write(tmp_path / "crossings.parquet")
-    rows = pyarrow.parquet.read_table(tmp_path / "crossings.parquet").drop_columns(["start_ns"]).to_pylist()
+    rows = (
+        pyarrow.parquet.read_table(tmp_path / "crossings.parquet")
+        .drop_columns(["start_ns"])
+        .to_pylist()
+    )
     port = max(rows, key=lambda row: row["data_sent"])["sender_port"]
     near, other = seen(joined, port, "10.78.0.2"), seen(joined, port, "10.78.0.3")
     assert near is not None
@@ -84,14 +100,28 @@ def test_a_transfer_is_judged_by_the_capture_of_its_own_receiver(files: dict[str
     assert other.lost == pytest.approx(0.11, abs=0.01)
     assert seen(joined, port, "10.78.0.9") is None
     # The other join holds frames of it, which are neither lost nor found.
-    elsewhere = [row for row in rows if row["second_capture"] == "near" and row["receiver"] == "10.78.0.3" and row["data_sent"] > 1000]
-    assert [(row["data_lost"], row["data_passed"], row["data_undecided"]) for row in elsewhere] == [(0, 0, 3603)]
+    elsewhere = [
+        row
+        for row in rows
+        if row["second_capture"] == "near"
+        and row["receiver"] == "10.78.0.3"
+        and row["data_sent"] > 1000
+    ]
+    assert [(row["data_lost"], row["data_passed"], row["data_undecided"]) for row in elsewhere] == [
+        (0, 0, 3603)
+    ]
 
 
-def test_workloads_of_both_directions_read_two_captures_once(files: dict[str, Path], tmp_path: Path) -> None:
+def test_workloads_of_both_directions_read_two_captures_once(
+    files: dict[str, Path], tmp_path: Path
+) -> None:
     joined = JoinedCaptures(files, scenario(tmp_path, ("sender", "near"), ("near", "sender")))
     joined.write(tmp_path / "crossings.parquet")
     table = pyarrow.parquet.read_table(tmp_path / "crossings.parquet").drop_columns(["start_ns"])
-    assert {(row["first_capture"], row["second_capture"]) for row in table.to_pylist()} == {("sender", "near")}
-    connections = table.group_by(["sender", "sender_port", "receiver", "receiver_port"]).aggregate([([], "count_all")])
+    assert {(row["first_capture"], row["second_capture"]) for row in table.to_pylist()} == {
+        ("sender", "near")
+    }
+    connections = table.group_by(["sender", "sender_port", "receiver", "receiver_port"]).aggregate(
+        [([], "count_all")]
+    )
     assert set(connections["count_all"].to_pylist()) == {1}

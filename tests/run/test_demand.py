@@ -58,19 +58,26 @@ def test_a_fast_access_link_in_front_of_a_slow_one_asks_for_little(tmp_path: Pat
 
 
 def test_every_address_has_an_access_link_of_its_own(tmp_path: Path) -> None:
-    many = DUMBBELL.replace('access = { rate = "1Gbit/s" }', 'access = { rate = "1Mbit/s" }\ncount = 15')
+    many = DUMBBELL.replace(
+        'access = { rate = "1Gbit/s" }', 'access = { rate = "1Mbit/s" }\ncount = 15'
+    )
     assert bits(read(tmp_path, many)) == 15_000_000
     assert bits(read(tmp_path, many.replace("count = 15", "count = 30"))) == 20_000_000
 
 
-def test_a_workload_and_background_share_a_link_and_each_direction_counts_on_its_own(tmp_path: Path) -> None:
+def test_a_workload_and_background_share_a_link_and_each_direction_counts_on_its_own(
+    tmp_path: Path,
+) -> None:
     more = NOISE.replace('"a"', '"b"').replace('"c"', '"d"') + 'direction = "both"\n'
     assert bits(read(tmp_path, DUMBBELL + more)) == 21_000_000
     assert bits(read(tmp_path, DUMBBELL + more.replace('"cbr"', '"none"'))) == 20_000_000
 
 
 def test_downloads_count_in_the_direction_of_their_data(tmp_path: Path) -> None:
-    assert bits(read(tmp_path, DUMBBELL.replace('kind = "bulk"', 'kind = "http"\nobject = "1MB"'))) == 5_000_000
+    assert (
+        bits(read(tmp_path, DUMBBELL.replace('kind = "bulk"', 'kind = "http"\nobject = "1MB"')))
+        == 5_000_000
+    )
 
 
 def test_a_trace_of_rates_counts_by_its_mean(tmp_path: Path) -> None:
@@ -83,7 +90,9 @@ def test_a_trace_of_rates_counts_by_its_mean(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("part", ["policer", "shaper"])
 def test_a_bucket_limits_what_a_fast_link_carries(tmp_path: Path, part: str) -> None:
-    full = PAIR.replace('kind = "command"\nhost = "a"\ncommand = "true"', 'kind = "bulk"\nhost = "a"\nto = "c"')
+    full = PAIR.replace(
+        'kind = "command"\nhost = "a"\ncommand = "true"', 'kind = "bulk"\nhost = "a"\nto = "c"'
+    )
     bucket = f'rate = "1Gbit/s"\n{part} = {{ rate = "10Mbit/s", burst = "64KiB" }}'
     assert bits(read(tmp_path, full.replace('rate = "20Mbit/s"', bucket))) == 10_000_000
 
@@ -95,8 +104,19 @@ def test_datagrams_come_whether_the_link_carries_them_or_not(tmp_path: Path) -> 
 def test_connections_take_what_the_link_leaves_them(tmp_path: Path) -> None:
     streams = NOISE.replace("1Mbit/s", "40Mbit/s") + 'transport = "tcp"\n'
     assert bits(read(tmp_path, PAIR + streams)) == 20_000_000
-    assert bits(read(tmp_path, PAIR + streams + NOISE.replace(".n]", ".u]").replace("1Mbit/s", "15Mbit/s"))) == 20_000_000
-    assert bits(read(tmp_path, PAIR.replace('rate = "20Mbit/s"', 'delay = "1ms"') + streams)) == 40_000_000
+    assert (
+        bits(
+            read(
+                tmp_path,
+                PAIR + streams + NOISE.replace(".n]", ".u]").replace("1Mbit/s", "15Mbit/s"),
+            )
+        )
+        == 20_000_000
+    )
+    assert (
+        bits(read(tmp_path, PAIR.replace('rate = "20Mbit/s"', 'delay = "1ms"') + streams))
+        == 40_000_000
+    )
 
 
 def test_small_packets_are_many_and_long_ones_come_in_parts(tmp_path: Path) -> None:
@@ -120,7 +140,9 @@ def test_a_recording_counts_as_what_was_recorded(tmp_path: Path) -> None:
         asked.append((background.name, reverse))
         return Load(bits_per_second=8000, packet_bytes=100)
 
-    assert [one.packets_per_second for one in emulated(read(tmp_path, PAIR + played), recorded)] == [10]
+    assert [
+        one.packets_per_second for one in emulated(read(tmp_path, PAIR + played), recorded)
+    ] == [10]
     assert asked == [("n", False)]
 
 

@@ -37,7 +37,11 @@ class Bomb:
     def _hook(self, event: str, arguments: tuple[object, ...]) -> None:
         if self.left is None:
             return
-        writes = event == "open" and isinstance(arguments[2], int) and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR))
+        writes = (
+            event == "open"
+            and isinstance(arguments[2], int)
+            and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR))
+        )
         if event in self.CHANGES or writes:
             self.seen += 1
             if self.left <= 0:
@@ -72,7 +76,10 @@ def carry_out(directory: RunDirectory) -> None:
         for folder in FOLDERS:
             if not directory.is_complete(folder):
                 path = directory.begin_repetition(folder)
-                assert all(list((path / name).iterdir()) == [] for name in ("captures", "samples", "ledger", "logs"))
+                assert all(
+                    list((path / name).iterdir()) == []
+                    for name in ("captures", "samples", "ledger", "logs")
+                )
                 (path / "logs" / "first").write_text(folder)
                 (path / "captures" / "second").write_text(folder)
                 directory.finish_repetition(folder, {"outcome": "complete", "folder": folder})
@@ -83,7 +90,11 @@ def carry_out(directory: RunDirectory) -> None:
 
 
 def content(path: Path) -> dict[str, str]:
-    return {str(file.relative_to(path)): file.read_text() for file in sorted(path.rglob("*")) if file.is_file()}
+    return {
+        str(file.relative_to(path)): file.read_text()
+        for file in sorted(path.rglob("*"))
+        if file.is_file()
+    }
 
 
 def check(directory: RunDirectory) -> None:
@@ -142,13 +153,20 @@ def test_a_killed_process_can_be_followed_at_once(tmp_path: Path) -> None:
     code = "import sys, os, signal, pathlib\nfrom trustbed.run.directory import RunDirectory\n" + (
         "d = RunDirectory(pathlib.Path(sys.argv[1]))\nwith d.locked():\n    d.begin({}, '', {})\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "run")], check=False).returncode == -9
+    assert (
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / "run")], check=False).returncode
+        == -9
+    )
     with RunDirectory(tmp_path / "run").locked():
         pass
 
 
 def test_two_runs_do_not_share_a_directory(tmp_path: Path) -> None:
-    with RunDirectory(tmp_path).locked(), pytest.raises(RunDirectoryError, match="another run is at work"), RunDirectory(tmp_path).locked():
+    with (
+        RunDirectory(tmp_path).locked(),
+        pytest.raises(RunDirectoryError, match="another run is at work"),
+        RunDirectory(tmp_path).locked(),
+    ):
         pass
 
 
@@ -160,8 +178,12 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
         RunDirectory(tmp_path / "thesis.tex").begin({}, "", {})
 
 
-@pytest.mark.parametrize(("name", "message"), [(".", "something else"), ("thesis.tex", "not a folder")])
-def test_a_place_that_belongs_to_others_is_not_even_locked(tmp_path: Path, name: str, message: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "message"), [(".", "something else"), ("thesis.tex", "not a folder")]
+)
+def test_a_place_that_belongs_to_others_is_not_even_locked(
+    tmp_path: Path, name: str, message: str
+) -> None:
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(RunDirectoryError, match=message), RunDirectory(tmp_path / name).locked():
         pass

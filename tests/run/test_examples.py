@@ -32,7 +32,9 @@ def test_what_it_would_do_can_be_said(path: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_the_plan_for_people_names_its_cells(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_for_people_names_its_cells(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["run", str(path), "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert re.search(r"\d+ cells?, \d+ repetitions? of each: \d+ in all", said)

@@ -44,7 +44,15 @@ def run(tmp_path: Path) -> Run:
         scenario = load(tmp_path / "study.toml").first
         repetition = Repetition(number=0, cell=0, round=0, seed=7)
         known: Any = bed
-        return Execution(known, scenario, repetition, folder=tmp_path, clock=bed.clock, emulator={"seed": 1}, **options).carry_out()
+        return Execution(
+            known,
+            scenario,
+            repetition,
+            folder=tmp_path,
+            clock=bed.clock,
+            emulator={"seed": 1},
+            **options,
+        ).carry_out()
 
     return carry_out
 
@@ -55,7 +63,9 @@ def test_everything_stands_before_traffic_flows_and_ends_in_the_opposite_order(r
     order = [what for what, _ in bed.log]
     listed = """
         start emulate, begin emulate, start bulk, begin bulk, start sink, start capture, begin capture, start send,
-        start bulk, start sample, begin sample, start sample, begin sample, begin sink, begin send, begin bulk""".strip().replace("\n", "")
+        start bulk, start sample, begin sample, start sample, begin sample, begin sink, begin send, begin bulk""".strip().replace(
+        "\n", ""
+    )
     before = [" ".join(words.split()) for words in listed.split(",")]
     assert order[: len(before)] == before
     assert order[len(before) :] == [
@@ -98,12 +108,27 @@ def test_links_without_times_are_not_told_any(run: Run) -> None:
 
 
 def test_captures_at_routers_are_the_emulators(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    tap = {"router": "first", "frames": 7, "troubles": [{"message": "no space left", "hint": "make some"}]}
-    bed = FakeBed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}, "emulate": {"report_with": {"taps": [tap]}}})
-    monkeypatch.setattr("tests.run.test_execute.BASE", BASE.replace('[link]\nrate = "20Mbit/s"\ndelay = "10ms"\n', ""))
+    tap = {
+        "router": "first",
+        "frames": 7,
+        "troubles": [{"message": "no space left", "hint": "make some"}],
+    }
+    bed = FakeBed(
+        agents={
+            "bulk send": {"lasts": 10.0, "report_with": GOOD},
+            "emulate": {"report_with": {"taps": [tap]}},
+        }
+    )
+    monkeypatch.setattr(
+        "tests.run.test_execute.BASE",
+        BASE.replace('[link]\nrate = "20Mbit/s"\ndelay = "10ms"\n', ""),
+    )
     record = run(CHAIN + BULK, bed)
     assert [where for what, where in bed.log if what == "start capture"] == ["client"]
-    assert [(one["point"], one["report"].get("frames")) for one in record["captures"]] == [("client", None), ("first", 7)]
+    assert [(one["point"], one["report"].get("frames")) for one in record["captures"]] == [
+        ("client", None),
+        ("first", 7),
+    ]
     assert [failure["message"] for failure in record["failures"]] == ["no space left"]
 
 
@@ -159,34 +184,64 @@ def test_a_part_that_dies_ends_the_workload_and_is_said(run: Run, verb: str) -> 
 
 
 def test_a_capture_that_could_not_be_written_is_a_failure(run: Run) -> None:
-    trouble = {"message": "the file cannot be written: No space left on device", "hint": "free some space"}
-    bed = FakeBed(agents={"capture": {"report_with": {"complete": False, "troubles": [trouble]}}}, programs={"tool": (1.0, 0)})
-    record = run(COMMAND, bed)
-    assert record["outcome"] == "failed"
-    assert record["failures"] == [{"verb": "capture", "where": "client", "message": trouble["message"]}]
-
-
-def test_samples_that_could_not_be_written_are_a_failure(run: Run) -> None:
+    trouble = {
+        "message": "the file cannot be written: No space left on device",
+        "hint": "free some space",
+    }
     bed = FakeBed(
-        agents={"sample": {"report_with": {"samples": 3, "error": "No space left on device (os error 28)"}}}, programs={"tool": (1.0, 0)}
+        agents={"capture": {"report_with": {"complete": False, "troubles": [trouble]}}},
+        programs={"tool": (1.0, 0)},
     )
     record = run(COMMAND, bed)
     assert record["outcome"] == "failed"
     assert record["failures"] == [
-        {"verb": "sample", "where": "client", "message": "its file cannot be written: No space left on device (os error 28)"}
+        {"verb": "capture", "where": "client", "message": trouble["message"]}
+    ]
+
+
+def test_samples_that_could_not_be_written_are_a_failure(run: Run) -> None:
+    bed = FakeBed(
+        agents={
+            "sample": {
+                "report_with": {"samples": 3, "error": "No space left on device (os error 28)"}
+            }
+        },
+        programs={"tool": (1.0, 0)},
+    )
+    record = run(COMMAND, bed)
+    assert record["outcome"] == "failed"
+    assert record["failures"] == [
+        {
+            "verb": "sample",
+            "where": "client",
+            "message": "its file cannot be written: No space left on device (os error 28)",
+        }
     ]
 
 
 def test_requests_that_could_not_be_written_down_are_a_failure(run: Run) -> None:
     fetch = BULK.replace('"bulk"', '"http"') + 'object = "1KB"\n'
     rows = {"rows": 3, "rows_left_out": 9, "error": "No space left on device (os error 28)"}
-    bed = FakeBed(agents={"fetch": {"lasts": 1.0, "report_with": {"requests": 12, "good_requests": 12, "rows": rows}}})
+    bed = FakeBed(
+        agents={
+            "fetch": {
+                "lasts": 1.0,
+                "report_with": {"requests": 12, "good_requests": 12, "rows": rows},
+            }
+        }
+    )
     (workload,) = run(fetch, bed)["workloads"]
-    assert (workload["outcome"], workload["reason"]) == ("failed", "its file cannot be written: No space left on device (os error 28)")
+    assert (workload["outcome"], workload["reason"]) == (
+        "failed",
+        "its file cannot be written: No space left on device (os error 28)",
+    )
 
 
 def test_a_playback_that_is_over_is_no_failure(run: Run) -> None:
-    bed = FakeBed(agents={"send": {"lasts": 1.0, "report_with": {"offered_packets": 3}}}, programs={"tool": (5.0, 0)})
+    bed = FakeBed(
+        agents={"send": {"lasts": 1.0, "report_with": {"offered_packets": 3}}},
+        programs={"tool": (5.0, 0)},
+    )
     record = run(COMMAND + NOISE, bed)
     assert record["outcome"] == "complete"
     assert record["backgrounds"][0]["send"]["offered_packets"] == 3
@@ -195,7 +250,9 @@ def test_a_playback_that_is_over_is_no_failure(run: Run) -> None:
 def test_a_sink_that_is_over_is_one(run: Run) -> None:
     bed = FakeBed(agents={"sink": {"lasts": 1.0}}, programs={"tool": (5.0, 0)})
     record = run(COMMAND + NOISE, bed)
-    assert record["failures"] == [{"verb": "sink", "where": "server", "message": "it ended before the workload"}]
+    assert record["failures"] == [
+        {"verb": "sink", "where": "server", "message": "it ended before the workload"}
+    ]
 
 
 def test_a_service_is_waited_for(run: Run) -> None:
@@ -207,9 +264,14 @@ def test_a_service_is_waited_for(run: Run) -> None:
 
 @pytest.mark.parametrize(
     ("programs", "words"),
-    [({"nginx": (None, 0)}, "does not listen on port 80 after 5 s"), ({"nginx": (1.0, 3)}, "exit code 3 before it listened")],
+    [
+        ({"nginx": (None, 0)}, "does not listen on port 80 after 5 s"),
+        ({"nginx": (1.0, 3)}, "exit code 3 before it listened"),
+    ],
 )
-def test_a_service_that_does_not_stand_ends_the_run(run: Run, programs: dict[str, tuple[float | None, int]], words: str) -> None:
+def test_a_service_that_does_not_stand_ends_the_run(
+    run: Run, programs: dict[str, tuple[float | None, int]], words: str
+) -> None:
     bed = FakeBed(programs=programs, listening=lambda host, port: False)
     with pytest.raises(RunError, match=words) as caught:
         run(COMMAND + SERVICE, bed)
@@ -221,25 +283,38 @@ def test_a_service_that_does_not_stand_ends_the_run(run: Run, programs: dict[str
 def test_a_service_that_stops_is_a_failure_that_is_said_once(run: Run) -> None:
     bed = FakeBed(programs={"nginx": (4.0, 1), "tool": (None, 0)})
     assert run(COMMAND + SERVICE, bed)["failures"] == [
-        {"verb": "service", "where": "server", "message": "web ended before the workload, exit code 1"}
+        {
+            "verb": "service",
+            "where": "server",
+            "message": "web ended before the workload, exit code 1",
+        }
     ]
 
 
 def test_transfers_that_broke_are_a_failure(run: Run) -> None:
-    broken = {"transfers": [{"outcome": "complete"}, {"outcome": "failed", "error": "connection refused"}]}
+    broken = {
+        "transfers": [{"outcome": "complete"}, {"outcome": "failed", "error": "connection refused"}]
+    }
     bed = FakeBed(agents={"bulk send": {"lasts": 1.0, "report_with": broken}})
     (workload,) = run(BULK, bed)["workloads"]
-    assert (workload["outcome"], workload["reason"]) == ("failed", "1 of 2 transfers: connection refused")
+    assert (workload["outcome"], workload["reason"]) == (
+        "failed",
+        "1 of 2 transfers: connection refused",
+    )
 
 
 def test_requests_of_which_none_was_answered_are_a_failure(run: Run) -> None:
     keys = '[workload.w]\nkind = "http"\nhost = "client"\nto = "server"\nobject = "4KB"\n'
-    bed = FakeBed(agents={"fetch": {"lasts": 10.0, "report_with": {"requests": 9, "good_requests": 0}}})
+    bed = FakeBed(
+        agents={"fetch": {"lasts": 10.0, "report_with": {"requests": 9, "good_requests": 0}}}
+    )
     assert run(keys, bed)["workloads"][0]["reason"] == "none of 9 requests was answered well"
     assert ("start serve", "server") in bed.log
 
 
-@pytest.mark.parametrize("phase", ["network", "servers", "captures", "background", "workload", "end"])
+@pytest.mark.parametrize(
+    "phase", ["network", "servers", "captures", "background", "workload", "end"]
+)
 def test_an_interrupt_in_any_phase_ends_everything(run: Run, phase: str) -> None:
     bed = FakeBed(programs={"tool": (3.0, 0), "nginx": (None, 0)})
 
@@ -257,7 +332,12 @@ def test_seeds_differ_between_sources_and_stay_between_runs(run: Run) -> None:
     def seeds() -> list[int]:
         bed = FakeBed(programs={"tool": (1.0, 0)})
         run(COMMAND + NOISE + 'sources = 3\ndirection = "both"\n', bed)
-        return [source["seed"] for agent in bed.started if agent.verb == "send" for source in agent.config["sources"]]
+        return [
+            source["seed"]
+            for agent in bed.started
+            if agent.verb == "send"
+            for source in agent.config["sources"]
+        ]
 
     found = seeds()
     assert len(set(found)) == len(found) == 6
@@ -267,5 +347,10 @@ def test_seeds_differ_between_sources_and_stay_between_runs(run: Run) -> None:
 def test_sources_share_a_rate_to_the_bit(run: Run) -> None:
     bed = FakeBed(programs={"tool": (1.0, 0)})
     run(COMMAND + NOISE.replace("1Mbit/s", "1000001bit/s") + "sources = 3\n", bed)
-    rates = [source["model"]["rate_bits_per_second"] for agent in bed.started if agent.verb == "send" for source in agent.config["sources"]]
+    rates = [
+        source["model"]["rate_bits_per_second"]
+        for agent in bed.started
+        if agent.verb == "send"
+        for source in agent.config["sources"]
+    ]
     assert rates == [333_334, 333_334, 333_333]

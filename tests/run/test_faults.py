@@ -45,7 +45,9 @@ def run(tmp_path: Path) -> Run:
         repetition = Repetition(number=0, cell=0, round=0, seed=7)
         known: Any = bed
         scenario = load(tmp_path / "study.toml").first
-        return Execution(known, scenario, repetition, folder=tmp_path, clock=bed.clock, emulator={"seed": 1}).carry_out()
+        return Execution(
+            known, scenario, repetition, folder=tmp_path, clock=bed.clock, emulator={"seed": 1}
+        ).carry_out()
 
     return carry_out
 
@@ -65,7 +67,12 @@ def test_the_sender_is_disturbed_from_the_moment_that_was_said_until_the_end(run
     assert disturbance.closed
     assert record["outcome"] == "complete"
     (told,) = record["faults"]
-    assert (told["name"], told["kind"], told["host"], told["made"]) == ("slow", "freeze", "client", True)
+    assert (told["name"], told["kind"], told["host"], told["made"]) == (
+        "slow",
+        "freeze",
+        "client",
+        True,
+    )
     assert (told["begun_ns"], told["ended_ns"], told["reports"][0]["stops"]) == (5, 9, 4)
 
 
@@ -97,7 +104,11 @@ def test_a_quota_is_that_of_a_group_with_the_receiver_in_it(run: Run, tmp_path: 
     ("keys", "bed", "reason"),
     [
         (QUOTA, {}, "no control groups"),
-        (FREEZE, {"agents": {"disturb": {"refuses": "no real-time priority"}}}, "no real-time priority"),
+        (
+            FREEZE,
+            {"agents": {"disturb": {"refuses": "no real-time priority"}}},
+            "no real-time priority",
+        ),
     ],
 )
 def test_what_cannot_be_made_is_an_outcome_and_nothing_is_measured(
@@ -119,7 +130,9 @@ def test_what_cannot_be_made_is_an_outcome_and_nothing_is_measured(
 
 
 def test_a_program_that_ended_before_it_could_be_disturbed_is_left_alone(run: Run) -> None:
-    bed = FakeBed(programs={"tool": (0.1, 0)}, agents={"disturb": {"refuses": "there is no such process"}})
+    bed = FakeBed(
+        programs={"tool": (0.1, 0)}, agents={"disturb": {"refuses": "there is no such process"}}
+    )
     record = run(COMMAND + FREEZE, bed)
     assert record["outcome"] == "complete"
     assert_not_made(record, "had ended before it could be disturbed")
@@ -138,9 +151,14 @@ def assert_not_made(record: dict[str, Any], reason: str) -> None:
 
 @pytest.mark.parametrize(
     ("report", "reason"),
-    [({"begun_ns": None, "ended_ns": None}, "over before it began"), ({"begun_ns": 5, "ended_ns": 9, "stops": 0}, "before its first stop")],
+    [
+        ({"begun_ns": None, "ended_ns": None}, "over before it began"),
+        ({"begun_ns": 5, "ended_ns": 9, "stops": 0}, "before its first stop"),
+    ],
 )
-def test_a_fault_that_came_too_late_was_not_made(run: Run, report: dict[str, Any], reason: str) -> None:
+def test_a_fault_that_came_too_late_was_not_made(
+    run: Run, report: dict[str, Any], reason: str
+) -> None:
     bed = FakeBed(agents={"bulk send": SENT, "disturb": {"report_with": report}})
     assert_not_made(run(BULK + FREEZE, bed), reason)
 
@@ -157,7 +175,9 @@ def test_an_interface_stalls_no_longer_than_there_are_links(run: Run) -> None:
     assert told["ended_ns"] - told["begun_ns"] == pytest.approx(1_000_000_000, abs=100_000_000)
 
 
-def test_a_workload_that_is_over_is_not_ended_again_when_a_later_one_cannot_be_disturbed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workload_that_is_over_is_not_ended_again_when_a_later_one_cannot_be_disturbed(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(faults, "_lives", lambda pid: True)
     later = '[workload.later]\nkind = "command"\nhost = "server"\ncommand = "tool"\nstart = "5s"\n'
     freeze = FREEZE.replace('"client"', '"server"')
@@ -213,13 +233,22 @@ class Interrupted(list[tuple[str, str]]):
         super().append(entry)
 
 
-def test_whenever_it_is_interrupted_everything_ends_and_nobody_stays_disturbed(run: Run, tmp_path: Path) -> None:
-    keys = BULK + '[services.web]\nhost = "server"\ncommand = "nginx"\nport = 80\n' + FREEZE + QUOTA.replace("slow", "narrow")
+def test_whenever_it_is_interrupted_everything_ends_and_nobody_stays_disturbed(
+    run: Run, tmp_path: Path
+) -> None:
+    keys = (
+        BULK
+        + '[services.web]\nhost = "server"\ncommand = "nginx"\nport = 80\n'
+        + FREEZE
+        + QUOTA.replace("slow", "narrow")
+    )
     keys += '[background.noise]\nmodel = "cbr"\nrate = "1Mbit/s"\nfrom = "client"\nto = "server"\n'
 
     def bed(moment: int) -> FakeBed:
         agents = {"bulk send": SENT, "disturb": {"report_with": DONE}}
-        return FakeBed(agents=agents, programs={"nginx": (None, 0)}, groups=tmp_path, log=Interrupted(moment))
+        return FakeBed(
+            agents=agents, programs={"nginx": (None, 0)}, groups=tmp_path, log=Interrupted(moment)
+        )
 
     whole = bed(0)
     assert run(keys, whole)["outcome"] == "complete"

@@ -35,10 +35,18 @@ def test_a_capture_at_a_guest_is_taken_outside_unless_inside_is_said(tmp_path: P
     points = '[capture]\npoints = ["client", "client-inside", "server"]\n'
     scenario = study(tmp_path, HOSTS, BULK, points).first
     parts = [configurations.capture(scenario, point, tmp_path) for point in scenario.capture.points]
-    assert [(part.where, part.configuration["interface"]) for part in parts] == [("net", "p0"), ("client", "eth0"), ("server", "eth0")]
+    assert [(part.where, part.configuration["interface"]) for part in parts] == [
+        ("net", "p0"),
+        ("client", "eth0"),
+        ("server", "eth0"),
+    ]
     names = [Path(part.configuration["path"]).name for part in parts]
     assert names == ["client.pcapng", "client-inside.pcapng", "server.pcapng"]
-    assert [_place(point, scenario) for point in scenario.capture.points] == ["sender", "sender", "receiver"]
+    assert [_place(point, scenario) for point in scenario.capture.points] == [
+        "sender",
+        "sender",
+        "receiver",
+    ]
 
 
 def test_inside_of_a_host_that_is_no_guest_is_nowhere(tmp_path: Path) -> None:
@@ -57,13 +65,19 @@ def test_this_machine_is_sampled_from_outside_of_guests(tmp_path: Path) -> None:
 def test_samples_tell_the_guest_from_the_machine(tmp_path: Path) -> None:
     line = {"at_ns": 1, "after_ns": 1, "interval_ns": 10, "processors": {"idle_share": 0.5}}
     process = {"process": 77, "state": "S", "ran_ns": 4, "waited_ns": 2}
-    (tmp_path / "server.jsonl").write_text(json.dumps(line | {"processes": [process]}) + "\n", encoding="utf-8")
-    (tmp_path / "client.jsonl").write_text(json.dumps(line | {"processors": {"idle_share": 0.1}}) + "\n", encoding="utf-8")
+    (tmp_path / "server.jsonl").write_text(
+        json.dumps(line | {"processes": [process]}) + "\n", encoding="utf-8"
+    )
+    (tmp_path / "client.jsonl").write_text(
+        json.dumps(line | {"processors": {"idle_share": 0.1}}) + "\n", encoding="utf-8"
+    )
     assert samples.convert(tmp_path, ["server", "client"], ["client"])["busy_share"] == 0.5
-    assert pq.read_table(tmp_path / "processes.parquet").select(["process", "ran_ns", "waited_ns"]).to_pylist() == [
-        {"process": 77, "ran_ns": 4, "waited_ns": 2}
+    assert pq.read_table(tmp_path / "processes.parquet").select(
+        ["process", "ran_ns", "waited_ns"]
+    ).to_pylist() == [{"process": 77, "ran_ns": 4, "waited_ns": 2}]
+    assert pq.read_table(tmp_path / "client.machine.parquet").column("idle_share").to_pylist() == [
+        0.1
     ]
-    assert pq.read_table(tmp_path / "client.machine.parquet").column("idle_share").to_pylist() == [0.1]
     assert pq.read_table(tmp_path / "machine.parquet").column("idle_share").to_pylist() == [0.5]
 
 
@@ -77,10 +91,17 @@ def test_programs_of_a_guest_are_not_looked_for_here(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        ('[workload.w]\nkind = "ab"\nhost = "client"\nto = "server"\nobject = "4KiB"\n', "ab is a program of this machine"),
-        ('[workload.w]\nkind = "iperf3"\nhost = "server"\nto = "client"\n', "iperf3 is a program of this machine"),
         (
-            BULK + '[background.b]\nmodel = "playback"\nfrom = "client"\nto = "server"\nfile = "guest.toml"\n',
+            '[workload.w]\nkind = "ab"\nhost = "client"\nto = "server"\nobject = "4KiB"\n',
+            "ab is a program of this machine",
+        ),
+        (
+            '[workload.w]\nkind = "iperf3"\nhost = "server"\nto = "client"\n',
+            "iperf3 is a program of this machine",
+        ),
+        (
+            BULK
+            + '[background.b]\nmodel = "playback"\nfrom = "client"\nto = "server"\nfile = "guest.toml"\n',
             "a capture is played by this machine",
         ),
     ],
@@ -93,4 +114,12 @@ def test_what_a_guest_cannot_do_is_refused(tmp_path: Path, part: str, said: str)
 
 def test_a_rehearsal_names_guests(tmp_path: Path) -> None:
     found = rehearse(study(tmp_path, HOSTS, BULK), None)["guests"]
-    assert found == {"client": {"nic": "e1000", "cpus": 1, "memory_bytes": 256 << 20, "offloads": True, "accelerator": "auto"}}
+    assert found == {
+        "client": {
+            "nic": "e1000",
+            "cpus": 1,
+            "memory_bytes": 256 << 20,
+            "offloads": True,
+            "accelerator": "auto",
+        }
+    }

@@ -49,7 +49,12 @@ def test_where_a_capture_stands(scenario: Scenario, point: str, place: str | Non
 
 @pytest.mark.parametrize(
     ("scenario", "kind"),
-    [(BULK, "bulk"), (PAGES, "interactive"), (BULK + PAGES, None), (BULK + 'judge_as = "interactive"\n', "interactive")],
+    [
+        (BULK, "bulk"),
+        (PAGES, "interactive"),
+        (BULK + PAGES, None),
+        (BULK + 'judge_as = "interactive"\n', "interactive"),
+    ],
     indirect=["scenario"],
 )
 def test_what_the_senders_did(scenario: Scenario, kind: str | None) -> None:
@@ -73,5 +78,7 @@ def test_the_narrowest_link_counted_as_ip(scenario: Scenario) -> None:
     ],
 )
 @pytest.mark.parametrize("scenario", [BULK + PAGES + TCP_NOISE], indirect=True)
-def test_whose_a_transfer_is(scenario: Scenario, ends: tuple[str, int, str, int], wanted: str | None) -> None:
+def test_whose_a_transfer_is(
+    scenario: Scenario, ends: tuple[str, int, str, int], wanted: str | None
+) -> None:
     assert owner(scenario, *ends) == wanted

@@ -36,7 +36,13 @@ def frame(source: str, target: str) -> bytes:
     addresses = bytes(int(part) for part in f"{source}.{target}".split("."))
     payload = LENGTH - 14 - 20 - 8
     internet = struct.pack(">BBHHHBBH", 0x45, 0, LENGTH - 14, 0, 0, 64, 17, 0) + addresses
-    return bytes(12) + b"\x08\x00" + internet + struct.pack(">HHHH", 9000, 9000, payload + 8, 0) + bytes(payload)
+    return (
+        bytes(12)
+        + b"\x08\x00"
+        + internet
+        + struct.pack(">HHHH", 9000, 9000, payload + 8, 0)
+        + bytes(payload)
+    )
 
 
 def block(kind: int, body: bytes) -> bytes:
@@ -52,7 +58,15 @@ def capture(path: Path, packets: Sequence[tuple[int, bytes]]) -> None:
         block(1, struct.pack("<HHI", 1, 0, 0) + struct.pack("<HHB3xHH", 9, 1, 9, 0, 0)),
     ]
     for moment, octets in packets:
-        blocks.append(block(6, struct.pack("<IIIII", 0, moment >> 32, moment & 0xFFFFFFFF, len(octets), len(octets)) + octets))
+        blocks.append(
+            block(
+                6,
+                struct.pack(
+                    "<IIIII", 0, moment >> 32, moment & 0xFFFFFFFF, len(octets), len(octets)
+                )
+                + octets,
+            )
+        )
     path.write_bytes(b"".join(blocks))
 
 
@@ -62,7 +76,9 @@ def scenario(tmp_path: Path) -> Scenario:
     return load(tmp_path / "study.toml").first
 
 
-def judged(path: Path, scenario: Scenario, packets: Sequence[tuple[int, bytes]], point: str) -> Path:
+def judged(
+    path: Path, scenario: Scenario, packets: Sequence[tuple[int, bytes]], point: str
+) -> Path:
     directory = RunDirectory(path)
     folder = directory.begin_repetition("rep-000")
     capture(folder / "captures" / f"{point}.pcapng", packets)
@@ -71,12 +87,18 @@ def judged(path: Path, scenario: Scenario, packets: Sequence[tuple[int, bytes]],
     return folder / "tables" / "burstiness.parquet"
 
 
-def test_bursts_that_a_timer_released_are_measured_and_answers_are_not(tmp_path: Path, scenario: Scenario) -> None:
+def test_bursts_that_a_timer_released_are_measured_and_answers_are_not(
+    tmp_path: Path, scenario: Scenario
+) -> None:
     here, there = scenario.host("sender").addresses[0], scenario.host("receiver").addresses[0]
     # 33 frames at once every 10 ms for a second; the last of each burst finds the 32 others. Answers come between the bursts.
-    sent = [(BEGIN + tick * 10_000_000, frame(here, there)) for tick in range(100) for _ in range(33)]
+    sent = [
+        (BEGIN + tick * 10_000_000, frame(here, there)) for tick in range(100) for _ in range(33)
+    ]
     answers = [(BEGIN + tick * 10_000_000 + 5_000_000, frame(there, here)) for tick in range(100)]
-    table = judged(tmp_path / "run", scenario, sorted(sent + answers, key=lambda packet: packet[0]), "sender")
+    table = judged(
+        tmp_path / "run", scenario, sorted(sent + answers, key=lambda packet: packet[0]), "sender"
+    )
     rows = pyarrow.parquet.read_table(table).to_pylist()
     assert [(row["capture"], row["packets"]) for row in rows] == [("sender", 3300)]
     assert rows[0]["max_q_max_bytes"] == pytest.approx(32 * LENGTH)

@@ -55,9 +55,31 @@ to = "server"
 "background.noise.model" = ["none", "poisson"]
 """
 MANIFEST = ("order", "cells", "factors", "inputs", "seed", "repetitions")
-SUMMARY = ("connection", "direction", "protocol", "streams", "sent_bytes", "received_bytes", "congestion_control", "error")
+SUMMARY = (
+    "connection",
+    "direction",
+    "protocol",
+    "streams",
+    "sent_bytes",
+    "received_bytes",
+    "congestion_control",
+    "error",
+)
 TRANSFERS = (
-    *("capture", "workload", "src", "dst", "dst_port", "at", "at_from", "unique_bytes", "mss", "window_scale", "timestamps", "sack"),
+    *(
+        "capture",
+        "workload",
+        "src",
+        "dst",
+        "dst_port",
+        "at",
+        "at_from",
+        "unique_bytes",
+        "mss",
+        "window_scale",
+        "timestamps",
+        "sack",
+    ),
     *("offloaded", "one_sided", "midstream"),
 )
 SOURCE = ("name", "source", "transport", "to", "kind", "release", "seed", "first_due_ns")
@@ -129,7 +151,9 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def values(table: Path, columns: tuple[str, ...]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = pyarrow.parquet.read_table(table, columns=list(columns)).to_pylist()
+    found: list[dict[str, Any]] = pyarrow.parquet.read_table(
+        table, columns=list(columns)
+    ).to_pylist()
     return found
 
 
@@ -140,7 +164,9 @@ def decided(run: Path) -> dict[str, Any]:
     files = [file for file in run.rglob("*") if file.is_file() and file.name != ".lock"]
     found["files"] = sorted(str(file.relative_to(run)) for file in files)
     found["columns"] = {
-        str(file.relative_to(run)): [(field.name, str(field.type)) for field in pyarrow.parquet.read_schema(file)]
+        str(file.relative_to(run)): [
+            (field.name, str(field.type)) for field in pyarrow.parquet.read_schema(file)
+        ]
         for file in sorted(files)
         if file.suffix == ".parquet"
     }
@@ -150,7 +176,10 @@ def decided(run: Path) -> dict[str, Any]:
         sources = [source for flow in record["backgrounds"] for source in flow["send"]["sources"]]
         found[one["folder"]] = {
             **{key: record[key] for key in ("number", "cell", "round", "seed", "outcome")},
-            "workloads": [(workload["name"], workload["kind"], workload["outcome"]) for workload in record["workloads"]],
+            "workloads": [
+                (workload["name"], workload["kind"], workload["outcome"])
+                for workload in record["workloads"]
+            ],
             "emulator": record["emulator_ready"]["seed"],
             "sources": [{key: source[key] for key in SOURCE} for source in sources],
             "summary": values(folder / "tables" / "w.summary.parquet", SUMMARY),
@@ -161,8 +190,14 @@ def decided(run: Path) -> dict[str, Any]:
 
 def lost(run: Path, folder: str) -> list[bool]:
     """Of the packets that went up, in the order in which they came: whether the link lost it."""
-    rows = pyarrow.parquet.read_table(run / folder / "ledger" / "packets.parquet", columns=["packet", "pipe", "fate"]).to_pylist()
-    return [row["fate"] != "passed" for row in sorted(rows, key=itemgetter("packet")) if row["pipe"] == "link.up"]
+    rows = pyarrow.parquet.read_table(
+        run / folder / "ledger" / "packets.parquet", columns=["packet", "pipe", "fate"]
+    ).to_pylist()
+    return [
+        row["fate"] != "passed"
+        for row in sorted(rows, key=itemgetter("packet"))
+        if row["pipe"] == "link.up"
+    ]
 
 
 def left(folder: Path) -> list[bytes]:
@@ -193,7 +228,9 @@ def test_ten_kills_change_no_table(tmp_path: Path) -> None:
         now = complete(tmp_path / runs[-1])
         assert {name: now.get(name) for name in kept} == kept, "what was complete was touched"
         kept = now
-        if len(kept) == REPETITIONS:  # faster than the one that was left alone: the other kills are those of another run
+        if (
+            len(kept) == REPETITIONS
+        ):  # faster than the one that was left alone: the other kills are those of another run
             runs.append(f"killed.{len(runs)}")
             kept = {}
     finish(tmp_path, runs[-1])

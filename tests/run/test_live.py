@@ -18,7 +18,10 @@ import pytest
 from tests.patience import PATIENCE, wait_until
 from trustbed.testbed import registry
 
-pytestmark = [pytest.mark.usefixtures("networks"), pytest.mark.timeout(900)]  # some carry out five runs
+pytestmark = [
+    pytest.mark.usefixtures("networks"),
+    pytest.mark.timeout(900),
+]  # some carry out five runs
 TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
 SCENARIO = """
 duration = "1200ms"
@@ -53,7 +56,13 @@ host = "client"
 time_limit = "20s"
 duration = "1s"
 command = """
-RAW = ("captures/client.pcapng", "ledger/packets.parquet", "samples/machine.parquet", "repetition.json", "done")
+RAW = (
+    "captures/client.pcapng",
+    "ledger/packets.parquet",
+    "samples/machine.parquet",
+    "repetition.json",
+    "done",
+)
 DERIVED = ("tables/transfers.parquet", "tables/w.summary.parquet", "findings.json")
 
 Trustbed = Callable[..., subprocess.CompletedProcess[str]]
@@ -68,7 +77,15 @@ def trustbed(tmp_path: Path) -> Trustbed:
     def call(text: str, *options: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / "study.toml").write_text(text)
         command = [TRUSTBED, "run", "study.toml", "--out", "run", "--no-report", *options]
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
+        return subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=2 * PATIENCE,
+            check=False,
+        )
 
     return call
 
@@ -104,14 +121,27 @@ def read(path: Path) -> dict[str, Any]:
 def shape(run: Path) -> dict[str, Any]:
     """What must be the same however often a run was killed: order, seeds, files, columns, which sources sent what by which seeds."""
     manifest = read(run / "manifest.json")
-    found: dict[str, Any] = {key: manifest[key] for key in ("order", "cells", "factors", "inputs", "seed", "repetitions")}
+    found: dict[str, Any] = {
+        key: manifest[key] for key in ("order", "cells", "factors", "inputs", "seed", "repetitions")
+    }
     found["files"] = sorted(
-        str(file.relative_to(run)) for file in run.rglob("*") if file.is_file() and file.name not in (".lock", "report.html")
+        str(file.relative_to(run))
+        for file in run.rglob("*")
+        if file.is_file() and file.name not in (".lock", "report.html")
     )
     for one in manifest["order"]:
         record = read(run / one["folder"] / "repetition.json")
-        seeds = [source["seed"] for flow in record["backgrounds"] for source in flow["send"]["sources"]]
-        found[one["folder"]] = (record["outcome"], record["cell"], record["round"], record["seed"], record["emulator_ready"]["seed"], seeds)
+        seeds = [
+            source["seed"] for flow in record["backgrounds"] for source in flow["send"]["sources"]
+        ]
+        found[one["folder"]] = (
+            record["outcome"],
+            record["cell"],
+            record["round"],
+            record["seed"],
+            record["emulator_ready"]["seed"],
+            seeds,
+        )
         for file in sorted((run / one["folder"]).rglob("*.parquet")):
             found[str(file.relative_to(run))] = pyarrow.parquet.read_schema(file).names
     return found
@@ -125,7 +155,10 @@ def nothing_is_left(tmp_path: Path) -> None:
     left = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if mark in (process / "environ").read_bytes().split(b"\0") and int(process.name) != os.getpid():
+            if (
+                mark in (process / "environ").read_bytes().split(b"\0")
+                and int(process.name) != os.getpid()
+            ):
                 left.append((process / "cmdline").read_bytes())
         except OSError:
             continue
@@ -146,29 +179,49 @@ def test_a_scenario_becomes_judged_tables(tmp_path: Path, trustbed: Trustbed) ->
         (row,) = pyarrow.parquet.read_table(folder / "tables" / "w.summary.parquet").to_pylist()
         assert 0 < row["received_bits_per_second"] < 20e6
         (transfer,) = [
-            one for one in pyarrow.parquet.read_table(folder / "tables" / "transfers.parquet").to_pylist() if one["workload"] == "w"
+            one
+            for one in pyarrow.parquet.read_table(
+                folder / "tables" / "transfers.parquet"
+            ).to_pylist()
+            if one["workload"] == "w"
         ]
-        assert (transfer["capture"], transfer["at"], transfer["src"]) == ("client", "sender", "10.77.0.1")
+        assert (transfer["capture"], transfer["at"], transfer["src"]) == (
+            "client",
+            "sender",
+            "10.77.0.1",
+        )
         assert sum(read(folder / "findings.json")["verdicts"].values()) == 1
-    quiet, noisy = sorted((read(run / f"rep-{number:03d}" / "repetition.json") for number in range(2)), key=lambda record: record["cell"])
+    quiet, noisy = sorted(
+        (read(run / f"rep-{number:03d}" / "repetition.json") for number in range(2)),
+        key=lambda record: record["cell"],
+    )
     assert quiet["backgrounds"] == []
     (noise,) = noisy["backgrounds"]
     assert noise["send"]["offered_packets"] >= noise["sink"]["sources"][0]["packets"] > 100
     nothing_is_left(tmp_path)
 
 
-def test_what_is_complete_is_kept_and_more_repetitions_are_added(tmp_path: Path, trustbed: Trustbed) -> None:
+def test_what_is_complete_is_kept_and_more_repetitions_are_added(
+    tmp_path: Path, trustbed: Trustbed
+) -> None:
     assert trustbed(SCENARIO, "-q").returncode == 0
-    done = {folder: (tmp_path / "run" / folder / "done").stat().st_mtime_ns for folder in ("rep-000", "rep-001")}
+    done = {
+        folder: (tmp_path / "run" / folder / "done").stat().st_mtime_ns
+        for folder in ("rep-000", "rep-001")
+    }
     assert trustbed(SCENARIO, "-q", "--resume", "--repetitions", "2").returncode == 0
-    assert {folder: (tmp_path / "run" / folder / "done").stat().st_mtime_ns for folder in done} == done
+    assert {
+        folder: (tmp_path / "run" / folder / "done").stat().st_mtime_ns for folder in done
+    } == done
     assert len(list((tmp_path / "run").glob("rep-*/done"))) == 4
     changed = trustbed(SCENARIO.replace("20Mbit/s", "10Mbit/s"))
     assert changed.returncode == 1
     assert "another scenario" in changed.stderr
 
 
-def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(tmp_path: Path, trustbed: Trustbed, begin: Begin) -> None:
+def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(
+    tmp_path: Path, trustbed: Trustbed, begin: Begin
+) -> None:
     (tmp_path / "whole").mkdir()
     assert trustbed(SCENARIO, "-q").returncode == 0
     (tmp_path / "run").rename(tmp_path / "whole" / "run")
@@ -186,9 +239,14 @@ def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(tmp_path: Pat
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupted_run_leaves_nothing_and_continues(tmp_path: Path, trustbed: Trustbed, begin: Begin, number: int) -> None:
+def test_an_interrupted_run_leaves_nothing_and_continues(
+    tmp_path: Path, trustbed: Trustbed, begin: Begin, number: int
+) -> None:
     child = begin(tmp_path, SCENARIO)
-    wait_until(lambda: list((tmp_path / "run").glob("rep-000/captures/*")) or child.poll() is not None, "a capture")
+    wait_until(
+        lambda: list((tmp_path / "run").glob("rep-000/captures/*")) or child.poll() is not None,
+        "a capture",
+    )
     os.kill(child.pid, number)
     _, err = child.communicate(timeout=PATIENCE)
     assert child.returncode == 130
@@ -197,16 +255,30 @@ def test_an_interrupted_run_leaves_nothing_and_continues(tmp_path: Path, trustbe
     assert trustbed(SCENARIO).returncode == 0
 
 
-def test_an_emulator_that_is_killed_fails_the_repetition_and_not_the_run(tmp_path: Path, begin: Begin) -> None:
-    child = begin(tmp_path, SCENARIO.replace("1200ms", "60s").replace('["none", "cbr"]', '["none"]'))
+def test_an_emulator_that_is_killed_fails_the_repetition_and_not_the_run(
+    tmp_path: Path, begin: Begin
+) -> None:
+    child = begin(
+        tmp_path, SCENARIO.replace("1200ms", "60s").replace('["none", "cbr"]', '["none"]')
+    )
     capture = tmp_path / "run" / "rep-000" / "captures" / "client.pcapng"
     # Some hundred packets: the workload is at work.
-    wait_until(lambda: child.poll() is not None or (capture.is_file() and capture.stat().st_size > 50_000), "packets")
-    found = subprocess.run(["pgrep", "-f", "trustbed-agent emulate", "-P", str(child.pid)], capture_output=True, text=True, check=False)
+    wait_until(
+        lambda: child.poll() is not None or (capture.is_file() and capture.stat().st_size > 50_000),
+        "packets",
+    )
+    found = subprocess.run(
+        ["pgrep", "-f", "trustbed-agent emulate", "-P", str(child.pid)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     os.kill(int(found.stdout.split()[0]), signal.SIGKILL)
     child.communicate(timeout=2 * PATIENCE)
     assert child.returncode == 0
-    record, findings = (read(tmp_path / "run" / "rep-000" / name) for name in ("repetition.json", "findings.json"))
+    record, findings = (
+        read(tmp_path / "run" / "rep-000" / name) for name in ("repetition.json", "findings.json")
+    )
     assert record["outcome"] == "failed"
     assert record["failures"][0]["verb"] == "emulate"
     assert "killed by signal 9" in record["workloads"][0]["reason"]
@@ -223,7 +295,9 @@ def test_an_emulator_that_is_killed_fails_the_repetition_and_not_the_run(tmp_pat
         ("\"sh -c 'sleep 61 & sleep 60'\"", "time_limit", "2 s"),
     ],
 )
-def test_a_workload_that_fails_is_kept_with_its_reason(tmp_path: Path, trustbed: Trustbed, command: str, outcome: str, reason: str) -> None:
+def test_a_workload_that_fails_is_kept_with_its_reason(
+    tmp_path: Path, trustbed: Trustbed, command: str, outcome: str, reason: str
+) -> None:
     limit = "20s" if outcome == "failed" else "2s"  # what ends by itself is given the time to
     assert trustbed(COMMAND.replace('"20s"', f'"{limit}"') + command + "\n").returncode == 0
     (workload,) = read(tmp_path / "run" / "rep-000" / "repetition.json")["workloads"]
@@ -233,7 +307,9 @@ def test_a_workload_that_fails_is_kept_with_its_reason(tmp_path: Path, trustbed:
     nothing_is_left(tmp_path)
 
 
-def test_a_missing_program_is_found_before_anything_is_made(tmp_path: Path, trustbed: Trustbed) -> None:
+def test_a_missing_program_is_found_before_anything_is_made(
+    tmp_path: Path, trustbed: Trustbed
+) -> None:
     ended = trustbed(COMMAND + '"sleeep 1"\n')
     assert ended.returncode == 1
     assert "study.toml, workload.w: no such program, sleeep" in ended.stderr
@@ -241,10 +317,16 @@ def test_a_missing_program_is_found_before_anything_is_made(tmp_path: Path, trus
     assert not (tmp_path / "run").exists()
 
 
-def test_a_full_disk_is_said_and_the_run_continues_later(tmp_path: Path, trustbed: Trustbed) -> None:
+def test_a_full_disk_is_said_and_the_run_continues_later(
+    tmp_path: Path, trustbed: Trustbed
+) -> None:
     place = tmp_path / "run"
     place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], check=False, capture_output=True).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)],
+        check=False,
+        capture_output=True,
+    ).returncode:
         pytest.skip("a small disk cannot be mounted here")
     try:
         ended = trustbed(SCENARIO)
@@ -272,7 +354,9 @@ def test_two_runs_side_by_side_do_not_meet(tmp_path: Path, begin: Begin) -> None
     assert shape(tmp_path / "a" / "run") == shape(tmp_path / "b" / "run")
 
 
-def test_the_registry_of_these_tests_is_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_registry_of_these_tests_is_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRUSTBED_RUNTIME", str(tmp_path / "registry"))
     assert registry.folder() == tmp_path / "registry"
 
@@ -291,5 +375,8 @@ def test_a_run_whose_talk_nobody_reads_any_more_goes_on(tmp_path: Path) -> None:
         child.stdout.close()
         # Nobody reads its results either, which is what it says in the end, with everything done.
         assert child.wait(2 * PATIENCE) == 141
-    assert sorted(path.name for path in (tmp_path / "run").glob("rep-*/findings.json")) == ["findings.json"] * 2
+    assert (
+        sorted(path.name for path in (tmp_path / "run").glob("rep-*/findings.json"))
+        == ["findings.json"] * 2
+    )
     assert (tmp_path / "run" / "report.html").exists()

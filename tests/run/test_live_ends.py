@@ -53,14 +53,20 @@ def crossings(repetition: Path) -> list[dict[str, Any]]:
 
 def passed_and_not(repetition: Path, pipe: str) -> tuple[int, int]:
     """Packets that a link let pass, and those it did not."""
-    ledger = pyarrow.parquet.read_table(repetition / "ledger" / "packets.parquet", columns=["pipe", "fate"]).to_pylist()
+    ledger = pyarrow.parquet.read_table(
+        repetition / "ledger" / "packets.parquet", columns=["pipe", "fate"]
+    ).to_pylist()
     fates = [row["fate"] == "passed" for row in ledger if row["pipe"] == pipe]
     return sum(fates), len(fates) - sum(fates)
 
 
-def test_what_is_lost_between_the_ends_is_what_the_link_dropped(repetition: Path, crossings: list[dict[str, Any]]) -> None:
+def test_what_is_lost_between_the_ends_is_what_the_link_dropped(
+    repetition: Path, crossings: list[dict[str, Any]]
+) -> None:
     there = [row for row in crossings if row["from_place"] == "first"]
-    assert {(row["first_capture"], row["second_capture"], row["workload"]) for row in crossings} == {("client", "server", "w")}
+    assert {
+        (row["first_capture"], row["second_capture"], row["workload"]) for row in crossings
+    } == {("client", "server", "w")}
     passed, dropped = passed_and_not(repetition, "link.up")
     lost = sum(row["data_lost"] + row["bare_lost"] for row in there)
     sent = sum(row["data_sent"] + row["bare_sent"] for row in there)
@@ -73,7 +79,9 @@ def test_what_is_lost_between_the_ends_is_what_the_link_dropped(repetition: Path
 
 
 def test_no_way_is_shorter_than_its_link(crossings: list[dict[str, Any]]) -> None:
-    assert all(row["delay_floor_ns"] >= 8_000_000 and row["delays_negative"] == 0 for row in crossings)
+    assert all(
+        row["delay_floor_ns"] >= 8_000_000 and row["delays_negative"] == 0 for row in crossings
+    )
     bulk = max(crossings, key=lambda row: row["data_sent"])
     assert bulk["round_trip_p50_ns"] > bulk["path_p50_ns"] >= 16_000_000
 

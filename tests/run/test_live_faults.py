@@ -32,13 +32,20 @@ delay = "2ms"
 queue = "200p"
 """
 BULK = PAIR + '[workload.w]\nkind = "bulk"\nhost = "client"\nto = "server"\n'
-BUSY = PAIR + '[workload.w]\nkind = "command"\nhost = "client"\ncommand = "sh -c \'timeout 1 sh -c \\"while :; do :; done\\"; exit 0\'"\n'
+BUSY = (
+    PAIR
+    + '[workload.w]\nkind = "command"\nhost = "client"\ncommand = "sh -c \'timeout 1 sh -c \\"while :; do :; done\\"; exit 0\'"\n'
+)
 
 
 def record(tmp_path: Path) -> dict[str, Any]:
     """What happened in the only repetition."""
     found = read(tmp_path / "run" / "rep-000" / "repetition.json")
-    assert found["outcome"] == "complete", (found["failures"], found["faults"], [one["reason"] for one in found["workloads"]])
+    assert found["outcome"] == "complete", (
+        found["failures"],
+        found["faults"],
+        [one["reason"] for one in found["workloads"]],
+    )
     return found
 
 
@@ -59,9 +66,14 @@ def most_run(report: dict[str, Any]) -> float:
 def sent(tmp_path: Path) -> list[int]:
     """When the sender's packets reached the link, on the real-time clock."""
     ledger = pyarrow.parquet.read_table(
-        tmp_path / "run" / "rep-000" / "ledger" / "packets.parquet", columns=["pipe", "arrived_ns", "length"]
+        tmp_path / "run" / "rep-000" / "ledger" / "packets.parquet",
+        columns=["pipe", "arrived_ns", "length"],
     )
-    return sorted(row["arrived_ns"] for row in ledger.to_pylist() if row["pipe"] == "link.up" and row["length"] > 1000)
+    return sorted(
+        row["arrived_ns"]
+        for row in ledger.to_pylist()
+        if row["pipe"] == "link.up" and row["length"] > 1000
+    )
 
 
 def not_here(ended: subprocess.CompletedProcess[str], tmp_path: Path) -> None:
@@ -74,7 +86,9 @@ def _skip_what_was_not_made(tmp_path: Path) -> None:
     """Only where nothing was measured for that reason: a fault that came too late is a mistake of the test's."""
     found = read(tmp_path / "run" / "rep-000" / "repetition.json")
     if found["outcome"] == "not made":
-        pytest.skip("; ".join(one["reason"] for one in found["faults"] if one["reason"] is not None))
+        pytest.skip(
+            "; ".join(one["reason"] for one in found["faults"] if one["reason"] is not None)
+        )
 
 
 def test_a_quota_grants_its_share_and_no_more(tmp_path: Path, trustbed: Trustbed) -> None:
@@ -91,7 +105,9 @@ def test_a_quota_grants_its_share_and_no_more(tmp_path: Path, trustbed: Trustbed
 
 
 @pytest.mark.parametrize("policy", ["normal", "realtime"])
-def test_a_spinner_takes_its_part_of_the_processor(tmp_path: Path, trustbed: Trustbed, policy: str) -> None:
+def test_a_spinner_takes_its_part_of_the_processor(
+    tmp_path: Path, trustbed: Trustbed, policy: str
+) -> None:
     spinner = f'[faults.slow]\nkind = "spinner"\nhost = "client"\nbusy = "7ms"\nevery = "10ms"\npolicy = "{policy}"\n'
     not_here(trustbed(BUSY + spinner), tmp_path)
     report = fault(tmp_path)
@@ -105,7 +121,9 @@ def test_a_spinner_takes_its_part_of_the_processor(tmp_path: Path, trustbed: Tru
     nothing_is_left(tmp_path)
 
 
-def test_a_frozen_sender_with_a_small_buffer_is_silent_while_it_stands(tmp_path: Path, trustbed: Trustbed) -> None:
+def test_a_frozen_sender_with_a_small_buffer_is_silent_while_it_stands(
+    tmp_path: Path, trustbed: Trustbed
+) -> None:
     freeze = '[faults.slow]\nkind = "freeze"\nhost = "client"\nstopped = "140ms"\nevery = "200ms"\n'
     assert trustbed(BULK + 'send_buffer = "16KiB"\n' + freeze).returncode == 0
     report = fault(tmp_path)
@@ -114,51 +132,90 @@ def test_a_frozen_sender_with_a_small_buffer_is_silent_while_it_stands(tmp_path:
     with unless_it_stood(tmp_path / "run" / "rep-000"):
         assert report["stops"] >= 4
         assert report["stopped_share"] > 0.5
-        for at, until in ((report["begun_ns"] + one, report["begun_ns"] + other) for one, other in stops):
+        for at, until in (
+            (report["begun_ns"] + one, report["begun_ns"] + other) for one, other in stops
+        ):
             # What was in the buffer leaves within some round trips.
-            assert not [one for one in packets if at + 60 * MS < one < until], "it sent while it stood"
-        assert len([one for one in packets if one < report["begun_ns"] + report["stopped_at_ns"][0]]) > 10
+            assert not [one for one in packets if at + 60 * MS < one < until], (
+                "it sent while it stood"
+            )
+        assert (
+            len([one for one in packets if one < report["begun_ns"] + report["stopped_at_ns"][0]])
+            > 10
+        )
     nothing_is_left(tmp_path)
 
 
-def test_a_stalled_interface_passes_nothing_and_the_sender_retransmits(tmp_path: Path, trustbed: Trustbed) -> None:
-    stall = '[faults.hang]\nkind = "nic-stall"\nhost = "server"\nstart = "300ms"\nduration = "400ms"\n'
+def test_a_stalled_interface_passes_nothing_and_the_sender_retransmits(
+    tmp_path: Path, trustbed: Trustbed
+) -> None:
+    stall = (
+        '[faults.hang]\nkind = "nic-stall"\nhost = "server"\nstart = "300ms"\nduration = "400ms"\n'
+    )
     assert trustbed(BULK + stall).returncode == 0
     found = record(tmp_path)
     (told,) = found["faults"]
-    ledger = pyarrow.parquet.read_table(tmp_path / "run" / "rep-000" / "ledger" / "packets.parquet").to_pylist()
-    meanwhile = [row for row in ledger if told["begun_ns"] + 50 * MS < row["arrived_ns"] < told["ended_ns"] - 50 * MS]
+    ledger = pyarrow.parquet.read_table(
+        tmp_path / "run" / "rep-000" / "ledger" / "packets.parquet"
+    ).to_pylist()
+    meanwhile = [
+        row
+        for row in ledger
+        if told["begun_ns"] + 50 * MS < row["arrived_ns"] < told["ended_ns"] - 50 * MS
+    ]
     with unless_it_stood(tmp_path / "run" / "rep-000"):
         assert meanwhile, "the sender gave up"
         assert not [row for row in meanwhile if row["fate"] == "passed"]
         assert found["workloads"][0]["report"]["transfers"][0]["tcp"]["retransmitted_segments"] > 0
 
 
-def test_an_application_that_writes_in_bursts_leaves_gaps(tmp_path: Path, trustbed: Trustbed) -> None:
+def test_an_application_that_writes_in_bursts_leaves_gaps(
+    tmp_path: Path, trustbed: Trustbed
+) -> None:
     """A pause counts by half of its length: a burst may take some round trips, and a tail loss probe may follow it."""
-    assert trustbed(BULK.replace('"1s"', '"2s"') + 'write = { burst = "50KB", pause = "400ms" }\n').returncode == 0
+    assert (
+        trustbed(
+            BULK.replace('"1s"', '"2s"') + 'write = { burst = "50KB", pause = "400ms" }\n'
+        ).returncode
+        == 0
+    )
     (transfer,) = record(tmp_path)["workloads"][0]["report"]["transfers"]
     assert transfer["payload_bytes"] % 50_000 == 0
     packets = sent(tmp_path)
-    gaps = [after - before for before, after in itertools.pairwise(packets) if after - before > 200 * MS]
+    gaps = [
+        after - before for before, after in itertools.pairwise(packets) if after - before > 200 * MS
+    ]
     with unless_it_stood(tmp_path / "run" / "rep-000"):
         assert len(gaps) == transfer["payload_bytes"] // 50_000 - 1 > 0
-    (row,) = pyarrow.parquet.read_table(tmp_path / "run" / "rep-000" / "tables" / "w.summary.parquet").to_pylist()
+    (row,) = pyarrow.parquet.read_table(
+        tmp_path / "run" / "rep-000" / "tables" / "w.summary.parquet"
+    ).to_pylist()
     assert 0 < row["busy_ns"] < row["duration_ns"]
 
 
 def test_a_slow_reader_is_what_limits(tmp_path: Path, trustbed: Trustbed) -> None:
-    assert trustbed(BULK + 'read = { rate = "2Mbit/s" }\nreceive_buffer = "16KiB"\n').returncode == 0
-    (row,) = pyarrow.parquet.read_table(tmp_path / "run" / "rep-000" / "tables" / "w.summary.parquet").to_pylist()
+    assert (
+        trustbed(BULK + 'read = { rate = "2Mbit/s" }\nreceive_buffer = "16KiB"\n').returncode == 0
+    )
+    (row,) = pyarrow.parquet.read_table(
+        tmp_path / "run" / "rep-000" / "tables" / "w.summary.parquet"
+    ).to_pylist()
     with unless_it_stood(tmp_path / "run" / "rep-000"):
         assert row["receive_window_limited_ns"] > 0.5 * row["busy_ns"]
         assert row["received_bits_per_second"] < 2.4e6
 
 
 def test_a_reader_that_pauses_closes_its_window(tmp_path: Path, trustbed: Trustbed) -> None:
-    assert trustbed(BULK + 'read = { burst = "40KB", pause = "150ms" }\nreceive_buffer = "16KiB"\n').returncode == 0
+    assert (
+        trustbed(
+            BULK + 'read = { burst = "40KB", pause = "150ms" }\nreceive_buffer = "16KiB"\n'
+        ).returncode
+        == 0
+    )
     record(tmp_path)
-    (row,) = pyarrow.parquet.read_table(tmp_path / "run" / "rep-000" / "tables" / "transfers.parquet").to_pylist()
+    (row,) = pyarrow.parquet.read_table(
+        tmp_path / "run" / "rep-000" / "tables" / "transfers.parquet"
+    ).to_pylist()
     with unless_it_stood(tmp_path / "run" / "rep-000"):
         assert row["zero_window_events"] > 0
 
@@ -167,29 +224,44 @@ def test_a_reader_that_pauses_closes_its_window(tmp_path: Path, trustbed: Trustb
 def test_a_clamped_window_is_never_exceeded(tmp_path: Path, trustbed: Trustbed, clamp: int) -> None:
     assert trustbed(BULK + f'window_clamp = "{clamp}B"\n').returncode == 0
     (transfer,) = record(tmp_path)["workloads"][0]["report"]["transfers"]
-    (row,) = pyarrow.parquet.read_table(tmp_path / "run" / "rep-000" / "tables" / "transfers.parquet").to_pylist()
+    (row,) = pyarrow.parquet.read_table(
+        tmp_path / "run" / "rep-000" / "tables" / "transfers.parquet"
+    ).to_pylist()
     assert clamp / 3 <= row["window_max_bytes"] <= clamp
     assert transfer["tcp"]["receive_window_limited_ns"] > 0
 
 
-def test_no_more_is_under_way_than_a_small_send_buffer_holds(tmp_path: Path, trustbed: Trustbed) -> None:
+def test_no_more_is_under_way_than_a_small_send_buffer_holds(
+    tmp_path: Path, trustbed: Trustbed
+) -> None:
     assert trustbed(BULK.replace("2ms", "50ms") + 'send_buffer = "8KiB"\n').returncode == 0
     (transfer,) = record(tmp_path)["workloads"][0]["report"]["transfers"]
     assert transfer["send_buffer_bytes"] == 2 * 8192
     # What is in the buffer when it is found full, and the piece (64 KiB) that was let in when it was found not quite full.
-    assert transfer["goodput_bits_per_second"] < 8 * (transfer["send_buffer_bytes"] + 65_536) / 0.100
+    assert (
+        transfer["goodput_bits_per_second"] < 8 * (transfer["send_buffer_bytes"] + 65_536) / 0.100
+    )
     assert transfer["tcp"]["receive_window_limited_ns"] == 0
 
 
-def test_a_runner_that_is_killed_leaves_nobody_standing_and_no_group(tmp_path: Path, begin: Begin) -> None:
+def test_a_runner_that_is_killed_leaves_nobody_standing_and_no_group(
+    tmp_path: Path, begin: Begin
+) -> None:
     faults = '[faults.slow]\nkind = "freeze"\nhost = "client"\nstopped = "390ms"\nevery = "400ms"\n'
     faults += '[faults.narrow]\nkind = "cpu-quota"\nhost = "client"\nshare = "50%"\n'
     child = begin(tmp_path, BULK.replace('"1s"', '"60s"') + faults)
 
     def groups() -> list[Path]:
-        return [Path(name) for file in (tmp_path / "registry").glob("*.json") for name in read(file)["cgroups"]]
+        return [
+            Path(name)
+            for file in (tmp_path / "registry").glob("*.json")
+            for name in read(file)["cgroups"]
+        ]
 
-    wait_until(lambda: child.poll() is not None or (groups() and _stands(tmp_path)), "a process that stands")
+    wait_until(
+        lambda: child.poll() is not None or (groups() and _stands(tmp_path)),
+        "a process that stands",
+    )
     if child.poll() is not None:
         said = child.communicate()[1]
         _skip_what_was_not_made(tmp_path)
@@ -199,7 +271,9 @@ def test_a_runner_that_is_killed_leaves_nobody_standing_and_no_group(tmp_path: P
     child.communicate(timeout=PATIENCE)
     environment = {**os.environ, "TRUSTBED_RUNTIME": str(tmp_path / "registry")}
     wait_until(lambda: not _agents(tmp_path), "the end of what was frozen")
-    subprocess.run([str(begin_program()), "testbed", "clean"], env=environment, check=True, capture_output=True)
+    subprocess.run(
+        [str(begin_program()), "testbed", "clean"], env=environment, check=True, capture_output=True
+    )
     assert made
     assert [group for group in made if group.exists()] == []
     nothing_is_left(tmp_path)
@@ -215,7 +289,10 @@ def begin_program() -> Path:
 def _stands(tmp_path: Path) -> bool:
     """Whether an agent of this test's runs was stopped."""
     with contextlib.suppress(OSError):
-        return any((agent / "stat").read_text().rpartition(") ")[2].startswith("T") for agent in _agents(tmp_path))
+        return any(
+            (agent / "stat").read_text().rpartition(") ")[2].startswith("T")
+            for agent in _agents(tmp_path)
+        )
     return False
 
 
@@ -226,7 +303,9 @@ def _agents(tmp_path: Path) -> list[Path]:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().split(b"\0")
-            if b"trustbed-agent" in words[0] and mark in (process / "environ").read_bytes().split(b"\0"):
+            if b"trustbed-agent" in words[0] and mark in (process / "environ").read_bytes().split(
+                b"\0"
+            ):
                 found.append(process)
         except OSError:
             continue

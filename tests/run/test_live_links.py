@@ -66,7 +66,9 @@ def repetition(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ledger(repetition: Path) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = pyarrow.parquet.read_table(repetition / "ledger" / "packets.parquet").to_pylist()
+    rows: list[dict[str, Any]] = pyarrow.parquet.read_table(
+        repetition / "ledger" / "packets.parquet"
+    ).to_pylist()
     return rows
 
 
@@ -86,11 +88,17 @@ def test_outages_count_from_the_beginning_of_the_workload(repetition: Path) -> N
     record = json.loads((repetition / "repetition.json").read_text())
     assert record["outcome"] == "complete", record["failures"]
     begun = record["workload_start_ns"]
-    sent = [row for row in ledger(repetition) if row["pipe"] == "b.up" and row["departed_ns"] is not None]
+    sent = [
+        row
+        for row in ledger(repetition)
+        if row["pipe"] == "b.up" and row["departed_ns"] is not None
+    ]
     lost = [row for row in sent if row["fate"] == "outage"]
     with unless_it_stood(repetition):
         assert len(lost) > 10
-    packet_ns = 1514 * 8 * 50  # at 20 Mbit/s: of a packet, the first bit may fall into the outage, or the last
+    packet_ns = (
+        1514 * 8 * 50
+    )  # at 20 Mbit/s: of a packet, the first bit may fall into the outage, or the last
     dark, lit = begun + 400 * MILLISECOND, begun + 500 * MILLISECOND
     assert all(dark < row["departed_ns"] <= lit + packet_ns for row in lost)
     assert all(row["fate"] == "outage" for row in sent if dark < row["departed_ns"] < lit)
@@ -107,7 +115,9 @@ def test_a_capture_at_a_router_is_what_passed_it_and_when(repetition: Path) -> N
     rows = ledger(repetition)
     captured = frames(repetition / "captures" / "first.pcapng")
     passed = [row for row in rows if row["pipe"] in ("a.up", "b.down") and row["fate"] == "passed"]
-    assert sorted((at, length) for at, length, _ in captured) == sorted((row["due_ns"], row["length"]) for row in passed)
+    assert sorted((at, length) for at, length, _ in captured) == sorted(
+        (row["due_ns"], row["length"]) for row in passed
+    )
     assert [at for at, _, _ in captured] == sorted(at for at, _, _ in captured)
     before = {row["packet"] for row in rows if row["pipe"] == "a.up" and row["fate"] == "lost"}
     behind = {row["packet"] for row in rows if row["pipe"] == "b.up" and row["fate"] == "outage"}
@@ -117,18 +127,25 @@ def test_a_capture_at_a_router_is_what_passed_it_and_when(repetition: Path) -> N
     record = json.loads((repetition / "repetition.json").read_text())
     (told,) = [one["report"] for one in record["captures"] if one["point"] == "first"]
     assert (told["frames"], told["dropped_frames"], told["complete"]) == (len(captured), 0, True)
-    assert all(len(content) == min(128, length) and content[12:14] == b"\x08\x00" for _, length, content in captured)
+    assert all(
+        len(content) == min(128, length) and content[12:14] == b"\x08\x00"
+        for _, length, content in captured
+    )
 
 
 def test_it_is_judged_as_a_capture_on_the_way(repetition: Path) -> None:
     transfers = pyarrow.parquet.read_table(repetition / "tables" / "transfers.parquet").to_pylist()
     own = {row["capture"]: row for row in transfers if row["workload"] == "w"}
     assert (own["client"]["at"], own["first"]["at"]) == ("sender", "middle")
-    assert own["first"]["throughput_bytes_per_second"] == pytest.approx(own["client"]["throughput_bytes_per_second"], rel=0.1)
+    assert own["first"]["throughput_bytes_per_second"] == pytest.approx(
+        own["client"]["throughput_bytes_per_second"], rel=0.1
+    )
 
 
 def test_it_says_by_itself_where_it_was_taken(repetition: Path) -> None:
     """Nothing is told here but the file: 4 ms lie before the router and 6 behind it."""
-    transfers = analyze(str(repetition / "captures" / "first.pcapng"), workers=1).transfers.to_pylist()
+    transfers = analyze(
+        str(repetition / "captures" / "first.pcapng"), workers=1
+    ).transfers.to_pylist()
     (bulk,) = [row for row in transfers if row["src"] == "10.77.0.1"]
     assert bulk["at"] == "middle"

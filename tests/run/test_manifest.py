@@ -31,7 +31,11 @@ rate = "1Mbit/s"
 [factors]
 "background.noise.model" = ["none", "cbr"]
 """
-SESSION = {"version": "0.1.0", "command": "trustbed run study.toml", "started": "2026-01-01T00:00:00Z"}
+SESSION = {
+    "version": "0.1.0",
+    "command": "trustbed run study.toml",
+    "started": "2026-01-01T00:00:00Z",
+}
 
 
 @pytest.fixture
@@ -45,13 +49,20 @@ def described(study: ScenarioFile) -> dict[str, object]:
     return manifest.describe(study, order(study.cells, repetitions=2, seed=3), session=SESSION)
 
 
-def check(earlier: dict[str, object], study: ScenarioFile, path: Path, *, repetitions: int = 2) -> None:
+def check(
+    earlier: dict[str, object], study: ScenarioFile, path: Path, *, repetitions: int = 2
+) -> None:
     manifest.check_same(earlier, study, order(study.cells, repetitions=repetitions, seed=3), path)
 
 
 def test_it_says_what_was_asked_and_with_which_seeds(study: ScenarioFile) -> None:
     found = described(study)
-    assert found["scenario"] == {"name": "study", "about": "", "file": "study.toml", "sha256": study.sha256}
+    assert found["scenario"] == {
+        "name": "study",
+        "about": "",
+        "file": "study.toml",
+        "sha256": study.sha256,
+    }
     # printf '1\n2\n' | sha256sum
     digest = "a6e2b7a040683432de03a18fd8a1939a2fdf82585b364bfc874bdd4095c4cae1"
     assert found["inputs"] == [{"file": "rates.txt", "bytes": 4, "sha256": digest}]
@@ -69,7 +80,9 @@ def test_it_says_what_was_asked_and_with_which_seeds(study: ScenarioFile) -> Non
 
 def test_every_session_is_remembered(study: ScenarioFile) -> None:
     later = {**SESSION, "started": "2026-01-02T00:00:00Z"}
-    again = manifest.describe(study, order(study.cells, repetitions=2, seed=3), session=later, earlier=described(study))
+    again = manifest.describe(
+        study, order(study.cells, repetitions=2, seed=3), session=later, earlier=described(study)
+    )
     assert again["sessions"] == [SESSION, later]
 
 
@@ -97,11 +110,15 @@ def test_a_run_of_another_schema_is_not(study: ScenarioFile, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("repetitions", [1, 3])
-def test_fewer_or_more_rounds_are_the_same_run(study: ScenarioFile, tmp_path: Path, repetitions: int) -> None:
+def test_fewer_or_more_rounds_are_the_same_run(
+    study: ScenarioFile, tmp_path: Path, repetitions: int
+) -> None:
     check(described(study), study, tmp_path, repetitions=repetitions)
 
 
-def test_repetitions_that_would_be_of_other_cells_are_not_taken_for_those_that_are_there(study: ScenarioFile, tmp_path: Path) -> None:
+def test_repetitions_that_would_be_of_other_cells_are_not_taken_for_those_that_are_there(
+    study: ScenarioFile, tmp_path: Path
+) -> None:
     earlier = described(study)
     listed = earlier["order"]
     assert isinstance(listed, list)
@@ -111,8 +128,13 @@ def test_repetitions_that_would_be_of_other_cells_are_not_taken_for_those_that_a
 
 
 @pytest.mark.parametrize("key", ["scenario", "inputs", "order"])
-def test_a_manifest_that_lacks_something_says_so(study: ScenarioFile, tmp_path: Path, key: str) -> None:
+def test_a_manifest_that_lacks_something_says_so(
+    study: ScenarioFile, tmp_path: Path, key: str
+) -> None:
     earlier = described(study)
-    for damaged in ({name: value for name, value in earlier.items() if name != key}, {**earlier, key: 7}):
+    for damaged in (
+        {name: value for name, value in earlier.items() if name != key},
+        {**earlier, key: 7},
+    ):
         with pytest.raises(RunDirectoryError, match="manifest does not say what the run is"):
             check(damaged, study, tmp_path)

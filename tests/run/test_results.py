@@ -13,7 +13,18 @@ from trustbed.run.results import TRANSFERS, tables_of
 from trustbed.workload.tables import REQUESTS
 
 NONE = -(2**63)
-NAMES = ("connection", "request", "begun_ns", "connected_ns", "sent_ns", "first_byte_ns", "last_byte_ns", "bytes", "status", "fault")
+NAMES = (
+    "connection",
+    "request",
+    "begun_ns",
+    "connected_ns",
+    "sent_ns",
+    "first_byte_ns",
+    "last_byte_ns",
+    "bytes",
+    "status",
+    "fault",
+)
 
 
 @pytest.fixture
@@ -24,8 +35,12 @@ def folder(tmp_path: Path) -> Path:
 
 def write_rows(path: Path, records: list[tuple[int, ...]]) -> None:
     columns = [{"name": name, "type": "i64", "unit": "ns", "meaning": "x"} for name in NAMES[:-1]]
-    columns.append({"name": "fault", "type": "i64", "unit": "", "meaning": "0 none, 1 refused, 3 timed_out"})
-    header = json.dumps({"columns": columns, "byte_order": "little", "record_bytes": 80, "none": NONE}).encode()
+    columns.append(
+        {"name": "fault", "type": "i64", "unit": "", "meaning": "0 none, 1 refused, 3 timed_out"}
+    )
+    header = json.dumps(
+        {"columns": columns, "byte_order": "little", "record_bytes": 80, "none": NONE}
+    ).encode()
     path.write_bytes(header + b"\n" + b"".join(struct.pack("<10q", *record) for record in records))
 
 
@@ -35,7 +50,11 @@ def test_requests_of_the_built_in_client(folder: Path) -> None:
     refused = (0, 2, 3000, NONE, NONE, NONE, NONE, 0, NONE, 1)
     missing = (0, 3, 4000, NONE, 4000, 4010, 4020, 10, 404, 0)
     write_rows(folder / "logs" / "pages.requests.rows", [good, reused, refused, missing])
-    workload: dict[str, Any] = {"name": "pages", "kind": "http", "report": {"start_ns": 1_700_000_000_000_000_000}}
+    workload: dict[str, Any] = {
+        "name": "pages",
+        "kind": "http",
+        "report": {"start_ns": 1_700_000_000_000_000_000},
+    }
     tables, error = tables_of(workload, folder)
     assert error is None
     found = tables["requests"]
@@ -47,7 +66,12 @@ def test_requests_of_the_built_in_client(folder: Path) -> None:
     assert [row["connect_ns"] for row in rows] == [50, 0, 0, 0]
     assert [row["error"] for row in rows] == [None, None, "refused", "status"]
     start = workload["report"]["start_ns"]
-    assert found.column("started").cast("int64").to_pylist() == [start + 100, start + 2000, start + 3000, start + 4000]
+    assert found.column("started").cast("int64").to_pylist() == [
+        start + 100,
+        start + 2000,
+        start + 3000,
+        start + 4000,
+    ]
 
 
 def test_transfers_of_the_built_in_sender(folder: Path) -> None:
@@ -57,19 +81,31 @@ def test_transfers_of_the_built_in_sender(folder: Path) -> None:
          "goodput_bits_per_second": 4000.0, "outcome": "complete", "congestion_control": "cubic", "tcp": tcp},
         {"connection": 1, "connected_ns": None, "payload_bytes": 0, "outcome": "failed", "error": "refused"},
     ]  # fmt: skip
-    tables, error = tables_of({"name": "w", "kind": "bulk", "report": {"transfers": transfers}}, folder)
+    tables, error = tables_of(
+        {"name": "w", "kind": "bulk", "report": {"transfers": transfers}}, folder
+    )
     assert error is None
     assert tables["summary"].schema.equals(TRANSFERS)
     first, second = tables["summary"].to_pylist()
-    assert (first["duration_ns"], first["sent_bits_per_second"], first["received_bytes"]) == (2_000_000_000, 4000.0, 1000)
-    assert (first["received_bits_per_second"], first["retransmits"], first["congestion_control"]) == (4000.0, 3, "cubic")
+    assert (first["duration_ns"], first["sent_bits_per_second"], first["received_bytes"]) == (
+        2_000_000_000,
+        4000.0,
+        1000,
+    )
+    assert (
+        first["received_bits_per_second"],
+        first["retransmits"],
+        first["congestion_control"],
+    ) == (4000.0, 3, "cubic")
     assert (second["duration_ns"], second["error"]) == (None, "refused")
 
 
 def test_outputs_of_known_programs_are_read(folder: Path) -> None:
     (folder / "logs" / "w.out").write_text("")
     (folder / "logs" / "w.err").write_text("")
-    tables, error = tables_of({"name": "w", "kind": "iperf3", "tool": "iperf3", "files": {}}, folder)
+    tables, error = tables_of(
+        {"name": "w", "kind": "iperf3", "tool": "iperf3", "files": {}}, folder
+    )
     assert tables == {}
     assert error is not None
     assert "iperf3" in error

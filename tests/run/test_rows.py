@@ -27,17 +27,27 @@ KINDS = st.lists(st.sampled_from(sorted(FORMATS)), min_size=1, max_size=6)
 
 
 def written(path: Path, kinds: list[str], records: list[list[int]], cut: bytes = b"") -> Path:
-    columns = [{"name": f"c{place}", "type": kind, "unit": "ns", "meaning": f"the {place}."} for place, kind in enumerate(kinds)]
+    columns = [
+        {"name": f"c{place}", "type": kind, "unit": "ns", "meaning": f"the {place}."}
+        for place, kind in enumerate(kinds)
+    ]
     packed = struct.Struct("<" + "".join(FORMATS[kind] for kind in kinds))
     header = {"columns": columns, "byte_order": "little", "record_bytes": packed.size}
-    path.write_bytes(json.dumps(header).encode() + b"\n" + b"".join(packed.pack(*record) for record in records) + cut)
+    path.write_bytes(
+        json.dumps(header).encode()
+        + b"\n"
+        + b"".join(packed.pack(*record) for record in records)
+        + cut
+    )
     return path
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(KINDS, st.data())
 def test_every_number_arrives(tmp_path: Path, kinds: list[str], data: st.DataObject) -> None:
-    records = data.draw(st.lists(st.tuples(*(st.integers(*LIMITS[kind]) for kind in kinds)).map(list), max_size=5))
+    records = data.draw(
+        st.lists(st.tuples(*(st.integers(*LIMITS[kind]) for kind in kinds)).map(list), max_size=5)
+    )
     record_bytes = struct.calcsize("<" + "".join(FORMATS[kind] for kind in kinds))
     cut = data.draw(st.integers(0, record_bytes - 1))
     source = written(tmp_path / "rows", kinds, records, cut=bytes(cut))
@@ -45,17 +55,27 @@ def test_every_number_arrives(tmp_path: Path, kinds: list[str], data: st.DataObj
     table = pa.parquet.read_table(tmp_path / "rows.parquet")
     least = -(2**63)
     wanted = [
-        [None if kind == "i64" and value == least else value for kind, value in zip(kinds, record, strict=True)] for record in records
+        [
+            None if kind == "i64" and value == least else value
+            for kind, value in zip(kinds, record, strict=True)
+        ]
+        for record in records
     ]
     assert [list(row.values()) for row in table.to_pylist()] == wanted
     assert table.schema.field(0).metadata == {b"unit": b"ns", b"meaning": b"the 0."}
     assert converted == rows.Converted(len(records), cut)
 
 
-def test_rows_in_several_pieces_stay_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_in_several_pieces_stay_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(rows, "_PIECE", 7)
-    source = written(tmp_path / "rows", ["u32", "u8"], [[number, number % 3] for number in range(100)])
-    assert rows.convert(source, tmp_path / "out.parquet", names={"c1": ("a", "b")}) == rows.Converted(100, 0)
+    source = written(
+        tmp_path / "rows", ["u32", "u8"], [[number, number % 3] for number in range(100)]
+    )
+    assert rows.convert(
+        source, tmp_path / "out.parquet", names={"c1": ("a", "b")}
+    ) == rows.Converted(100, 0)
     table = pa.parquet.read_table(tmp_path / "out.parquet").to_pydict()
     assert table["c0"] == list(range(100))
     assert table["c1"][:4] == ["a", "b", None, "a"]

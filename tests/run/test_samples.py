@@ -11,7 +11,14 @@ import pytest
 
 from trustbed.run import host, samples
 
-HEAD = {"trustbed": "0.1.0", "start_ns": 1000, "interval_ns": 1_000_000_000, "units": "ns", "cgroups": [], "not_told": []}
+HEAD = {
+    "trustbed": "0.1.0",
+    "start_ns": 1000,
+    "interval_ns": 1_000_000_000,
+    "units": "ns",
+    "cgroups": [],
+    "not_told": [],
+}
 
 
 def line(second: int, *, steal: float = 0.0, throttled: int = 0, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - parts of a sample
@@ -20,13 +27,33 @@ def line(second: int, *, steal: float = 0.0, throttled: int = 0, **more: Any) ->
         "after_ns": second * 1_000_000_000,
         "late_ns": 5,
         "interval_ns": 1_000_000_000,
-        "processors": {"user_share": 0.5, "idle_share": 0.5 - steal, "steal_share": steal, "context_switches": 7, "busy_shares": [0.5]},
+        "processors": {
+            "user_share": 0.5,
+            "idle_share": 0.5 - steal,
+            "steal_share": steal,
+            "context_switches": 7,
+            "busy_shares": [0.5],
+        },
         "run_queue": {"load_1min": 1.5, "running": 2, "tasks": 100},
         "pressure": {"processor_some_share": 0.25},
         "memory": {"total_bytes": 8000, "available_bytes": 5000, "free_bytes": None},
-        "cgroups": [{"cgroup": "/sys/fs/cgroup/x", "periods": 10, "throttled_periods": 1, "throttled_ns": throttled, "used_ns": None}],
+        "cgroups": [
+            {
+                "cgroup": "/sys/fs/cgroup/x",
+                "periods": 10,
+                "throttled_periods": 1,
+                "throttled_ns": throttled,
+                "used_ns": None,
+            }
+        ],
         "interfaces": [{"name": "eth0", "received_bytes": 10, "sent_bytes": 20}],
-        "sockets": [{"local": "10.77.0.1:5", "peer": "10.77.0.2:6", "tcp": {"rtt_ns": 20_000_000, "congestion_window_segments": 10}}],
+        "sockets": [
+            {
+                "local": "10.77.0.1:5",
+                "peer": "10.77.0.2:6",
+                "tcp": {"rtt_ns": 20_000_000, "congestion_window_segments": 10},
+            }
+        ],
         **more,
     }
 
@@ -54,12 +81,25 @@ def test_lines_become_tables(tmp_path: Path) -> None:
         "server.sockets.parquet",
     ]
     first, second = read(tmp_path / "machine.parquet")
-    assert (first["at_ns"], first["user_share"], first["running"], first["processor_some_share"]) == (1_000_001_000, 0.5, 2, 0.25)
-    assert (first["memory_total_bytes"], first["memory_available_bytes"], first["memory_free_bytes"]) == (8000, 5000, None)
+    assert (
+        first["at_ns"],
+        first["user_share"],
+        first["running"],
+        first["processor_some_share"],
+    ) == (1_000_001_000, 0.5, 2, 0.25)
+    assert (
+        first["memory_total_bytes"],
+        first["memory_available_bytes"],
+        first["memory_free_bytes"],
+    ) == (8000, 5000, None)
     assert first["disk_full_share"] is None
     assert second["after_ns"] == 2_000_000_000
     (socket, _) = read(tmp_path / "client.sockets.parquet")
-    assert (socket["local"], socket["rtt_ns"], socket["lost_segments"]) == ("10.77.0.1:5", 20_000_000, None)
+    assert (socket["local"], socket["rtt_ns"], socket["lost_segments"]) == (
+        "10.77.0.1:5",
+        20_000_000,
+        None,
+    )
     assert read(tmp_path / "server.sockets.parquet") == []
     # Whatever was seen: which tables a repetition has does not depend on how long its processes lived.
     assert read(tmp_path / "processes.parquet") == []
@@ -67,7 +107,9 @@ def test_lines_become_tables(tmp_path: Path) -> None:
 
 
 def test_the_machine_in_a_few_numbers(tmp_path: Path) -> None:
-    write(tmp_path / "client.jsonl", [line(1, steal=0.1, throttled=500_000_000), line(2, steal=0.3)])
+    write(
+        tmp_path / "client.jsonl", [line(1, steal=0.1, throttled=500_000_000), line(2, steal=0.3)]
+    )
     machine = samples.convert(tmp_path, ["client"])
     assert machine["samples"] == 2
     assert machine["steal_share"] == pytest.approx(0.2)
@@ -78,11 +120,17 @@ def test_the_machine_in_a_few_numbers(tmp_path: Path) -> None:
 def test_what_is_not_told_is_null(tmp_path: Path) -> None:
     write(tmp_path / "client.jsonl", [line(1, processors=None, cgroups=[])])
     machine = samples.convert(tmp_path, ["client"])
-    assert (machine["steal_share"], machine["throttled_share"], machine["busy_share"]) == (None, None, None)
+    assert (machine["steal_share"], machine["throttled_share"], machine["busy_share"]) == (
+        None,
+        None,
+        None,
+    )
     assert samples.convert(tmp_path / "nowhere", ["client"]) == {}
 
 
-@pytest.mark.parametrize("schema", [samples.MACHINE, samples.CGROUPS, samples.INTERFACES, samples.SOCKETS])
+@pytest.mark.parametrize(
+    "schema", [samples.MACHINE, samples.CGROUPS, samples.INTERFACES, samples.SOCKETS]
+)
 def test_every_column_has_a_meaning_and_numbers_a_unit(schema: pyarrow.Schema) -> None:
     for field in schema:
         assert field.metadata[b"meaning"]

@@ -59,7 +59,14 @@ class Execution:
         self.number = repetition.number
 
     def carry_out(self) -> dict[str, Any]:
-        plain = {"number": self.number, "outcome": "complete", "failures": [], "emulator": None, "workloads": [], "seconds": 1.0}
+        plain = {
+            "number": self.number,
+            "outcome": "complete",
+            "failures": [],
+            "emulator": None,
+            "workloads": [],
+            "seconds": 1.0,
+        }
         return {**plain, **self.more}
 
 
@@ -69,7 +76,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     monkeypatch.setattr(session, "prepare", lambda: None)
     monkeypatch.setattr(session, "agent", SimpleNamespace(binary=lambda: found.append("agent")))
-    monkeypatch.setattr(session.ceiling, "refuse_too_much", lambda scenarios: found.append("ceiling"))
+    monkeypatch.setattr(
+        session.ceiling, "refuse_too_much", lambda scenarios: found.append("ceiling")
+    )
     monkeypatch.setattr(session, "Testbed", Bed)
     monkeypatch.setattr(session, "Execution", Execution)
     return found
@@ -86,7 +95,13 @@ def run(tmp_path: Path, asked: list[str]) -> Run:
             directory.write_findings(folder, {"use": "trust", "why": ""})
             return {"use": "trust", "why": ""}
 
-        Session(load(tmp_path / "study.toml"), RunDirectory(tmp_path / "run"), judge=judge, about={}, **options).carry_out()
+        Session(
+            load(tmp_path / "study.toml"),
+            RunDirectory(tmp_path / "run"),
+            judge=judge,
+            about={},
+            **options,
+        ).carry_out()
 
     return call
 
@@ -136,7 +151,9 @@ def test_rounds_are_added(run: Run, tmp_path: Path) -> None:
     assert len(folders(tmp_path)) == len(manifest(tmp_path)["order"]) == 6
 
 
-def test_what_is_complete_stays_in_the_run_when_fewer_are_asked_for(run: Run, tmp_path: Path) -> None:
+def test_what_is_complete_stays_in_the_run_when_fewer_are_asked_for(
+    run: Run, tmp_path: Path
+) -> None:
     run(repetitions=3)
     before = manifest(tmp_path)["order"]
     run()
@@ -153,7 +170,9 @@ def test_rounds_that_were_never_begun_may_be_given_up(run: Run, tmp_path: Path) 
     assert len(manifest(tmp_path)["order"]) == 4
 
 
-def test_a_second_call_at_the_same_place_does_not_disturb_the_first(run: Run, tmp_path: Path, asked: list[str]) -> None:
+def test_a_second_call_at_the_same_place_does_not_disturb_the_first(
+    run: Run, tmp_path: Path, asked: list[str]
+) -> None:
     with RunDirectory(tmp_path / "run").locked():
         with pytest.raises(RunDirectoryError, match="another run is at work here"):
             run()
@@ -177,7 +196,9 @@ def test_what_another_call_has_begun_meanwhile_is_not_mixed_with_this_one(
     assert (tmp_path / "run" / "scenario.toml").read_text() == other
 
 
-def test_what_is_refused_leaves_nothing(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_refused_leaves_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(scenarios: object) -> None:
         raise RunError("too much", "ask for less")
 

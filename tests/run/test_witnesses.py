@@ -50,27 +50,44 @@ def run(tmp_path: Path) -> Run:
         repetition = Repetition(number=0, cell=0, round=0, seed=7)
         known: Any = bed
         scenario = load(tmp_path / "study.toml").first
-        return Execution(known, scenario, repetition, folder=tmp_path, clock=bed.clock, emulator={"seed": 1}).carry_out()
+        return Execution(
+            known, scenario, repetition, folder=tmp_path, clock=bed.clock, emulator={"seed": 1}
+        ).carry_out()
 
     return carry_out
 
 
 def watchers(bed: FakeBed) -> list[Any]:
-    return [agent for agent in bed.started if agent.verb == "spin" or "naps_every_ns" in agent.config]
+    return [
+        agent for agent in bed.started if agent.verb == "spin" or "naps_every_ns" in agent.config
+    ]
 
 
-def test_the_sender_is_watched_from_second_zero_until_the_workloads_are_over(run: Run, tmp_path: Path) -> None:
+def test_the_sender_is_watched_from_second_zero_until_the_workloads_are_over(
+    run: Run, tmp_path: Path
+) -> None:
     bed = FakeBed(agents={"bulk send": SENT})
     record = run(WATCHED, bed)
     naps, spin = watchers(bed)
     assert (naps.where, spin.where) == ("client", "client")
-    assert naps.config == {"path": str(tmp_path / "samples/client.witness.jsonl"), "naps_every_ns": MS, "sockets": False}
+    assert naps.config == {
+        "path": str(tmp_path / "samples/client.witness.jsonl"),
+        "naps_every_ns": MS,
+        "sockets": False,
+    }
     assert spin.config["path"] == str(tmp_path / "samples/client.spin.jsonl")
     assert spin.config["window_ns"] == 100 * MS
-    assert naps.begun == spin.begun == pytest.approx((record["epoch_ns"] - 1_700_000_000_000_000_000) / 1e9)
+    assert (
+        naps.begun
+        == spin.begun
+        == pytest.approx((record["epoch_ns"] - 1_700_000_000_000_000_000) / 1e9)
+    )
     order = [what for what, _ in bed.log]
     assert order.index("stop bulk") < order.index("stop spin") < order.index("stop capture")
-    assert [(one["verb"], one["where"]) for one in record["watchers"]] == [("sample", "client"), ("spin", "client")]
+    assert [(one["verb"], one["where"]) for one in record["watchers"]] == [
+        ("sample", "client"),
+        ("spin", "client"),
+    ]
     assert [one["where"] for one in record["samples"]] == ["client", "server"]
 
 
@@ -86,7 +103,9 @@ def test_the_seed_decides_where_windows_lie_and_who_spins_all_the_time_has_none(
 
 
 def test_what_disturbs_a_host_disturbs_who_watches_it(run: Run, tmp_path: Path) -> None:
-    bed = FakeBed(agents={"bulk send": SENT, "disturb": {"report_with": DONE}}, groups=tmp_path / "cgroups")
+    bed = FakeBed(
+        agents={"bulk send": SENT, "disturb": {"report_with": DONE}}, groups=tmp_path / "cgroups"
+    )
     record = run(WATCHED + QUOTA, bed)
     (sender,) = [agent for agent in bed.started if agent.config.get("role") == "send"]
     (group,) = bed.made_groups
@@ -94,7 +113,9 @@ def test_what_disturbs_a_host_disturbs_who_watches_it(run: Run, tmp_path: Path) 
     assert group.joined == [sender.pid, naps.pid, spin.pid]
     assert naps.config["cgroups"] == [str(tmp_path / "cgroups" / "slow")]
     # Samples tell of workloads alone: of several processes of a host the one that missed most speaks for all.
-    assert [one["process"] for one in record["processes"] if one["host"] == "client"] == [sender.pid]
+    assert [one["process"] for one in record["processes"] if one["host"] == "client"] == [
+        sender.pid
+    ]
 
 
 def test_hosts_that_are_named_are_watched_and_no_others(run: Run) -> None:
@@ -122,7 +143,16 @@ def test_what_cannot_be_watched_is_refused(tmp_path: Path, keys: str, message: s
     assert refused.value.hint
 
 
-NAPPED = {"count": 900, "missed": 100, "late": 3, "late_ns": 5, "late_share": 0.1, "late_most_ns": 7, "lateness": {"15": 900}, "used_ns": 6}
+NAPPED = {
+    "count": 900,
+    "missed": 100,
+    "late": 3,
+    "late_ns": 5,
+    "late_share": 0.1,
+    "late_most_ns": 7,
+    "lateness": {"15": 900},
+    "used_ns": 6,
+}
 LOOKED = {
     "at_ns": 10,
     "after_ns": 1,
@@ -130,8 +160,20 @@ LOOKED = {
     "interval_ns": 1_000_000_000,
     "naps": NAPPED,
     "cgroups": [
-        {"cgroup": "/outer", "periods": 10, "throttled_periods": 2, "throttled_ns": 20, "used_ns": None},
-        {"cgroup": "/inner", "periods": 10, "throttled_periods": 8, "throttled_ns": 80, "used_ns": None},
+        {
+            "cgroup": "/outer",
+            "periods": 10,
+            "throttled_periods": 2,
+            "throttled_ns": 20,
+            "used_ns": None,
+        },
+        {
+            "cgroup": "/inner",
+            "periods": 10,
+            "throttled_periods": 8,
+            "throttled_ns": 80,
+            "used_ns": None,
+        },
     ],
 }
 SPUN = {
@@ -145,27 +187,58 @@ SPUN = {
     "gaps": 1,
     "longest_gap_ns": 4,
     "starved": True,
-    "charged": {"elapsed_ns": 10, "used_ns": 6, "share": 0.6, "excess_share": 0.0, "in_vain": False},
+    "charged": {
+        "elapsed_ns": 10,
+        "used_ns": 6,
+        "share": 0.6,
+        "excess_share": 0.0,
+        "in_vain": False,
+    },
 }
 
 
 def test_lines_become_tables(tmp_path: Path) -> None:
     head = json.dumps({"trustbed": "0.1.0", "start_ns": 1})
     (tmp_path / "client.witness.jsonl").write_text(f'{head}\n{json.dumps(LOOKED)}\n{{"at_ns": 1')
-    silent = {**SPUN, "watched_ns": 0, "lost_ns": 0, "share": None, "starved": None, "charged": None}
-    (tmp_path / "client.spin.jsonl").write_text(f"{head}\n{json.dumps(SPUN)}\n{json.dumps(silent)}\n")
+    silent = {
+        **SPUN,
+        "watched_ns": 0,
+        "lost_ns": 0,
+        "share": None,
+        "starved": None,
+        "charged": None,
+    }
+    (tmp_path / "client.spin.jsonl").write_text(
+        f"{head}\n{json.dumps(SPUN)}\n{json.dumps(silent)}\n"
+    )
     witnesses.convert(tmp_path, Watch(hosts=("client", "server"), naps_ns=MS, spin_ns=100 * MS))
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["client.spin.parquet", "client.witness.parquet"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "client.spin.parquet",
+        "client.witness.parquet",
+    ]
     (row,) = pq.read_table(tmp_path / "client.witness.parquet").to_pylist()
-    assert (row["naps"], row["naps_late_share"], row["naps_late_most_ns"], row["naps_used_ns"]) == (900, 0.1, 7, 6)
+    assert (row["naps"], row["naps_late_share"], row["naps_late_most_ns"], row["naps_used_ns"]) == (
+        900,
+        0.1,
+        7,
+        6,
+    )
     assert (row["throttled_ns"], row["throttled_periods"]) == (80, 8)
     first, second = pq.read_table(tmp_path / "client.spin.parquet").to_pylist()
-    assert (first["from_ns"], first["until_ns"], first["share"], first["starved"], first["charged_excess_share"]) == (5, 15, 0.6, True, 0.0)
+    assert (
+        first["from_ns"],
+        first["until_ns"],
+        first["share"],
+        first["starved"],
+        first["charged_excess_share"],
+    ) == (5, 15, 0.6, True, 0.0)
     assert (second["share"], second["charged_excess_share"]) == (None, None)
 
 
 def test_without_a_quota_throttling_is_unknown(tmp_path: Path) -> None:
-    (tmp_path / "client.witness.jsonl").write_text(json.dumps({**LOOKED, "cgroups": [], "naps": None}) + "\n")
+    (tmp_path / "client.witness.jsonl").write_text(
+        json.dumps({**LOOKED, "cgroups": [], "naps": None}) + "\n"
+    )
     witnesses.convert(tmp_path, Watch(hosts=("client",), naps_ns=MS))
     (row,) = pq.read_table(tmp_path / "client.witness.parquet").to_pylist()
     assert (row["throttled_ns"], row["naps"], row["naps_late_share"]) == (None, None, None)

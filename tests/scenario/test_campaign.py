@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from trustbed.scenario import ScenarioError
 from trustbed.scenario.campaign import CampaignFile, load
-from trustbed.scenario.campaign_model import Campaign, Delay, HostPair, Index, Recording, Rounds, Wanted
+from trustbed.scenario.campaign_model import (
+    Campaign,
+    Delay,
+    HostPair,
+    Index,
+    Recording,
+    Rounds,
+    Wanted,
+)
 from trustbed.scenario.inventory import Ssh
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "campaign.md").read_text(encoding="utf-8")
@@ -69,7 +77,9 @@ def test_the_documented_campaign_means_what_it_says(tmp_path: Path) -> None:
     assert [host.name for host in campaign.hosts] == ["alpha", "beta"]
     assert campaign.pairs == (
         HostPair(name="alpha-beta", sender="alpha", receiver="beta"),
-        HostPair(name="back", sender="beta", receiver="alpha", address=ipaddress.ip_address("10.2.0.4")),
+        HostPair(
+            name="back", sender="beta", receiver="alpha", address=ipaddress.ip_address("10.2.0.4")
+        ),
     )
     assert campaign.rounds == Rounds(count=14 * 288, table="ec2", order="random")
     assert campaign.recording.disk_bytes == 40 << 30
@@ -78,7 +88,9 @@ def test_the_documented_campaign_means_what_it_says(tmp_path: Path) -> None:
 
 def test_hosts_can_be_written_into_the_campaign(tmp_path: Path) -> None:
     campaign = read(tmp_path, '[defaults]\nuser = "alice"\n' + SMALL + '[groups]\nfar = ["beta"]\n')
-    assert [host.way for host in campaign.hosts] == [Ssh(address=name, user="alice") for name in ("alpha", "beta")]
+    assert [host.way for host in campaign.hosts] == [
+        Ssh(address=name, user="alice") for name in ("alpha", "beta")
+    ]
     assert campaign.inventory.groups == (("far", ("beta",)),)
 
 
@@ -145,62 +157,213 @@ WRONG = [
     (HOSTS + LASTS, None, "", "there is no pair", "[[pairs]]"),
     (HOSTS + PAIR, None, "", "nothing says how long", 'lasts = "24h"'),
     (HOSTS + PAIR + "[rounds]\n", 6, "rounds", "nothing says how long", "count = 288"),
-    ('inventory = "none.toml"\n' + PAIR + LASTS, 1, "inventory", "no such file", "did you mean there.toml?"),
-    ('inventory = "there.toml"\n' + SMALL, 2, "hosts", "there is an inventory too", "leave the other out"),
-    ('inventory = "there.toml"\n[defaults]\nuser = "a"\n' + PAIR + LASTS, 2, "defaults", "belongs to hosts", "there.toml"),
-    (SMALL.replace('"beta"', '"betta"'), 5, "pairs[0].receiver", "no host named betta", "did you mean beta?"),
+    (
+        'inventory = "none.toml"\n' + PAIR + LASTS,
+        1,
+        "inventory",
+        "no such file",
+        "did you mean there.toml?",
+    ),
+    (
+        'inventory = "there.toml"\n' + SMALL,
+        2,
+        "hosts",
+        "there is an inventory too",
+        "leave the other out",
+    ),
+    (
+        'inventory = "there.toml"\n[defaults]\nuser = "a"\n' + PAIR + LASTS,
+        2,
+        "defaults",
+        "belongs to hosts",
+        "there.toml",
+    ),
+    (
+        SMALL.replace('"beta"', '"betta"'),
+        5,
+        "pairs[0].receiver",
+        "no host named betta",
+        "did you mean beta?",
+    ),
     (SMALL.replace('"beta"', '"alpha"'), 5, "pairs[0].receiver", "send to itself", "another host"),
     (SMALL.replace('sender = "alpha"\n', ""), 3, "pairs[0]", "lacks sender", 'sender = "alpha"'),
-    (SMALL.replace("sender", "sendr"), 4, "pairs[0].sendr", "no such key, sendr", "did you mean sender?"),
-    (SMALL.replace("receiver", "reciever"), 5, "pairs[0].reciever", "no such key, reciever", "did you mean receiver?"),
+    (
+        SMALL.replace("sender", "sendr"),
+        4,
+        "pairs[0].sendr",
+        "no such key, sendr",
+        "did you mean sender?",
+    ),
+    (
+        SMALL.replace("receiver", "reciever"),
+        5,
+        "pairs[0].reciever",
+        "no such key, reciever",
+        "did you mean receiver?",
+    ),
     (SMALL.replace("receiver", "source"), 3, "pairs[0]", "lacks receiver", 'receiver = "beta"'),
     (SMALL.replace("lasts", "last"), 7, "rounds.last", "no such key, last", "did you mean lasts?"),
-    (SMALL.replace("[rounds]", "[round]"), 6, "round", "no such key, round", "did you mean rounds?"),
+    (
+        SMALL.replace("[rounds]", "[round]"),
+        6,
+        "round",
+        "no such key, round",
+        "did you mean rounds?",
+    ),
     (SMALL.replace("pairs", "pair"), 3, "pair", "no such key, pair", "did you mean pairs?"),
-    ('inventroy = "there.toml"\n' + PAIR + LASTS, 1, "inventroy", "no such key, inventroy", "did you mean inventory?"),
+    (
+        'inventroy = "there.toml"\n' + PAIR + LASTS,
+        1,
+        "inventroy",
+        "no such key, inventroy",
+        "did you mean inventory?",
+    ),
     (SMALL.replace("[hosts.", "[host."), 1, "host", "no such key, host", "did you mean hosts?"),
     ('inventory = "stud.toml"\n' + PAIR + LASTS, 1, "inventory", "no such file", "there.toml"),
-    ('inventory = "/none/hosts.toml"\n' + PAIR + LASTS, 1, "inventory", "no such file", "name a file that is there"),
+    (
+        'inventory = "/none/hosts.toml"\n' + PAIR + LASTS,
+        1,
+        "inventory",
+        "no such file",
+        "name a file that is there",
+    ),
     (SMALL.replace('"24h"', "60"), 7, "rounds.lasts", "60 lacks a unit", 'for example "24h"'),
     (SMALL.replace('"24h"', '"0s"'), 7, "rounds.lasts", "no length of time", "24h"),
-    (HOSTS + PAIR + PAIR + LASTS, 6, "pairs[1]", "alpha and beta are alpha-beta too", "a name of its own"),
+    (
+        HOSTS + PAIR + PAIR + LASTS,
+        6,
+        "pairs[1]",
+        "alpha and beta are alpha-beta too",
+        "a name of its own",
+    ),
     (HOSTS + PAIR + 'name = "a/b"\n' + LASTS, 6, "pairs[0].name", "is no name", "letters"),
-    (HOSTS + PAIR + 'address = "beta.example"\n' + LASTS, 6, "pairs[0].address", "is no IP address", "10.1.0.5"),
+    (
+        HOSTS + PAIR + 'address = "beta.example"\n' + LASTS,
+        6,
+        "pairs[0].address",
+        "is no IP address",
+        "10.1.0.5",
+    ),
     (HOSTS + PAIR + "port = 1\n" + LASTS, 6, "pairs[0].port", "no such key", "known here"),
     (HOSTS + "[pairs]\n" + LASTS, 3, "pairs", "must be a list of tables", "[[pairs]]"),
     (SMALL + "count = 3\n", 7, "rounds.lasts", "beside count", "leave one"),
     (SMALL + 'period = "25h"\n', 7, "rounds.lasts", "less than a period", "longer"),
     (SMALL + 'period = "1us"\npings = 0\n', 7, "rounds.lasts", "periods of", "at most"),
     (SMALL + 'period = "0s"\n', 8, "rounds.period", "no length of time", "above 0"),
-    (SMALL + 'table = "planet"\n', 8, "rounds.table", "none of planetlab, ec2", "did you mean planetlab?"),
+    (
+        SMALL + 'table = "planet"\n',
+        8,
+        "rounds.table",
+        "none of planetlab, ec2",
+        "did you mean planetlab?",
+    ),
     (SMALL + "table = []\n", 8, "rounds.table", "has 0 indices", "probe ="),
     (SMALL + 'table = [{ probe = "16KB" }]\n', 8, "rounds.table[0]", "lacks data", 'data = "8MB"'),
-    (SMALL + 'table = [{ probe = "16KB", data = "0B" }]\n', 8, "rounds.table[0].data", "outside", "give from 1B"),
-    (SMALL + 'table = [{ probe = "16Kb", data = "1B" }]\n', 8, "rounds.table[0].probe", '"16Kb"', "64KB"),
-    (SMALL + 'table = [{ probe = "1B", data = "1B", size = 1 }]\n', 8, "rounds.table[0].size", "no such key", "known here"),
     (
-        SMALL + 'table = [\n{ name = "2", probe = "1B", data = "1B" },\n{ probe = "1B", data = "1B" }]\n',
+        SMALL + 'table = [{ probe = "16KB", data = "0B" }]\n',
+        8,
+        "rounds.table[0].data",
+        "outside",
+        "give from 1B",
+    ),
+    (
+        SMALL + 'table = [{ probe = "16Kb", data = "1B" }]\n',
+        8,
+        "rounds.table[0].probe",
+        '"16Kb"',
+        "64KB",
+    ),
+    (
+        SMALL + 'table = [{ probe = "1B", data = "1B", size = 1 }]\n',
+        8,
+        "rounds.table[0].size",
+        "no such key",
+        "known here",
+    ),
+    (
+        SMALL
+        + 'table = [\n{ name = "2", probe = "1B", data = "1B" },\n{ probe = "1B", data = "1B" }]\n',
         10,
         "rounds.table[1]",
         "there is an index 2 already",
         "its own",
     ),
-    (SMALL + 'table = [{ name = "a b", probe = "1B", data = "1B" }]\n', 8, "rounds.table[0].name", "is no name", "letters"),
+    (
+        SMALL + 'table = [{ name = "a b", probe = "1B", data = "1B" }]\n',
+        8,
+        "rounds.table[0].name",
+        "is no name",
+        "letters",
+    ),
     (SMALL + 'order = "shuffled"\n', 8, "rounds.order", "none of cyclic, random", ""),
-    (SMALL + 'windows = { probe = "2KB" }\n', 8, "rounds.windows.probe", "outside 2304B", "give from 2304B"),
-    (SMALL + 'windows = { dta = "64KB" }\n', 8, "rounds.windows.dta", "no such key", "did you mean data?"),
-    (SMALL + "pings = 300\n", 8, "rounds.pings", "300 pings take 300 s, and a period is 300 s", "fewer pings"),
+    (
+        SMALL + 'windows = { probe = "2KB" }\n',
+        8,
+        "rounds.windows.probe",
+        "outside 2304B",
+        "give from 2304B",
+    ),
+    (
+        SMALL + 'windows = { dta = "64KB" }\n',
+        8,
+        "rounds.windows.dta",
+        "no such key",
+        "did you mean data?",
+    ),
+    (
+        SMALL + "pings = 300\n",
+        8,
+        "rounds.pings",
+        "300 pings take 300 s, and a period is 300 s",
+        "fewer pings",
+    ),
     (SMALL + 'period = "5s"\n', 8, "rounds.period", "10 pings take 10 s", "longer period"),
     (SMALL + 'delay.mean_gap = "1us"\n', 8, "rounds.delay.mean_gap", "is traffic", "1ms"),
     (SMALL + "delay.probes = 0\n", 8, "rounds.delay.probes", "outside 1", "from 1"),
-    (SMALL + "delay = { probe = 3 }\n", 8, "rounds.delay.probe", "no such key", "did you mean probes?"),
+    (
+        SMALL + "delay = { probe = 3 }\n",
+        8,
+        "rounds.delay.probe",
+        "no such key",
+        "did you mean probes?",
+    ),
     (SMALL + "bandwidth = {}\n", 8, "rounds.bandwidth", "names no estimator", "pathload"),
-    (SMALL + "bandwidth = { long_packets = true }\n", 8, "rounds.bandwidth", "names no estimator", "pathload"),
-    (SMALL + 'bandwidth = { pathlod = "10s" }\n', 8, "rounds.bandwidth.pathlod", "no such key", "did you mean pathload?"),
-    (SMALL + 'bandwidth = { pathchirp = "9s" }\n', 8, "rounds.bandwidth.pathchirp", "too short", "at least 10 s"),
-    (SMALL + 'bandwidth = { pathload = "290s" }\n', 8, "rounds.bandwidth", "may take 300 s, and a period is 300 s", "longer period"),
+    (
+        SMALL + "bandwidth = { long_packets = true }\n",
+        8,
+        "rounds.bandwidth",
+        "names no estimator",
+        "pathload",
+    ),
+    (
+        SMALL + 'bandwidth = { pathlod = "10s" }\n',
+        8,
+        "rounds.bandwidth.pathlod",
+        "no such key",
+        "did you mean pathload?",
+    ),
+    (
+        SMALL + 'bandwidth = { pathchirp = "9s" }\n',
+        8,
+        "rounds.bandwidth.pathchirp",
+        "too short",
+        "at least 10 s",
+    ),
+    (
+        SMALL + 'bandwidth = { pathload = "290s" }\n',
+        8,
+        "rounds.bandwidth",
+        "may take 300 s, and a period is 300 s",
+        "longer period",
+    ),
     (SMALL + 'ping = "udp"\n', 8, "rounds.ping", "none of icmp, tcp, auto", ""),
-    (SMALL + "[recording]\ncapture = false\nsnap = 96\n", 10, "recording.snap", "without a capture", "leave it out"),
+    (
+        SMALL + "[recording]\ncapture = false\nsnap = 96\n",
+        10,
+        "recording.snap",
+        "without a capture",
+        "leave it out",
+    ),
     (SMALL + '[recording]\ndisk = "1KB"\n', 9, "recording.disk", "outside", "give from"),
     (SMALL + '[report]\nconfidence = "100%"\n', 9, "report.confidence", "is no level", "95%"),
     (SMALL + "[report]\nhalf_width = 0\n", 9, "report.half_width", "too narrow", "5%"),
@@ -231,8 +394,13 @@ def test_what_is_wrong_with_the_inventory_names_the_inventory(tmp_path: Path) ->
 
 def test_a_host_of_too_many_pairs_cannot_even_ping_all_of_them(tmp_path: Path) -> None:
     hosts = "".join(f"[hosts.h{number}]\n" for number in range(32))
-    pairs = "".join(f'[[pairs]]\nsender = "h0"\nreceiver = "h{number}"\n' for number in range(1, 32))
-    with pytest.raises(ScenarioError, match=r"h0 is in 31 pairs, the pings of which take 310 s of a period of 300 s") as caught:
+    pairs = "".join(
+        f'[[pairs]]\nsender = "h0"\nreceiver = "h{number}"\n' for number in range(1, 32)
+    )
+    with pytest.raises(
+        ScenarioError,
+        match=r"h0 is in 31 pairs, the pings of which take 310 s of a period of 300 s",
+    ) as caught:
         read(tmp_path, hosts + pairs + LASTS)
     assert "a period of at least 310 s" in caught.value.hint
     assert len(read(tmp_path, hosts + pairs + LASTS + 'period = "310s"\n').pairs) == 31
@@ -245,8 +413,13 @@ def test_a_capture_is_no_campaign(tmp_path: Path) -> None:
     assert "a capture to trustbed analyze" in caught.value.hint
 
 
-@given(st.text(max_size=60), st.sampled_from(["rounds", "pairs", "report", "recording", "seed", "inventory", "hosts"]))
-def test_whatever_stands_in_a_file_is_read_or_refused_with_a_hint(tmp_path_factory: pytest.TempPathFactory, text: str, key: str) -> None:
+@given(
+    st.text(max_size=60),
+    st.sampled_from(["rounds", "pairs", "report", "recording", "seed", "inventory", "hosts"]),
+)
+def test_whatever_stands_in_a_file_is_read_or_refused_with_a_hint(
+    tmp_path_factory: pytest.TempPathFactory, text: str, key: str
+) -> None:
     folder = tmp_path_factory.mktemp("any")
     for attempt in (text, f"{key} = {text}\n" + SMALL, SMALL + text):
         assert told(folder, attempt)

@@ -41,8 +41,21 @@ def test_a_topology_in_full(read: Read) -> None:
         "reorder": {"probability": 0.01, "held_ns": 5_000_000},
         "duplicate": {"probability": 0.005},
     }
-    red = {"kind": "red", "limit_bytes": 65_536, "minimum_packets": 5, "maximum_packets": 15, "maximum_probability": 0.1, "weight": 0.002}
-    gilbert = {"kind": "gilbert_elliott", "good_to_bad": 0.01, "bad_to_good": 0.25, "loss_in_good": 0.0, "loss_in_bad": 1.0}
+    red = {
+        "kind": "red",
+        "limit_bytes": 65_536,
+        "minimum_packets": 5,
+        "maximum_packets": 15,
+        "maximum_probability": 0.1,
+        "weight": 0.002,
+    }
+    gilbert = {
+        "kind": "gilbert_elliott",
+        "good_to_bad": 0.01,
+        "bad_to_good": 0.25,
+        "loss_in_good": 0.0,
+        "loss_in_bad": 1.0,
+    }
     assert description.topology(read(EVERYTHING).first) == {
         "hosts": [
             {
@@ -111,11 +124,28 @@ from = "client"
 to = "server"
 """
     constant, random, again = read(small + text).first.backgrounds
-    assert description.model(constant) == {"kind": "cbr", "rate_bits_per_second": 3_300_000, "packet_bytes": 1500}
+    assert description.model(constant) == {
+        "kind": "cbr",
+        "rate_bits_per_second": 3_300_000,
+        "packet_bytes": 1500,
+    }
     assert description.release(constant) == {"timer_hz": 250}
-    assert description.model(random) == {"kind": "poisson", "rate_bits_per_second": 1_000_000, "packet_bytes": 576, "mode": "bytes"}
+    assert description.model(random) == {
+        "kind": "poisson",
+        "rate_bits_per_second": 1_000_000,
+        "packet_bytes": 576,
+        "mode": "bytes",
+    }
     assert description.release(random) == "unpaced"
     assert description.release(again) == "paced"
     capture = str(tmp_path / "t.pcap")
-    assert description.model(again) == {"kind": "playback", "capture": capture, "filter": "src net 10.0.0.0/8"}
-    assert description.model(again, reverse=True) == {"kind": "playback", "capture": capture, "filter": "dst net 10.0.0.0/8"}
+    assert description.model(again) == {
+        "kind": "playback",
+        "capture": capture,
+        "filter": "src net 10.0.0.0/8",
+    }
+    assert description.model(again, reverse=True) == {
+        "kind": "playback",
+        "capture": capture,
+        "filter": "dst net 10.0.0.0/8",
+    }

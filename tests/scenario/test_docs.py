@@ -42,8 +42,18 @@ def known_keys() -> set[str]:
     found = set()
     for file in (ROOT / "python" / "trustbed" / "scenario").glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            taken = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in TAKERS and node.args
-            if taken and isinstance(node, ast.Call) and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
+            taken = (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in TAKERS
+                and node.args
+            )
+            if (
+                taken
+                and isinstance(node, ast.Call)
+                and isinstance(node.args[0], ast.Constant)
+                and isinstance(node.args[0].value, str)
+            ):
                 found.add(node.args[0].value)
     return found
 

@@ -53,14 +53,22 @@ def test_the_receiver_has_until_the_time_limit_to_take_the_rest(read: Read) -> N
         ('write = { burst = "1KB", pause = "1s" }\njudge_as = "bulk"\n', "bulk"),
     ],
 )
-def test_who_pauses_is_no_bulk_sender_unless_it_is_said(read: Read, keys: str, judged: str | None) -> None:
+def test_who_pauses_is_no_bulk_sender_unless_it_is_said(
+    read: Read, keys: str, judged: str | None
+) -> None:
     (workload,) = read(SMALL + keys).first.workloads
     assert workload.judged_as == judged
 
 
 def test_a_pace_can_be_a_factor(read: Read) -> None:
-    study = read(SMALL + 'write = { rate = "1Mbit/s" }\n[factors]\nworkload.transfer.write.rate = ["1Mbit/s", "3Mbit/s"]\n')
-    assert [cell.scenario.workloads[0].write for cell in study.cells] == [Pace(rate=1_000_000), Pace(rate=3_000_000)]
+    study = read(
+        SMALL
+        + 'write = { rate = "1Mbit/s" }\n[factors]\nworkload.transfer.write.rate = ["1Mbit/s", "3Mbit/s"]\n'
+    )
+    assert [cell.scenario.workloads[0].write for cell in study.cells] == [
+        Pace(rate=1_000_000),
+        Pace(rate=3_000_000),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +84,9 @@ def test_a_pace_can_be_a_factor(read: Read) -> None:
         ('delayed_ack = "sometimes"\n', "delayed_ack", "is none of always, never"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_key(read: Read, keys: str, key: str, message: str) -> None:
+def test_what_cannot_be_is_refused_with_its_key(
+    read: Read, keys: str, key: str, message: str
+) -> None:
     with pytest.raises(ScenarioError) as caught:
         read(SMALL + keys)
     assert caught.value.key == f"workload.transfer.{key}"

@@ -40,7 +40,9 @@ def test_a_guest_is_named_by_its_card(tmp_path: Path) -> None:
 def test_a_table_says_more(tmp_path: Path) -> None:
     text = '[hosts.client]\nguest = { nic = "vmxnet3", cpus = 2, memory = "512MiB", offloads = false, accelerator = "tcg" }'
     found = scenario(tmp_path, text).host("client").guest
-    assert found == Guest(nic="vmxnet3", cpus=2, memory_bytes=512 << 20, offloads=False, accelerator="tcg")
+    assert found == Guest(
+        nic="vmxnet3", cpus=2, memory_bytes=512 << 20, offloads=False, accelerator="tcg"
+    )
     assert str(found) == "vmxnet3, 2 processors, 512 MiB, no offloads"
 
 
@@ -60,7 +62,9 @@ def test_a_guest_behind_an_access_link_stays_one(tmp_path: Path) -> None:
         ('{ accelerator = "hax" }', "'hax' is none of auto, kvm, tcg", ""),
     ],
 )
-def test_what_is_wrong_is_said_with_its_key(tmp_path: Path, guest: str, message: str, hint: str) -> None:
+def test_what_is_wrong_is_said_with_its_key(
+    tmp_path: Path, guest: str, message: str, hint: str
+) -> None:
     with pytest.raises(ScenarioError) as caught:
         scenario(tmp_path, f"[hosts.client]\nguest = {guest}")
     assert caught.value.message.startswith(f"{tmp_path / 'guest.toml'}, line 2, hosts.client.guest")

@@ -24,15 +24,32 @@ LINK = SMALL.replace("[link]", "[link]" + PARTS)
 def test_each_direction_has_its_own(read: Read) -> None:
     link = read(LINK).first.links[0]
     assert link.backward is not None
-    assert link.forward.policer == link.backward.policer == Bucket(rate=10_000_000, burst_bytes=65_536)
-    assert (link.forward.shaper, link.backward.shaper) == (Bucket(rate=5_000_000, burst_bytes=262_144), None)
+    assert (
+        link.forward.policer == link.backward.policer == Bucket(rate=10_000_000, burst_bytes=65_536)
+    )
+    assert (link.forward.shaper, link.backward.shaper) == (
+        Bucket(rate=5_000_000, burst_bytes=262_144),
+        None,
+    )
     second = 1_000_000_000
-    outages = (Outage(at_ns=2 * second, lasts_ns=13 * second), Outage(at_ns=20 * second, lasts_ns=10_000_000, keeps=True))
+    outages = (
+        Outage(at_ns=2 * second, lasts_ns=13 * second),
+        Outage(at_ns=20 * second, lasts_ns=10_000_000, keeps=True),
+    )
     assert (link.forward.outages, link.backward.outages) == ((), outages)
-    steps = (DelayStep(at_ns=0, delay_ns=10_000_000), DelayStep(at_ns=3 * second, delay_ns=40_000_000))
-    assert (link.forward.delay_steps, link.forward.delay_ns) == (DelaySteps(steps=steps, keep_order=False), 0)
+    steps = (
+        DelayStep(at_ns=0, delay_ns=10_000_000),
+        DelayStep(at_ns=3 * second, delay_ns=40_000_000),
+    )
+    assert (link.forward.delay_steps, link.forward.delay_ns) == (
+        DelaySteps(steps=steps, keep_order=False),
+        0,
+    )
     assert (link.backward.delay_steps, link.backward.delay_ns) == (None, 10_000_000)
-    assert (link.forward.longest_delay_ns, link.backward.longest_delay_ns) == (40_000_000, 10_000_000)
+    assert (link.forward.longest_delay_ns, link.backward.longest_delay_ns) == (
+        40_000_000,
+        10_000_000,
+    )
 
 
 def test_the_emulator_is_told(read: Read) -> None:
@@ -53,9 +70,10 @@ def test_the_emulator_is_told(read: Read) -> None:
 
 
 def test_a_direction_can_do_without_what_both_have(read: Read) -> None:
-    text = SMALL.replace("[link]", '[link]\noutages = [{ at = "1s", lasts = "1s" }]\nup.outages = []\nup.delay = "3ms"').replace(
-        'delay = "10ms"\n', 'delay = { steps = [{ at = "0s", delay = "10ms" }] }\n'
-    )
+    text = SMALL.replace(
+        "[link]",
+        '[link]\noutages = [{ at = "1s", lasts = "1s" }]\nup.outages = []\nup.delay = "3ms"',
+    ).replace('delay = "10ms"\n', 'delay = { steps = [{ at = "0s", delay = "10ms" }] }\n')
     link = read(text).first.links[0]
     assert link.backward is not None
     assert (len(link.forward.outages), len(link.backward.outages)) == (0, 1)
@@ -84,16 +102,64 @@ def keyed(text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "line", "key", "message", "hint"),
     [
-        (keyed('policer = { rate = "10Mbit/s" }'), "policer", "link.policer", "lacks burst", "64KiB"),
-        (keyed('policer = { rate = "10Mbit/s", bust = "64KiB", burst = "64KiB" }'), "policer", "link.policer.bust", "bust", "burst"),
-        (keyed('policer = { rate = "10Mbit/s", burst = "1000B" }'), "policer", "link.policer.burst", "less than a packet", "1514B"),
-        (keyed('policer = { rate = "0Mbit/s", burst = "64KiB" }'), "policer", "link.policer.rate", "carries nothing", "above 0"),
-        (keyed('shaper = { rate = "20Mbit/s", burst = "64KiB" }'), "shaper", "link.shaper", "not slower than the link", "below"),
+        (
+            keyed('policer = { rate = "10Mbit/s" }'),
+            "policer",
+            "link.policer",
+            "lacks burst",
+            "64KiB",
+        ),
+        (
+            keyed('policer = { rate = "10Mbit/s", bust = "64KiB", burst = "64KiB" }'),
+            "policer",
+            "link.policer.bust",
+            "bust",
+            "burst",
+        ),
+        (
+            keyed('policer = { rate = "10Mbit/s", burst = "1000B" }'),
+            "policer",
+            "link.policer.burst",
+            "less than a packet",
+            "1514B",
+        ),
+        (
+            keyed('policer = { rate = "0Mbit/s", burst = "64KiB" }'),
+            "policer",
+            "link.policer.rate",
+            "carries nothing",
+            "above 0",
+        ),
+        (
+            keyed('shaper = { rate = "20Mbit/s", burst = "64KiB" }'),
+            "shaper",
+            "link.shaper",
+            "not slower than the link",
+            "below",
+        ),
         (keyed('shaper = "5Mbit/s"'), "shaper", "link.shaper", "must be a table", "[link.shaper]"),
-        (keyed('outages = { at = "2s", lasts = "1s" }'), "outages", "link.outages", "a list of tables", "outages = [{"),
+        (
+            keyed('outages = { at = "2s", lasts = "1s" }'),
+            "outages",
+            "link.outages",
+            "a list of tables",
+            "outages = [{",
+        ),
         (keyed('outages = [{ at = "2s" }]'), "outages", "link.outages[0]", "lacks lasts", "13s"),
-        (keyed('outages = [{ at = "2s", last = "1s", lasts = "1s" }]'), "outages", "link.outages[0].last", "last", "lasts"),
-        (keyed('outages = [{ at = "2s", lasts = "0s" }]'), "outages", "link.outages[0].lasts", "no length of time", "above 0"),
+        (
+            keyed('outages = [{ at = "2s", last = "1s", lasts = "1s" }]'),
+            "outages",
+            "link.outages[0].last",
+            "last",
+            "lasts",
+        ),
+        (
+            keyed('outages = [{ at = "2s", lasts = "0s" }]'),
+            "outages",
+            "link.outages[0].lasts",
+            "no length of time",
+            "above 0",
+        ),
         (
             keyed('outages = [\n{ at = "2s", lasts = "2s" },\n{ at = "3s", lasts = "1s" }]'),
             'at = "3s"',
@@ -102,14 +168,40 @@ def keyed(text: str) -> str:
             "in order",
         ),
         (steps("[]"), "delay", "link.delay.steps", "no step", "for example"),
-        (steps('[{ at = "1s", delay = "1ms" }]'), "delay", "link.delay.steps[0].at", "the first step", '"0s"'),
+        (
+            steps('[{ at = "1s", delay = "1ms" }]'),
+            "delay",
+            "link.delay.steps[0].at",
+            "the first step",
+            '"0s"',
+        ),
         (steps('[{ at = "0s" }]'), "delay", "link.delay.steps[0]", "lacks delay", "40ms"),
-        (steps('[{ at = "0s", delay = "1ms" }, { at = "0s", delay = "2ms" }]'), "delay", "link.delay.steps[1].at", "not later", "order"),
-        (SMALL.replace('delay = "10ms"', "delay = { stes = [] }"), "delay", "link.delay.stes", "no such key, stes", "did you mean steps?"),
-        (SMALL + '[capture]\npoints = ["clint"]\n', "points", "capture.points", "no host or router named clint", "client"),
+        (
+            steps('[{ at = "0s", delay = "1ms" }, { at = "0s", delay = "2ms" }]'),
+            "delay",
+            "link.delay.steps[1].at",
+            "not later",
+            "order",
+        ),
+        (
+            SMALL.replace('delay = "10ms"', "delay = { stes = [] }"),
+            "delay",
+            "link.delay.stes",
+            "no such key, stes",
+            "did you mean steps?",
+        ),
+        (
+            SMALL + '[capture]\npoints = ["clint"]\n',
+            "points",
+            "capture.points",
+            "no host or router named clint",
+            "client",
+        ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(written: Write, text: str, line: str, key: str, message: str, hint: str) -> None:
+def test_what_is_wrong_is_said_with_its_place(
+    written: Write, text: str, line: str, key: str, message: str, hint: str
+) -> None:
     path = written(text)
     with pytest.raises(ScenarioError) as caught:
         load(path)
@@ -122,6 +214,12 @@ def test_what_is_wrong_is_said_with_its_place(written: Write, text: str, line: s
 
 
 def test_routers_are_points_of_capture(read: Read) -> None:
-    chain = '[topology]\nshape = "chain"\npath = ["client", "first", "server"]\n[links.a]\n[links.b]\n'
-    text = chain + '[capture]\npoints = ["client", "first"]\n' + SMALL.replace('[link]\nrate = "20Mbit/s"\ndelay = "10ms"\n', "")
+    chain = (
+        '[topology]\nshape = "chain"\npath = ["client", "first", "server"]\n[links.a]\n[links.b]\n'
+    )
+    text = (
+        chain
+        + '[capture]\npoints = ["client", "first"]\n'
+        + SMALL.replace('[link]\nrate = "20Mbit/s"\ndelay = "10ms"\n', "")
+    )
     assert read(text).first.capture.points == ("client", "first")

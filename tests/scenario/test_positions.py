@@ -11,14 +11,22 @@ from hypothesis import strategies as st
 
 from trustbed.scenario.positions import Path, lines_of
 
-NAMES = st.sampled_from(["a", "b-c", "1", "é", "x.y", 'say "no"', "tab\there", "#", "[x]", "quote'"])
-TEXTS = st.sampled_from(["", "plain", '"', "'", "a\nb", "]", "}", "# no remark", "\\", "'''", '"""', "é=1"])
+NAMES = st.sampled_from(
+    ["a", "b-c", "1", "é", "x.y", 'say "no"', "tab\there", "#", "[x]", "quote'"]
+)
+TEXTS = st.sampled_from(
+    ["", "plain", '"', "'", "a\nb", "]", "}", "# no remark", "\\", "'''", '"""', "é=1"]
+)
 SCALARS = st.one_of(st.integers(-9, 9), st.booleans(), st.sampled_from([0.5, 1e6]), TEXTS)
 VALUES = st.recursive(
-    SCALARS, lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=3)), max_leaves=8
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=3)),
+    max_leaves=8,
 )
 TABLES = st.dictionaries(NAMES, VALUES, max_size=4)
-DOCUMENTS = st.dictionaries(NAMES, st.one_of(VALUES, st.lists(TABLES, min_size=1, max_size=3)), max_size=5)
+DOCUMENTS = st.dictionaries(
+    NAMES, st.one_of(VALUES, st.lists(TABLES, min_size=1, max_size=3)), max_size=5
+)
 
 
 def quoted(text: str) -> str:
@@ -51,7 +59,9 @@ class Writer:
         return self.text
 
     def _stands_alone(self, value: object) -> bool:
-        tabular = isinstance(value, dict) or (isinstance(value, list) and value and all(isinstance(one, dict) for one in value))
+        tabular = isinstance(value, dict) or (
+            isinstance(value, list) and value and all(isinstance(one, dict) for one in value)
+        )
         return bool(tabular) and self._draw(st.booleans())
 
     def _end(self) -> str:
@@ -68,20 +78,32 @@ class Writer:
             space = self._draw(st.sampled_from(["", " ", "\n", " # ,]\n"]))
             return f"[{space}{','.join(self._value(one) + space for one in value)}]"
         if isinstance(value, dict):
-            return "{" + ", ".join(f"{key(name)} = {self._value(one)}" for name, one in value.items()) + "}"
+            return (
+                "{"
+                + ", ".join(f"{key(name)} = {self._value(one)}" for name, one in value.items())
+                + "}"
+            )
         return repr(value)
 
 
 def paths(value: object, path: Path = ()) -> Iterator[Path]:
     if path:
         yield path
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for name, held in inner:
         yield from paths(held, (*path, name))
 
 
 @given(DOCUMENTS, st.data())
-def test_every_key_has_a_line_and_nothing_else_has(document: dict[str, Any], data: st.DataObject) -> None:
+def test_every_key_has_a_line_and_nothing_else_has(
+    document: dict[str, Any], data: st.DataObject
+) -> None:
     text = Writer(data).document(document)
     assert tomllib.loads(text) == document
     found = lines_of(text)

@@ -52,11 +52,16 @@ def test_of_a_host_behind_a_link_of_its_own_that_link_does(read: Read) -> None:
     [
         ('{ at = "1200ms", lasts = "1s" }', [(1000, 1200, False)]),
         ('{ at = "3s", lasts = "1s" }', [(1000, 500, False), (3000, 1000, False)]),
-        ('{ at = "800ms", lasts = "1s", keeps = true }', [(800, 200, True), (1000, 500, False), (1500, 300, True)]),
+        (
+            '{ at = "800ms", lasts = "1s", keeps = true }',
+            [(800, 200, True), (1000, 500, False), (1500, 300, True)],
+        ),
         ('{ at = "1100ms", lasts = "100ms", keeps = true }', [(1000, 500, False)]),
     ],
 )
-def test_it_is_joined_with_the_outages_of_the_link(read: Read, own: str, wanted: list[tuple[int, int, bool]]) -> None:
+def test_it_is_joined_with_the_outages_of_the_link(
+    read: Read, own: str, wanted: list[tuple[int, int, bool]]
+) -> None:
     text = SMALL.replace("[link]", f"[link]\nup.outages = [ {own} ]")
     up, down = topology(read(text + STALL).first)["pipes"]
     assert outages(up) == wanted

@@ -60,10 +60,18 @@ class Machine:
         clean = {key: value for key, value in os.environ.items() if not key.startswith("TRUSTBED_")}
         return {**clean, "XDG_RUNTIME_DIR": str(self.runtime), "SHELL": "/bin/sh"}
 
-    def run(self, *command: str, check: bool = True, stdin: int = subprocess.DEVNULL) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *command: str, check: bool = True, stdin: int = subprocess.DEVNULL
+    ) -> subprocess.CompletedProcess[str]:
         """Runs a command to its end."""
         ended = subprocess.run(
-            self.words(*command), capture_output=True, text=True, timeout=self.patience, check=False, env=self.environment, stdin=stdin
+            self.words(*command),
+            capture_output=True,
+            text=True,
+            timeout=self.patience,
+            check=False,
+            env=self.environment,
+            stdin=stdin,
         )
         assert not check or ended.returncode == 0, ended.stderr
         return ended
@@ -79,8 +87,15 @@ class Machine:
 
     def start(self, *command: str, **options: Any) -> subprocess.Popen[str]:  # noqa: ANN401 - as Popen's
         """Starts a command; it is ended with the test."""
-        ends = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        child: subprocess.Popen[str] = subprocess.Popen(self.words(*command), text=True, env=self.environment, **ends)
+        ends = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            **options,
+        }
+        child: subprocess.Popen[str] = subprocess.Popen(
+            self.words(*command), text=True, env=self.environment, **ends
+        )
         self.started.append(child)
         return child
 
@@ -138,7 +153,9 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 def user(machine: Machine) -> Machine:
     """The same machine, seen by an ordinary user."""
     ordinary = Machine(machine.holder, machine.runtime, user=True, started=machine.started)
-    tried = ordinary.run("unshare", "--user", "--map-root-user", "--net", "--mount", "true", check=False)
+    tried = ordinary.run(
+        "unshare", "--user", "--map-root-user", "--net", "--mount", "true", check=False
+    )
     if tried.returncode:
         pytest.skip(f"no user namespaces within user namespaces: {tried.stderr.strip()}")
     return ordinary
@@ -150,7 +167,12 @@ def _machine(folder: Path) -> Iterator[Machine]:
         if shutil.which(program) is None:
             pytest.skip(f"no {program}")
     script = "mount -t tmpfs -o mode=755 tmpfs /run && ip link set lo up && echo ready && exec sleep 6000"
-    holder = subprocess.Popen(["unshare", *_AS_ROOT, "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    holder = subprocess.Popen(
+        ["unshare", *_AS_ROOT, "sh", "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert holder.stdout is not None
     assert holder.stderr is not None
     made = Machine(holder, folder / "runtime")
@@ -171,7 +193,9 @@ def _machine(folder: Path) -> Iterator[Machine]:
 class Terminal:
     """A terminal with a program in it: what it prints is read until something is there, or it has been silent for too long."""
 
-    def __init__(self, words: Sequence[str], environment: Mapping[str, str], *, patience: float) -> None:
+    def __init__(
+        self, words: Sequence[str], environment: Mapping[str, str], *, patience: float
+    ) -> None:
         self.seen = ""
         self._patience = patience
         self.pid, self._file = pty.fork()

@@ -31,7 +31,13 @@ def check() -> None:
         if shutil.which(program) is None:
             pytest.skip(f"no {program} (Debian: openssh-server, util-linux)")
     script = "mount -t tmpfs tmpfs /run"
-    tried = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    tried = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
     if tried.returncode:
         pytest.skip(f"no mounts of one's own: {tried.stderr.strip()}")
 
@@ -75,7 +81,11 @@ class Server:
 
     def sessions(self) -> list[int]:
         """What serves those that are connected."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii").split()
+        children = (
+            Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+            .read_text(encoding="ascii")
+            .split()
+        )
         return [int(pid) for pid in children]
 
 
@@ -86,7 +96,9 @@ def free_port(address: str = "127.0.0.1") -> int:
         return int(one.getsockname()[1])
 
 
-def configuration(folder: Path, authorized: Path, *, address: str, port: int, more: Sequence[str] = ()) -> Path:
+def configuration(
+    folder: Path, authorized: Path, *, address: str, port: int, more: Sequence[str] = ()
+) -> Path:
     """The files of a server: its key and its configuration."""
     (folder / "cache").mkdir(parents=True)
     make_key(folder / "host_key")
@@ -118,11 +130,15 @@ def words(config: Path, log: Path, mounts: str = "") -> list[str]:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, authorized: Path, *, more: Sequence[str] = (), mounts: str = "") -> Iterator[Server]:
+def serving(
+    folder: Path, authorized: Path, *, more: Sequence[str] = (), mounts: str = ""
+) -> Iterator[Server]:
     """One on loopback, until the block ends."""
     address, port = "127.0.0.1", free_port()
     config = configuration(folder, authorized, address=address, port=port, more=more)
-    with subprocess.Popen(words(config, folder / "log", mounts), stdin=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        words(config, folder / "log", mounts), stdin=subprocess.DEVNULL
+    ) as process:
         server = Server(folder, address, port, process)
         try:
             wait_until_it_listens(server)
@@ -135,7 +151,10 @@ def wait_until_it_listens(server: Server) -> None:
     """Returns when it takes connections."""
     deadline = time.monotonic() + PATIENCE
     while True:
-        with contextlib.suppress(OSError), socket.create_connection((server.address, server.port), timeout=PATIENCE):
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection((server.address, server.port), timeout=PATIENCE),
+        ):
             return
         log = server.log if (server.folder / "log").exists() else ""
         assert server.process.poll() is None, f"sshd has ended: {log}"

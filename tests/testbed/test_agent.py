@@ -61,7 +61,9 @@ def test_what_it_refuses_is_raised_with_its_hint_and_its_place(plays: Plays) -> 
 
 
 def test_an_error_in_the_middle_is_raised_when_it_is_next_listened_to(plays: Plays) -> None:
-    plays("""say(event="ready"); say(event="started"); order(); say(event="error", message="disk full", hint="make room"); sys.exit(1)""")
+    plays(
+        """say(event="ready"); say(event="started"); order(); say(event="error", message="disk full", hint="make room"); sys.exit(1)"""
+    )
     with Agent.start("send", {}) as one:
         one.begin()
         with pytest.raises(AgentError, match="send: disk full"):
@@ -69,7 +71,9 @@ def test_an_error_in_the_middle_is_raised_when_it_is_next_listened_to(plays: Pla
 
 
 def test_what_it_said_last_is_told_when_it_is_asked_to_end(plays: Plays) -> None:
-    plays("""say(event="ready"); say(event="error", message="disk full", hint="make room"); sys.exit(1)""")
+    plays(
+        """say(event="ready"); say(event="error", message="disk full", hint="make room"); sys.exit(1)"""
+    )
     with Agent.start("send", {}) as one:
         one._process.wait(PATIENCE)
         with pytest.raises(AgentError, match="send: disk full") as caught:
@@ -85,7 +89,9 @@ def test_what_it_said_last_is_told_when_it_is_asked_to_end(plays: Plays) -> None
         ("sys.exit(0)", "has ended with code 0"),
     ],
 )
-def test_a_death_without_a_word_is_told_with_what_is_known(plays: Plays, end: str, part: str) -> None:
+def test_a_death_without_a_word_is_told_with_what_is_known(
+    plays: Plays, end: str, part: str
+) -> None:
     plays(f"say(event='ready'); {end}")
     with Agent.start("emulate", {}) as one, pytest.raises(AgentError, match=part):
         one.report(PATIENCE)
@@ -103,7 +109,9 @@ def test_a_configuration_longer_than_the_pipe_arrives_whole(plays: Plays) -> Non
         assert one.ready["length"] == 10_000_000
 
 
-def test_one_that_says_nothing_is_not_waited_for_for_ever(plays: Plays, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_says_nothing_is_not_waited_for_for_ever(
+    plays: Plays, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started: list[int] = []
 
     class Known(subprocess.Popen[bytes]):
@@ -120,7 +128,9 @@ def test_one_that_says_nothing_is_not_waited_for_for_ever(plays: Plays, monkeypa
 
 
 def test_closing_ends_one_that_does_not_want_to(plays: Plays) -> None:
-    plays("say(event='ready'); import signal; signal.signal(15, signal.SIG_IGN)\nwhile True: time.sleep(1)")
+    plays(
+        "say(event='ready'); import signal; signal.signal(15, signal.SIG_IGN)\nwhile True: time.sleep(1)"
+    )
     one = Agent.start("emulate", {})
     one.close(seconds=0.1)
     one.close()
@@ -147,7 +157,9 @@ def test_lines_that_come_in_pieces_are_put_together(plays: Plays) -> None:
         assert one.poll() is None
 
 
-def test_without_the_program_it_says_where_it_should_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_program_it_says_where_it_should_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRUSTBED_AGENT", str(tmp_path / "none"))
     with pytest.raises(AgentError, match="there is no agent at"):
         agent.binary()
@@ -157,13 +169,17 @@ def test_without_the_program_it_says_where_it_should_be(tmp_path: Path, monkeypa
             agent.binary()
 
 
-def test_one_that_this_machine_cannot_run_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_this_machine_cannot_run_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = tmp_path / "agent"
     program.write_bytes(b"\x7fELF of another kind of machine")
     program.chmod(0o755)
     monkeypatch.setenv("TRUSTBED_AGENT", str(program))
     before = sorted(Path("/proc/self/fd").iterdir())
-    with pytest.raises(AgentError, match=f"the agent at {program} cannot be run: exec format error") as caught:
+    with pytest.raises(
+        AgentError, match=f"the agent at {program} cannot be run: exec format error"
+    ) as caught:
         Agent.start("send", {})
     assert "for this machine" in caught.value.hint
     assert sorted(Path("/proc/self/fd").iterdir()) == before, "nothing is left open"
@@ -177,6 +193,9 @@ def test_the_real_one_names_its_verbs() -> None:
 
 
 def test_a_namespace_that_does_not_exist_is_named() -> None:
-    with pytest.raises(AgentError, match="the network namespace /nowhere cannot be joined: no such file or directory") as caught:
+    with pytest.raises(
+        AgentError,
+        match="the network namespace /nowhere cannot be joined: no such file or directory",
+    ) as caught:
         Agent.start("emulate", {}, namespace=Path("/nowhere"))
     assert "trustbed testbed list" in caught.value.hint

@@ -31,11 +31,23 @@ with Testbed(plan(PAIR, mtu=1400)) as bed:
     assert loopback["flags"][:2] == ["LOOPBACK", "UP"]
     assert (cable["ifname"], cable["mtu"], cable["operstate"]) == ("eth0", 1400, "UP")
     (address,) = found["address"][1]["addr_info"]
-    assert (address["family"], address["local"], address["prefixlen"]) == ("inet", "10.77.0.1", 32), "no IPv6 unless asked for"
+    assert (address["family"], address["local"], address["prefixlen"]) == (
+        "inet",
+        "10.77.0.1",
+        32,
+    ), "no IPv6 unless asked for"
     (route,) = found["route"]
-    assert (route["dst"], route["gateway"], route["prefsrc"]) == ("10.77.0.2", "169.254.77.1", "10.77.0.1")
+    assert (route["dst"], route["gateway"], route["prefsrc"]) == (
+        "10.77.0.2",
+        "169.254.77.1",
+        "10.77.0.1",
+    )
     (neighbour,) = found["neighbour"]
-    assert (neighbour["dst"], neighbour["lladdr"], neighbour["state"]) == ("169.254.77.1", "02:74:62:ff:ff:fe", ["PERMANENT"])
+    assert (neighbour["dst"], neighbour["lladdr"], neighbour["state"]) == (
+        "169.254.77.1",
+        "02:74:62:ff:ff:fe",
+        ["PERMANENT"],
+    )
 
 
 def test_no_offload_is_on_at_either_end(either: Machine) -> None:
@@ -81,9 +93,17 @@ with Testbed(plan(hosts)) as bed:
 """
     )
     (address,) = found["address show eth0"][0]["addr_info"]
-    assert (address["local"], address["scope"], address.get("tentative", False)) == ("fd00::1", "global", False)
-    assert [(one["dst"], one["state"]) for one in found["neighbour"]] == [("fe80::77:1", ["PERMANENT"])]
-    assert [(one["dst"], one["gateway"]) for one in found["route show dev eth0"]] == [("fd00::2", "fe80::77:1")]
+    assert (address["local"], address["scope"], address.get("tentative", False)) == (
+        "fd00::1",
+        "global",
+        False,
+    )
+    assert [(one["dst"], one["state"]) for one in found["neighbour"]] == [
+        ("fe80::77:1", ["PERMANENT"])
+    ]
+    assert [(one["dst"], one["gateway"]) for one in found["route show dev eth0"]] == [
+        ("fd00::2", "fe80::77:1")
+    ]
 
 
 def test_congestion_control_is_the_one_that_was_asked_for(either: Machine) -> None:

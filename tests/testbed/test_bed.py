@@ -27,7 +27,9 @@ class Guest:
     def __init__(self) -> None:
         self.environment: dict[str, str] | None = None
 
-    def start_command(self, command: list[str], *, environment: dict[str, str] | None, **options: Any) -> None:  # noqa: ANN401 - as Guest's
+    def start_command(
+        self, command: list[str], *, environment: dict[str, str] | None, **options: Any
+    ) -> None:  # noqa: ANN401 - as Guest's
         self.environment = environment
 
 
@@ -42,7 +44,14 @@ def test_a_guest_has_what_it_is_given_even_where_we_have_the_same(bed: Testbed) 
 
 def test_a_namespace_has_ours_as_well(bed: Testbed, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[dict[str, str]] = []
-    monkeypatch.setattr(Process, "start", lambda command, **options: given.append(options["environment"]))
+    monkeypatch.setattr(
+        Process, "start", lambda command, **options: given.append(options["environment"])
+    )
     bed.start("near", ["env"], environment={"LANG": "C", "MORE": "x"})
     (environment,) = given
-    assert (environment["LANG"], environment["OURS"], environment["MORE"], environment[VARIABLE]) == ("C", "alone", "x", "abcdef")
+    assert (
+        environment["LANG"],
+        environment["OURS"],
+        environment["MORE"],
+        environment[VARIABLE],
+    ) == ("C", "alone", "x", "abcdef")

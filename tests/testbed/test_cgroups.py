@@ -24,17 +24,30 @@ CONTAINER = "31 30 0:26 /docker/abc /sys/fs/cgroup/cpu ro,relatime - cgroup cgro
 @pytest.mark.parametrize(
     ("mounts", "membership", "wanted"),
     [
-        (V1 + MEMORY, "4:memory:/m\n2:cpu,cpuacct:/b/c\n", [(1, "/sys/fs/cgroup/cpu,cpuacct", "b/c")]),
+        (
+            V1 + MEMORY,
+            "4:memory:/m\n2:cpu,cpuacct:/b/c\n",
+            [(1, "/sys/fs/cgroup/cpu,cpuacct", "b/c")],
+        ),
         (V2, "0::/user.slice/x\n", [(2, "/sys/fs/cgroup/unified", "user.slice/x")]),
-        (V2 + V1, "2:cpu,cpuacct:/\n0::/d\n", [(1, "/sys/fs/cgroup/cpu,cpuacct", ""), (2, "/sys/fs/cgroup/unified", "d")]),
+        (
+            V2 + V1,
+            "2:cpu,cpuacct:/\n0::/d\n",
+            [(1, "/sys/fs/cgroup/cpu,cpuacct", ""), (2, "/sys/fs/cgroup/unified", "d")],
+        ),
         (CONTAINER, "2:cpu:/docker/abc/inner\n", [(1, "/sys/fs/cgroup/cpu", "inner")]),
         (CONTAINER, "2:cpu:/elsewhere\n", [(1, "/sys/fs/cgroup/cpu", "")]),
         (MEMORY, "4:memory:/m\n", []),
         ("", "", []),
     ],
 )
-def test_the_controller_is_where_it_is_mounted(mounts: str, membership: str, wanted: list[tuple[int, str, str]]) -> None:
-    found = [(place.version, str(place.root), str(place.own.relative_to(place.root))) for place in places(mounts, membership)]
+def test_the_controller_is_where_it_is_mounted(
+    mounts: str, membership: str, wanted: list[tuple[int, str, str]]
+) -> None:
+    found = [
+        (place.version, str(place.root), str(place.own.relative_to(place.root)))
+        for place in places(mounts, membership)
+    ]
     assert found == [(version, root, below or ".") for version, root, below in wanted]
 
 
@@ -122,7 +135,9 @@ def test_a_process_that_has_ended_needs_no_group(group: Group) -> None:
     assert not group.path.exists()
 
 
-def test_one_with_processes_in_it_is_not_removed_and_they_are_named(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_with_processes_in_it_is_not_removed_and_they_are_named(
+    group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cgroups, "_REMOVAL_SECONDS", 0.0)
     with subprocess.Popen(["sleep", "600"]) as child:
         try:

@@ -28,7 +28,12 @@ from trustbed.testbed.control.commands import AgentProcess, ControlledAgent
 from trustbed.testbed.control.control import SIGNS
 from trustbed.testbed.control.frames import Kind
 
-PEER = Peer(title="the host test", when_gone="look there", when_missing="install it there", when_unread="free some space there")
+PEER = Peer(
+    title="the host test",
+    when_gone="look there",
+    when_missing="install it there",
+    when_unread="free some space there",
+)
 
 
 @pytest.fixture
@@ -42,7 +47,10 @@ def control() -> Iterator[Control]:
         agent = subprocess.Popen([binary(), "exec", "--", binary(), "control", os.ttyname(its)])
         stack.callback(agent.wait)
         stack.callback(agent.terminate)
-        for move in (lambda: _move(lambda: os.read(port, 4096), behind.sendall), lambda: _move(lambda: behind.recv(4096), _writer(port))):
+        for move in (
+            lambda: _move(lambda: os.read(port, 4096), behind.sendall),
+            lambda: _move(lambda: behind.recv(4096), _writer(port)),
+        ):
             thread = threading.Thread(target=move, daemon=True)
             thread.start()
         channel = Control(ours, PEER)
@@ -70,10 +78,14 @@ def _writer(port: int) -> object:
 
 def started(control: Control, *words: str, **options: Any) -> ControlledProcess:  # noqa: ANN401 - those of ControlledProcess.start
     """A command whose output is read here."""
-    return ControlledProcess.start(control, words, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options})
+    return ControlledProcess.start(
+        control, words, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    )
 
 
-def run(control: Control, *words: str, content: bytes | None = None) -> tuple[int | None, bytes, bytes]:
+def run(
+    control: Control, *words: str, content: bytes | None = None
+) -> tuple[int | None, bytes, bytes]:
     """A command to its end: code, output, errors."""
     stdin = subprocess.DEVNULL if content is None else subprocess.PIPE
     with started(control, *words, stdin=stdin) as process:
@@ -90,7 +102,9 @@ def test_the_host_says_what_it_is(control: Control) -> None:
 
 
 def test_a_command_has_the_environment_of_its_host_and_what_is_given(control: Control) -> None:
-    with started(control, "sh", "-c", "echo $PATH $GIVEN", environment={"GIVEN": "more"}) as process:
+    with started(
+        control, "sh", "-c", "echo $PATH $GIVEN", environment={"GIVEN": "more"}
+    ) as process:
         assert process.output(PATIENCE)[0].decode() == f"{os.environ['PATH']} more\n"
 
 
@@ -105,7 +119,9 @@ def test_streams_longer_than_the_window_arrive_whole(control: Control) -> None:
     content = bytes(range(256)) * (4 * frames.WINDOW_BYTES // 256)
     with started(control, "cat", stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
-        feeder = threading.Thread(target=lambda: (process.stdin.write(content), process.stdin.close()))  # type: ignore[union-attr]
+        feeder = threading.Thread(
+            target=lambda: (process.stdin.write(content), process.stdin.close())
+        )  # type: ignore[union-attr]
         feeder.start()
         assert process.stdout is not None
         found = process.stdout.read(1)
@@ -143,7 +159,14 @@ def test_output_goes_into_files(control: Control, tmp_path: Path) -> None:
 
 
 def test_a_terminal_is_passed_through(control: Control) -> None:
-    with started(control, "sh", "-c", "stty size; read a; stty size", stdin=subprocess.PIPE, terminal=(33, 77)) as process:
+    with started(
+        control,
+        "sh",
+        "-c",
+        "stty size; read a; stty size",
+        stdin=subprocess.PIPE,
+        terminal=(33, 77),
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         said = b""
@@ -159,7 +182,9 @@ def test_what_is_not_there_is_said(control: Control) -> None:
     with pytest.raises(TestbedError, match="no-such-program is not on the host test") as caught:
         ControlledProcess.start(control, ["no-such-program"])
     assert caught.value.hint == "install it there"
-    with pytest.raises(TestbedError, match="/etc/passwd cannot be run on the host test: permission denied"):
+    with pytest.raises(
+        TestbedError, match="/etc/passwd cannot be run on the host test: permission denied"
+    ):
         ControlledProcess.start(control, ["/etc/passwd"])
     assert run(control, "echo", "still here") == (0, b"still here\n", b"")
 
@@ -194,7 +219,9 @@ def gone(control: Control) -> None:
     assert control.is_gone
 
 
-def test_who_speaks_to_a_host_that_is_gone_writes_into_no_other_file(control: Control, tmp_path: Path) -> None:
+def test_who_speaks_to_a_host_that_is_gone_writes_into_no_other_file(
+    control: Control, tmp_path: Path
+) -> None:
     bell = control._bell
     process = started(control, "sleep", "600")
     gone(control)
@@ -217,12 +244,16 @@ def test_a_command_for_a_host_that_is_gone_leaves_nothing_open(control: Control)
     assert sorted(Path("/proc/self/fd").iterdir()) == before
 
 
-def test_a_file_is_fetched_and_takes_no_memory_there_any_more(control: Control, tmp_path: Path) -> None:
+def test_a_file_is_fetched_and_takes_no_memory_there_any_more(
+    control: Control, tmp_path: Path
+) -> None:
     (tmp_path / "there").write_bytes(bytes(range(256)) * 2000)
     files.fetch(control, str(tmp_path / "there"), tmp_path / "here", seconds=PATIENCE)
     assert (tmp_path / "here").read_bytes() == bytes(range(256)) * 2000
     assert not (tmp_path / "there").exists()
-    with pytest.raises(TestbedError, match=r"there cannot be fetched from the host test: .*No such file"):
+    with pytest.raises(
+        TestbedError, match=r"there cannot be fetched from the host test: .*No such file"
+    ):
         files.fetch(control, str(tmp_path / "there"), tmp_path / "here", seconds=PATIENCE)
 
 
@@ -237,10 +268,15 @@ def short_files() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_disk_that_is_full_here_is_not_taken_for_one_there(control: Control, tmp_path: Path) -> None:
+def test_a_disk_that_is_full_here_is_not_taken_for_one_there(
+    control: Control, tmp_path: Path
+) -> None:
     (tmp_path / "there").write_bytes(bytes(100_000))
     (tmp_path / "here").write_bytes(b"of an earlier time")
-    with short_files(), pytest.raises(TestbedError, match="here cannot be written: file too large") as caught:
+    with (
+        short_files(),
+        pytest.raises(TestbedError, match="here cannot be written: file too large") as caught,
+    ):
         files.fetch(control, str(tmp_path / "there"), tmp_path / "here", seconds=PATIENCE)
     assert "free some space" in caught.value.hint
     assert (tmp_path / "there").exists(), "it is still there"
@@ -249,7 +285,9 @@ def test_a_disk_that_is_full_here_is_not_taken_for_one_there(control: Control, t
 
 
 def test_of_every_verb_it_is_known_which_files_it_writes() -> None:
-    said = subprocess.run([binary(), "nothing"], capture_output=True, text=True, timeout=PATIENCE, check=False).stdout
+    said = subprocess.run(
+        [binary(), "nothing"], capture_output=True, text=True, timeout=PATIENCE, check=False
+    ).stdout
     verbs = set(json.loads(said)["hint"].rpartition(": ")[2].split(", "))
     assert {"capture", "control"} < verbs
     # The first three take words, and the emulator runs beside the cables alone.
@@ -261,7 +299,12 @@ def hung() -> Iterator[Control]:
     """A channel to a host that starts whatever is asked for, and does nothing else any more."""
     ours, its = socket.socketpair()
     with its:
-        answering = threading.Thread(target=lambda: its.recv(1 << 16) and its.sendall(frames.pack(1, Kind.STARTED, struct.pack("<I", 77))))
+        answering = threading.Thread(
+            target=lambda: (
+                its.recv(1 << 16)
+                and its.sendall(frames.pack(1, Kind.STARTED, struct.pack("<I", 77)))
+            )
+        )
         answering.start()
         channel = Control(ours, PEER)
         yield channel
@@ -269,7 +312,9 @@ def hung() -> Iterator[Control]:
         channel.close()
 
 
-def test_an_agent_on_a_host_that_hangs_is_given_up(hung: Control, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_on_a_host_that_hangs_is_given_up(
+    hung: Control, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(commands, "_END_SECONDS", 0.05)
     agent = sampler(hung, tmp_path, lambda: None)
     agent.close(seconds=0.05)
@@ -278,7 +323,9 @@ def test_an_agent_on_a_host_that_hangs_is_given_up(hung: Control, tmp_path: Path
 
 def sampler(control: Control, folder: Path, fetch: Callable[[], None]) -> ControlledAgent:
     """An agent that has not been told what to do."""
-    process = started(control, str(binary()), "sample", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process = started(
+        control, str(binary()), "sample", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
     errors = os.open(folder / "errors", os.O_RDWR | os.O_CREAT)
     return ControlledAgent(AgentProcess(process), errors, "sample on test", fetch)
 
@@ -287,7 +334,9 @@ def test_a_host_that_is_silent_is_gone_and_one_that_answers_is_not(control: Cont
     ours, its = socket.socketpair()
     with its:
         silent = Control(ours, replace(PEER, silence_seconds=0.2))
-        with pytest.raises(TestbedError, match=r"the host test is gone: it has been silent for 0\.2 s"):
+        with pytest.raises(
+            TestbedError, match=r"the host test is gone: it has been silent for 0\.2 s"
+        ):
             silent.wait(lambda: False, PATIENCE)
         silent.close()
         asked = bytearray(its.recv(1 << 16))
@@ -304,7 +353,10 @@ def test_a_host_that_is_silent_is_gone_and_one_that_answers_is_not(control: Cont
 def test_an_agent_converses(control: Control, tmp_path: Path) -> None:
     fetched: list[str] = []
     with sampler(control, tmp_path, lambda: fetched.append("all")) as agent:
-        agent.configure({"path": str(tmp_path / "seen.jsonl"), "interval_ns": 50_000_000, "sockets": False}, PATIENCE)
+        agent.configure(
+            {"path": str(tmp_path / "seen.jsonl"), "interval_ns": 50_000_000, "sockets": False},
+            PATIENCE,
+        )
         assert agent.ready["event"] == "ready"
         agent.begin()
         time.sleep(0.2)
@@ -319,24 +371,38 @@ def test_an_agent_that_refuses_says_why(control: Control, tmp_path: Path) -> Non
         agent.configure({"paths": "odd"}, PATIENCE)
 
 
-def test_files_of_an_agent_have_the_names_that_its_host_gives_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_an_agent_have_the_names_that_its_host_gives_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     config = {"interface": "eth0", "path": "captures/client.pcapng"}
     (written,) = files.written("capture", config, lambda file: f"/there/{file.name}")
-    assert written == files.Written("path", tmp_path / "captures/client.pcapng", "/there/client.pcapng")
+    assert written == files.Written(
+        "path", tmp_path / "captures/client.pcapng", "/there/client.pcapng"
+    )
     assert files.there(config, (written,)) == {"interface": "eth0", "path": "/there/client.pcapng"}
     assert files.written("bulk", {"role": "receive"}, str) == ()
 
 
 def test_frames_are_read_as_they_were_written() -> None:
-    buffer = bytearray(frames.pack(7, Kind.OUTPUT, b"said") + frames.pack(0, Kind.HELLO) + frames.pack(1, Kind.ENDED, b"cut")[:-1])
+    buffer = bytearray(
+        frames.pack(7, Kind.OUTPUT, b"said")
+        + frames.pack(0, Kind.HELLO)
+        + frames.pack(1, Kind.ENDED, b"cut")[:-1]
+    )
     assert list(frames.unpack(buffer)) == [(7, Kind.OUTPUT, b"said"), (0, Kind.HELLO, b"")]
     assert buffer == frames.pack(1, Kind.ENDED, b"cut")[:-1]
     buffer += b"t"
     assert list(frames.unpack(buffer)) == [(1, Kind.ENDED, b"cut")]
 
 
-@pytest.mark.parametrize("head", [frames.pack(0, Kind.OPEN)[:4] + b"\x63" + bytes(7), frames.pack(0, Kind.OPEN)[:8] + b"\0\0\0\1"])
+@pytest.mark.parametrize(
+    "head",
+    [
+        frames.pack(0, Kind.OPEN)[:4] + b"\x63" + bytes(7),
+        frames.pack(0, Kind.OPEN)[:8] + b"\0\0\0\1",
+    ],
+)
 def test_what_is_no_frame_is_refused(head: bytes) -> None:
     with pytest.raises(frames.Torn, match="is impossible"):
         list(frames.unpack(bytearray(head)))

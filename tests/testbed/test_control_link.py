@@ -37,7 +37,13 @@ class Session:
         """A new one."""
         ours, its = socket.socketpair()
         with its:
-            self.ways.append(subprocess.Popen([binary(), "control", str(self.folder / "link"), "--attach"], stdin=its, stdout=its))
+            self.ways.append(
+                subprocess.Popen(
+                    [binary(), "control", str(self.folder / "link"), "--attach"],
+                    stdin=its,
+                    stdout=its,
+                )
+            )
         return ours
 
     def channel(self, peer: Peer = PEER, keep_seconds: float = PATIENCE) -> Control:
@@ -54,7 +60,17 @@ class Session:
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
     """One that hears nothing for longer than any test waits."""
-    words = [binary(), "exec", "--", binary(), "control", "link", "--listen", "--silence", str(int(2 * PATIENCE))]
+    words = [
+        binary(),
+        "exec",
+        "--",
+        binary(),
+        "control",
+        "link",
+        "--listen",
+        "--silence",
+        str(int(2 * PATIENCE)),
+    ]
     with subprocess.Popen(words, cwd=tmp_path) as agent:
         made = Session(tmp_path, agent)
         try:
@@ -79,7 +95,9 @@ def test_streams_arrive_whole_however_often_the_way_is_lost(session: Session) ->
     with started(control, "cat", stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        feeder = threading.Thread(target=lambda: (process.stdin.write(content), process.stdin.close()))  # type: ignore[union-attr]
+        feeder = threading.Thread(
+            target=lambda: (process.stdin.write(content), process.stdin.close())
+        )  # type: ignore[union-attr]
         feeder.start()
         found = b""
         while piece := process.stdout.read(1 << 17):
@@ -91,15 +109,25 @@ def test_streams_arrive_whole_however_often_the_way_is_lost(session: Session) ->
         assert hashlib.sha256(found).digest() == hashlib.sha256(content).digest()
         assert process.wait(PATIENCE) == 0
     assert len(control.losses) == len(session.ways) - 1 > 5
-    assert all(loss.until_ns is not None and loss.from_ns <= loss.until_ns for loss in control.losses)
+    assert all(
+        loss.until_ns is not None and loss.from_ns <= loss.until_ns for loss in control.losses
+    )
     assert len(control._link._kept) < 2 * EVERY, "what has come is not kept"
     control.close()
     assert session.agent.wait(PATIENCE) == 0, "it was told that nobody comes back"
 
 
-def test_a_command_ends_while_nobody_is_there_and_tells_it_afterwards(session: Session, tmp_path: Path) -> None:
+def test_a_command_ends_while_nobody_is_there_and_tells_it_afterwards(
+    session: Session, tmp_path: Path
+) -> None:
     control = session.channel()
-    with started(control, "sh", "-c", f"read go; echo done > {tmp_path}/done; echo said; exit 7", stdin=subprocess.PIPE) as process:
+    with started(
+        control,
+        "sh",
+        "-c",
+        f"read go; echo done > {tmp_path}/done; echo said; exit 7",
+        stdin=subprocess.PIPE,
+    ) as process:
         session.cut()
         wait_until(lambda: control.is_away, "the loss of the way")
         assert process.stdin is not None
@@ -150,7 +178,10 @@ def test_what_is_waited_for_has_its_time_anew_when_the_way_is_there_again(sessio
 def test_an_end_to_which_nobody_leads_any_more_is_gone_in_the_end(session: Session) -> None:
     control = session.channel(keep_seconds=0.5)
     session.cut()
-    with pytest.raises(TestbedError, match=r"the host test is gone: .*; it could not be reached again within 0\.5 s"):
+    with pytest.raises(
+        TestbedError,
+        match=r"the host test is gone: .*; it could not be reached again within 0\.5 s",
+    ):
         control.wait(lambda: False, PATIENCE)
     with pytest.raises(TestbedError, match="is gone"):
         control.resume(session.way(), str, PATIENCE)
@@ -167,7 +198,12 @@ def test_who_knows_that_nobody_is_there_gives_up(session: Session) -> None:
 
 
 def test_where_no_session_is_nothing_is_attached(tmp_path: Path) -> None:
-    ended = subprocess.run([binary(), "control", str(tmp_path / "link"), "--attach"], capture_output=True, timeout=PATIENCE, check=False)
+    ended = subprocess.run(
+        [binary(), "control", str(tmp_path / "link"), "--attach"],
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
+    )
     assert ended.returncode == 3
     assert b"the session has ended" in ended.stderr
 

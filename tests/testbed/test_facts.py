@@ -32,10 +32,17 @@ def text(path: str) -> str:
 
 def test_what_is_told_is_what_the_kernel_s_files_say() -> None:
     found = facts()
-    assert (found["system"]["kernel"], found["system"]["machine"]) == (platform.release(), platform.machine())
+    assert (found["system"]["kernel"], found["system"]["machine"]) == (
+        platform.release(),
+        platform.machine(),
+    )
     assert found["processors"]["allowed"] == sorted(os.sched_getaffinity(0))
-    assert found["network"]["congestion_control"] == text("/proc/sys/net/ipv4/tcp_congestion_control")
-    assert found["network"]["tcp_receive_memory_bytes"] == [int(word) for word in text("/proc/sys/net/ipv4/tcp_rmem").split()]
+    assert found["network"]["congestion_control"] == text(
+        "/proc/sys/net/ipv4/tcp_congestion_control"
+    )
+    assert found["network"]["tcp_receive_memory_bytes"] == [
+        int(word) for word in text("/proc/sys/net/ipv4/tcp_rmem").split()
+    ]
     assert found["network"]["receive_buffer_most_bytes"] == int(text("/proc/sys/net/core/rmem_max"))
     assert found["live"] is None
     names = [one["name"] for one in found["interfaces"]]
@@ -44,8 +51,23 @@ def test_what_is_told_is_what_the_kernel_s_files_say() -> None:
     assert examine(found).host == platform.node()
 
 
-NOTHING = {"hypervisor", "container", "processor_quota", "quota_periods", "throttled_periods", "throttled_ns", "boost"}
-NOTHING |= {"memory_limit_bytes", "memory_used_bytes", "open_files", "open_files_most", "realtime_runtime_ns", "swap_used_bytes"}
+NOTHING = {
+    "hypervisor",
+    "container",
+    "processor_quota",
+    "quota_periods",
+    "throttled_periods",
+    "throttled_ns",
+    "boost",
+}
+NOTHING |= {
+    "memory_limit_bytes",
+    "memory_used_bytes",
+    "open_files",
+    "open_files_most",
+    "realtime_runtime_ns",
+    "swap_used_bytes",
+}
 NOTHING |= {"capture_refused", "realtime_refused", "namespaces_refused"}
 """Of these null says that there is none."""
 
@@ -59,7 +81,9 @@ def test_what_is_null_is_explained_unless_null_says_that_there_is_none() -> None
         if place in noted or place.rpartition(".")[2] in NOTHING:
             return []
         if isinstance(value, dict):
-            return [one for key, inner in value.items() for one in unexplained(f"{place}.{key}", inner)]
+            return [
+                one for key, inner in value.items() for one in unexplained(f"{place}.{key}", inner)
+            ]
         return [place] if value is None else []
 
     parts = [part for part in found if part not in ("interfaces", "live")]
@@ -81,19 +105,27 @@ def test_trying_is_bounded_and_counts_what_it_did() -> None:
 
 
 def test_who_is_told_to_stop_stops_and_tells_what_it_has() -> None:
-    with Agent.start("facts", {"live": {"sleeping_ns": 60_000_000_000, "spinning_ns": 0, "packets": 0}}) as agent:
+    with Agent.start(
+        "facts", {"live": {"sleeping_ns": 60_000_000_000, "spinning_ns": 0, "packets": 0}}
+    ) as agent:
         agent.begin()
         found = agent.stop(PATIENCE)
     assert found["ended_early"]
     assert found["system"]["kernel"] == platform.release()
-    slept = [found["live"][name] or {"sleeps": 0, "missed": 0} for name in ("sleeping", "sleeping_exactly", "sleeping_polling")]
+    slept = [
+        found["live"][name] or {"sleeps": 0, "missed": 0}
+        for name in ("sleeping", "sleeping_exactly", "sleeping_polling")
+    ]
     assert sum(one["sleeps"] + one["missed"] for one in slept) < 59_000, "it slept on"
 
 
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"live": {**SHORT, "spinning_ns": 60_000_000_001}}, "spinning_ns: 60000000001 is too long"),
+        (
+            {"live": {**SHORT, "spinning_ns": 60_000_000_001}},
+            "spinning_ns: 60000000001 is too long",
+        ),
         ({"live": {**SHORT, "packets": 100_001}}, "packets: 100001 are too many"),
         ({"live": {"packets": 1}}, "missing field"),
         ({"rot": "/"}, "unknown field"),
@@ -125,13 +157,33 @@ def test_of_a_namespace_the_interfaces_are_its_own(machine: Machine) -> None:
     machine.run("ip", "link", "add", "near", "mtu", "1234", "type", "veth", "peer", "name", "far")
     machine.run("ip", "link", "set", "near", "up")
     machine.run("ip", "link", "set", "far", "up")
-    machine.run("tc", "qdisc", "add", "dev", "near", "root", "tbf", "rate", "10mbit", "burst", "10kb", "latency", "50ms")
+    machine.run(
+        "tc",
+        "qdisc",
+        "add",
+        "dev",
+        "near",
+        "root",
+        "tbf",
+        "rate",
+        "10mbit",
+        "burst",
+        "10kb",
+        "latency",
+        "50ms",
+    )
     found = json.loads(machine.run(*python_words(ASK)).stdout)
     interfaces = {one["name"]: one for one in found["interfaces"]}
     assert "near" in interfaces
     assert "eth0" not in interfaces
     near = interfaces["near"]
-    assert (near["kind"], near["driver"], near["mtu_bytes"], near["up"], near["loopback"]) == ("veth", "veth", 1234, True, False)
+    assert (near["kind"], near["driver"], near["mtu_bytes"], near["up"], near["loopback"]) == (
+        "veth",
+        "veth",
+        1234,
+        True,
+        False,
+    )
     assert [(qdisc["kind"], qdisc["root"]) for qdisc in near["qdiscs"]] == [("tbf", True)]
     codes = {(one.code, one.scope) for one in examine(found).findings}
     assert {("machine_shaped", "near"), ("machine_small_mtu", "near")} <= codes
@@ -162,13 +214,19 @@ def test_of_several_hosts_one_that_cannot_be_reached_stops_no_other(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     file = tmp_path / "hosts.toml"
-    file.write_text('[hosts.gone]\ncommand = "false"\n\n[hosts.here]\nlocal = true\n', encoding="utf-8")
+    file.write_text(
+        '[hosts.gone]\ncommand = "false"\n\n[hosts.here]\nlocal = true\n', encoding="utf-8"
+    )
     assert main(["doctor", "--quick", "--json", "--inventory", str(file)]) == 1
     gone, here = json.loads(capsys.readouterr().out)["hosts"]
     assert (gone["host"], gone["fitness"], gone["findings"]) == ("gone", "unknown", [])
     assert gone["error"]["message"]
     assert gone["error"]["hint"]
-    assert (here["host"], here["error"], here["facts"]["system"]["host"]) == ("here", None, platform.node())
+    assert (here["host"], here["error"], here["facts"]["system"]["host"]) == (
+        "here",
+        None,
+        platform.node(),
+    )
 
 
 def python_words(code: str) -> tuple[str, ...]:

@@ -107,7 +107,9 @@ def place(machine: Machine, core: kernel.Kernel) -> Machine:
 
 
 @pytest.mark.parametrize("nic", ["virtio-net", "e1000"])
-def test_a_transfer_out_of_a_guest(place: Machine, core: kernel.Kernel, nic: str, tmp_path: Path) -> None:
+def test_a_transfer_out_of_a_guest(
+    place: Machine, core: kernel.Kernel, nic: str, tmp_path: Path
+) -> None:
     found: dict[str, Any] = place.python(TRANSFER, nic, str(tmp_path))
     assert found["transfer"]["outcome"] == "complete"
     assert found["transfer"]["congestion_control"] == "reno", "as the route says"
@@ -118,7 +120,9 @@ def test_a_transfer_out_of_a_guest(place: Machine, core: kernel.Kernel, nic: str
     facts = found["facts"]
     assert (facts["nic"], facts["accelerator"], facts["kernel"]) == (nic, "tcg", core.release)
     assert facts["clock_at_boot"]["error_ns"] > 0
-    assert abs(facts["clock_at_boot"]["ahead_ns"]) < 50_000_000 + facts["clock_at_boot"]["error_ns"], "set, whatever it was before"
+    assert (
+        abs(facts["clock_at_boot"]["ahead_ns"]) < 50_000_000 + facts["clock_at_boot"]["error_ns"]
+    ), "set, whatever it was before"
     assert found["missing"][0] == "nginx is not on the guest client"
     assert "busybox" in found["missing"][1]
     assert found["failed"].startswith("capture on client:")
@@ -136,7 +140,9 @@ def _longest(file: Path) -> int:
     content = file.read_bytes()
     at = 0
     while at < len(content):
-        kind, length = (int.from_bytes(content[at + offset : at + offset + 4], "little") for offset in (0, 4))
+        kind, length = (
+            int.from_bytes(content[at + offset : at + offset + 4], "little") for offset in (0, 4)
+        )
         if kind == 6:  # an enhanced packet block
             longest = max(longest, int.from_bytes(content[at + 24 : at + 28], "little"))
         at += length
@@ -175,7 +181,9 @@ with Testbed(plan(guests)) as bed:
     assert (place.namespaces(), place.records()) == ([], [])
 
 
-def test_a_kernel_that_does_not_boot_is_an_error_with_its_console(place: Machine, core: kernel.Kernel, tmp_path: Path) -> None:
+def test_a_kernel_that_does_not_boot_is_an_error_with_its_console(
+    place: Machine, core: kernel.Kernel, tmp_path: Path
+) -> None:
     folder = tmp_path / "trustbed" / "guests" / f"{kernel.LAYOUT}-odd"
     shutil.copytree(core.folder, folder)
     (folder / "kernel").write_bytes(b"no kernel" * 1000)
@@ -217,13 +225,17 @@ except TestbedError as error:
 
 def test_a_command_in_a_guest_from_the_shell(place: Machine) -> None:
     words = ["shell", "--guest", "e1000", "--rate", "50Mbit/s", "--delay", "5ms", "--json", "--"]
-    ended = place.trustbed(*words, "sh", "-c", "ping -c 2 -W 100 $TRUSTBED_PEER; uname -n; exit 4", check=False)
+    ended = place.trustbed(
+        *words, "sh", "-c", "ping -c 2 -W 100 $TRUSTBED_PEER; uname -n; exit 4", check=False
+    )
     assert ended.returncode == 4, ended.stderr
     assert "2 packets received" in ended.stdout
     assert json.loads(ended.stdout.splitlines()[-1])["emulator"]["delivered_packets"] == 4
 
 
-def test_a_person_in_front_of_a_guest(place: Machine, terminal: Callable[[Machine, Sequence[str]], Terminal]) -> None:
+def test_a_person_in_front_of_a_guest(
+    place: Machine, terminal: Callable[[Machine, Sequence[str]], Terminal]
+) -> None:
     seen = terminal(place, [TRUSTBED, "shell", "--guest", "virtio-net", "--delay", "5ms"])
     seen.until(r"in a guest \(virtio-net; busybox and trustbed-agent\) behind")
     seen.until(r"# ")

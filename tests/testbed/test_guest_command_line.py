@@ -51,7 +51,10 @@ def test_a_guest_may_have_no_card() -> None:
 
 
 def test_processors_are_those_of_the_accelerator() -> None:
-    assert (value_of(words(MACHINE), "-accel"), value_of(words(MACHINE), "-cpu")) == ("tcg,thread=multi", "qemu64")
+    assert (value_of(words(MACHINE), "-accel"), value_of(words(MACHINE), "-cpu")) == (
+        "tcg,thread=multi",
+        "qemu64",
+    )
     found = words(replace(MACHINE, accelerator="kvm"))
     assert (value_of(found, "-accel"), value_of(found, "-cpu")) == ("kvm", "host")
 
@@ -69,8 +72,12 @@ def test_a_machine_without_qemu_says_so(tmp_path: Path, monkeypatch: pytest.Monk
     assert "qemu-system-x86" in caught.value.hint
 
 
-def test_a_model_that_this_qemu_lacks_is_named_with_those_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accelerator, "_devices", lambda: 'name "e1000", bus PCI\nname "virtio-net-pci", bus PCI\n')
+def test_a_model_that_this_qemu_lacks_is_named_with_those_it_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        accelerator, "_devices", lambda: 'name "e1000", bus PCI\nname "virtio-net-pci", bus PCI\n'
+    )
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     accelerator.check_program("virtio-net")
     with pytest.raises(TestbedError, match="no network card vmxnet3") as caught:

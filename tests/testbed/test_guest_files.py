@@ -28,8 +28,14 @@ def debian(folder: Path, files: dict[str, bytes], *, name: str = "made_1_amd64.d
     place = folder / name
     with place.open("wb") as file:
         file.write(b"!<arch>\n")
-        for member_name, content in (("debian-binary", b"2.0\n"), ("control.tar.xz", b"odd"), ("data.tar.xz", data.getvalue())):
-            file.write(f"{member_name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode())
+        for member_name, content in (
+            ("debian-binary", b"2.0\n"),
+            ("control.tar.xz", b"odd"),
+            ("data.tar.xz", data.getvalue()),
+        ):
+            file.write(
+                f"{member_name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode()
+            )
             file.write(content + b"\n" * (len(content) % 2))
     return place
 
@@ -44,7 +50,9 @@ def image(payload: bytes) -> bytes:
 
 
 PLAIN = b"\x7fELF" + bytes(100) + struct.pack("<III", 4, 4, 18) + b"Xen\0" + bytes(100)
-SIGNATURE = bytes(30) + struct.pack(">BBBBB3xI", 0, 0, 2, 0, 0, 30) + b"~Module signature appended~\n"
+SIGNATURE = (
+    bytes(30) + struct.pack(">BBBBB3xI", 0, 0, 2, 0, 0, 30) + b"~Module signature appended~\n"
+)
 
 
 def module(depends: str) -> bytes:
@@ -54,11 +62,16 @@ def module(depends: str) -> bytes:
 
 def test_a_package_is_read_without_being_installed(tmp_path: Path) -> None:
     made = debian(tmp_path, {"boot/vmlinuz-6.1.0": b"kernel", "usr/share/doc/odd": b"words"})
-    assert list(package.files(made, lambda name: name.startswith("boot/"))) == [("boot/vmlinuz-6.1.0", b"kernel")]
+    assert list(package.files(made, lambda name: name.startswith("boot/"))) == [
+        ("boot/vmlinuz-6.1.0", b"kernel")
+    ]
 
 
 def test_what_is_no_package_is_said(tmp_path: Path) -> None:
-    for content, said in ((b"PK\3\4", "is no package of Debian's"), (b"!<arch>\n", "holds no files")):
+    for content, said in (
+        (b"PK\3\4", "is no package of Debian's"),
+        (b"!<arch>\n", "holds no files"),
+    ):
         place = tmp_path / "odd.deb"
         place.write_bytes(content)
         with pytest.raises(TestbedError, match=said):
@@ -72,7 +85,9 @@ def test_what_is_no_package_is_said(tmp_path: Path) -> None:
         list(package.files(whole, lambda name: True))
 
 
-def test_packages_that_lie_in_the_cache_become_a_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packages_that_lie_in_the_cache_become_a_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     place = kernel.cache()
     place.mkdir(parents=True)
@@ -99,7 +114,9 @@ def test_packages_that_lie_in_the_cache_become_a_kernel(tmp_path: Path, monkeypa
     assert kernel.ready() == found, "it is kept"
 
 
-def test_a_machine_without_apt_is_told_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_apt_is_told_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     half = kernel.cache() / "new-killed" / "complete"
@@ -113,14 +130,28 @@ def test_a_machine_without_apt_is_told_what_to_do(tmp_path: Path, monkeypatch: p
 
 def test_a_kernel_stays_compressed_where_that_is_safer() -> None:
     assert kernel.plain(image(lzma.compress(PLAIN))) == PLAIN
-    for payload in (lzma.compress(b"\x7fELF without the entry point"), b"\x28\xb5\x2f\xfd zstandard", lzma.compress(PLAIN)[:-40]):
+    for payload in (
+        lzma.compress(b"\x7fELF without the entry point"),
+        b"\x28\xb5\x2f\xfd zstandard",
+        lzma.compress(PLAIN)[:-40],
+    ):
         assert kernel.plain(image(payload)) == image(payload)
     assert kernel.plain(b"no kernel") == b"no kernel"
 
 
 def test_modules_are_loaded_behind_what_they_need() -> None:
-    needed = {"virtio_net": ("net_failover", "virtio"), "net_failover": ("failover",), "failover": (), "virtio": ()}
-    assert modules.order(["virtio_net", "virtio"], needed) == ("failover", "net_failover", "virtio", "virtio_net")
+    needed = {
+        "virtio_net": ("net_failover", "virtio"),
+        "net_failover": ("failover",),
+        "failover": (),
+        "virtio": (),
+    }
+    assert modules.order(["virtio_net", "virtio"], needed) == (
+        "failover",
+        "net_failover",
+        "virtio",
+        "virtio_net",
+    )
     assert modules.dependencies(needed).splitlines() == [
         "failover.ko:",
         "net_failover.ko: failover.ko",
@@ -152,7 +183,13 @@ def test_an_archive_is_one_to_cpio(tmp_path: Path) -> None:
     archive.file("etc/deep/even", b"")
     archive.link("sbin", "bin")
     words = [cpio] if cpio is not None else [busybox, "cpio"]
-    subprocess.run([word for word in words if word] + ["-id"], cwd=tmp_path, input=archive.written(), check=True, capture_output=True)
+    subprocess.run(
+        [word for word in words if word] + ["-id"],
+        cwd=tmp_path,
+        input=archive.written(),
+        check=True,
+        capture_output=True,
+    )
     assert (tmp_path / "init").read_bytes() == b"#!/bin/sh\n"
     assert (tmp_path / "init").stat().st_mode & 0o777 == 0o755
     assert (tmp_path / "etc/deep/odd").read_bytes() == b"seven bytes"

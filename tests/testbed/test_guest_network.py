@@ -20,10 +20,12 @@ def ends() -> Iterator[tuple[Relay, IO[bytes], IO[bytes]]]:
     """A relay, and the ends of whoever answers: what it reads, what it writes."""
     with ExitStack() as stack:
         asked, requests = (
-            stack.enter_context(os.fdopen(number, mode, buffering=0)) for number, mode in zip(os.pipe(), ("rb", "wb"), strict=True)
+            stack.enter_context(os.fdopen(number, mode, buffering=0))
+            for number, mode in zip(os.pipe(), ("rb", "wb"), strict=True)
         )
         answers, said = (
-            stack.enter_context(os.fdopen(number, mode, buffering=0)) for number, mode in zip(os.pipe(), ("rb", "wb"), strict=True)
+            stack.enter_context(os.fdopen(number, mode, buffering=0))
+            for number, mode in zip(os.pipe(), ("rb", "wb"), strict=True)
         )
         yield Relay(requests, answers, seconds=PATIENCE), asked, said
 
@@ -49,7 +51,9 @@ def test_an_answer_that_comes_in_pieces_is_whole(ends: tuple[Relay, IO[bytes], I
     speaker.join()
 
 
-def test_an_answer_that_does_not_come_is_not_waited_for_for_ever(ends: tuple[Relay, IO[bytes], IO[bytes]]) -> None:
+def test_an_answer_that_does_not_come_is_not_waited_for_for_ever(
+    ends: tuple[Relay, IO[bytes], IO[bytes]],
+) -> None:
     relay, _, said = ends
     relay._seconds = 0.5
     said.write(struct.pack("<I", 100) + b"the beginning of it")

@@ -84,7 +84,12 @@ with Testbed(plan(PAIR), purpose="alive") as bed:
     name = owner.stdout.readline().strip()
     assert machine.trustbed("testbed", "clean").stdout == "nothing to remove\n"
     (listed,) = json.loads(machine.trustbed("testbed", "list", "--json").stdout)
-    assert (listed["id"], listed["purpose"], listed["owner_lives"], listed["hosts"]) == (name, "alive", True, ["near", "far"])
+    assert (listed["id"], listed["purpose"], listed["owner_lives"], listed["hosts"]) == (
+        name,
+        "alive",
+        True,
+        ["near", "far"],
+    )
     assert "alive" in machine.trustbed("testbed", "list").stdout
     out, err = owner.communicate("\n", timeout=PATIENCE)
     assert out == "0\n", err
@@ -115,8 +120,19 @@ def test_without_root_everything_vanishes_with_its_processes(user: Machine) -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_shell_that_is_told_to_end_leaves_nothing(machine: Machine, number: signal.Signals) -> None:
-    child = machine.start(sys.executable, "-m", "trustbed", "shell", "--", "sh", "-c", "echo ready; exec sleep 600.31415")
+def test_a_shell_that_is_told_to_end_leaves_nothing(
+    machine: Machine, number: signal.Signals
+) -> None:
+    child = machine.start(
+        sys.executable,
+        "-m",
+        "trustbed",
+        "shell",
+        "--",
+        "sh",
+        "-c",
+        "echo ready; exec sleep 600.31415",
+    )
     assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"
     child.send_signal(number)
@@ -132,7 +148,10 @@ def test_a_kind_kill_before_the_command_runs_leaves_nothing(machine: Machine) ->
 
     def waits_for_it_to_listen() -> bool:
         # The far command itself, which never will; what starts it has its words among its own.
-        return any(line.startswith(("sleep ", "/bin/sh -c sleep ")) for line in processes_with("600.7654321"))
+        return any(
+            line.startswith(("sleep ", "/bin/sh -c sleep "))
+            for line in processes_with("600.7654321")
+        )
 
     wait_until(waits_for_it_to_listen, "the far command")
     child.terminate()
@@ -157,10 +176,26 @@ print(json.dumps([code, process.poll()]))
 
 
 def test_a_shell_whose_emulator_is_killed_ends_and_says_so(machine: Machine) -> None:
-    child = machine.start(TRUSTBED, "shell", "--", "sh", "-c", "(setsid sleep 600.16180 &); echo ready; exec sleep 600.16180")
+    child = machine.start(
+        TRUSTBED,
+        "shell",
+        "--",
+        "sh",
+        "-c",
+        "(setsid sleep 600.16180 &); echo ready; exec sleep 600.16180",
+    )
     assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"
-    machine.run("pkill", "-KILL", "--ns", str(machine.holder.pid), "--nslist", "mnt", "-f", "bin/trustbed-agent emulate")
+    machine.run(
+        "pkill",
+        "-KILL",
+        "--ns",
+        str(machine.holder.pid),
+        "--nslist",
+        "mnt",
+        "-f",
+        "bin/trustbed-agent emulate",
+    )
     _, said = child.communicate(timeout=PATIENCE)
     assert child.returncode == 125
     assert said.startswith("error: emulate on net: the agent was killed by signal 9\nhint: ")

@@ -15,18 +15,28 @@ def row(local: str, remote: str, state: str) -> str:
 
 def test_only_sockets_that_wait_are_counted() -> None:
     table = (
-        HEAD + row("0100007F:1F90", "00000000:0000", "0A") + row("0100007F:1F91", "0200007F:0016", "01") + row("0100007F:1F92", "0:0", "06")
+        HEAD
+        + row("0100007F:1F90", "00000000:0000", "0A")
+        + row("0100007F:1F91", "0200007F:0016", "01")
+        + row("0100007F:1F92", "0:0", "06")
     )
     assert listening.parse(table, "tcp") == {8080}
 
 
 def test_a_udp_socket_that_talks_to_one_peer_does_not_wait() -> None:
-    table = HEAD + row("00000000:0035", "00000000:0000", "07") + row("0100007F:C000", "0200007F:0035", "01")
+    table = (
+        HEAD
+        + row("00000000:0035", "00000000:0000", "07")
+        + row("0100007F:C000", "0200007F:0035", "01")
+    )
     assert listening.parse(table, "udp") == {53}
 
 
 def test_it_is_what_the_kernel_says() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as door, socket.socket(type=socket.SOCK_DGRAM) as box:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as door,
+        socket.socket(type=socket.SOCK_DGRAM) as box,
+    ):
         box.bind(("127.0.0.1", 0))
         with open("/proc/self/net/tcp") as tcp, open("/proc/self/net/udp") as udp:  # noqa: PTH123
             assert door.getsockname()[1] in listening.parse(tcp.read(), "tcp")

@@ -31,7 +31,19 @@ def world(machine: Machine) -> Machine:
         "ip route add default via 192.0.2.2",
     ):
         machine.run(*line.split())
-    server = machine.start("ip", "netns", "exec", "world", "python3", "-u", "-m", "http.server", "8000", "--bind", "203.0.113.5")
+    server = machine.start(
+        "ip",
+        "netns",
+        "exec",
+        "world",
+        "python3",
+        "-u",
+        "-m",
+        "http.server",
+        "8000",
+        "--bind",
+        "203.0.113.5",
+    )
     assert server.stdout is not None
     server.stdout.readline()  # it says that it listens
     return machine
@@ -58,7 +70,9 @@ def state(machine: Machine, *where: str) -> list[str]:
 @contextlib.contextmanager
 def standing(machine: Machine, *where: str) -> Iterator[None]:
     """A testbed with a way outside, in the machine's own network or one that is entered by a command; its owner is killed in the end."""
-    child = machine.start(*where, TRUSTBED, "shell", "--outside", "--", "sh", "-c", "echo ready; sleep 600")
+    child = machine.start(
+        *where, TRUSTBED, "shell", "--outside", "--", "sh", "-c", "echo ready; sleep 600"
+    )
     assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"
     yield
@@ -69,7 +83,15 @@ def standing(machine: Machine, *where: str) -> Iterator[None]:
 def test_root_reaches_the_world_and_leaves_nothing(world: Machine) -> None:
     before = state(world)
     ended = world.trustbed(
-        "shell", "--outside", "--delay", "5ms", "--json", "--", "sh", "-c", f"{FETCH}; echo; ping -c1 -W100 -q 192.0.2.2"
+        "shell",
+        "--outside",
+        "--delay",
+        "5ms",
+        "--json",
+        "--",
+        "sh",
+        "-c",
+        f"{FETCH}; echo; ping -c1 -W100 -q 192.0.2.2",
     )
     first, *_, last = ended.stdout.splitlines()
     assert first == "200"
@@ -89,12 +111,16 @@ def test_two_at_once_do_not_take_each_other_s_way(world: Machine) -> None:
     before = state(world)
     inner = f"{FETCH}; echo"
     nested = f'nsenter --target {world.holder.pid} --net --mount {TRUSTBED} shell -q --outside -- sh -c "{inner}"'
-    outer = world.trustbed("shell", "-q", "--outside", "--", "sh", "-c", f"{inner}; {nested}; {inner}", check=False)
+    outer = world.trustbed(
+        "shell", "-q", "--outside", "--", "sh", "-c", f"{inner}; {nested}; {inner}", check=False
+    )
     assert outer.stdout.split() == ["200", "200", "200"], outer.stderr
     assert state(world) == before
 
 
-def test_one_that_has_taken_its_way_back_is_no_other_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_has_taken_its_way_back_is_no_other_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Of two that end at once each has its file still, when the other looks: the second must switch forwarding off."""
     ways = [
         {"network_namespace": number, "interface": name, "table": name}
@@ -133,21 +159,30 @@ def forwarded(machine: Machine) -> list[str]:
 def test_where_forwarding_is_closed_it_is_opened_for_the_testbed_alone(closed: Machine) -> None:
     before, rules = state(closed), forwarded(closed)
     nested = f"nsenter --target {closed.holder.pid} --net iptables -S FORWARD"
-    ended = closed.trustbed("shell", "--outside", "-q", "--", "sh", "-c", f"{FETCH}; echo; {nested}")
+    ended = closed.trustbed(
+        "shell", "--outside", "-q", "--", "sh", "-c", f"{FETCH}; echo; {nested}"
+    )
     status, *meanwhile = ended.stdout.splitlines()
     assert status == "200"
     added = [line for line in meanwhile if line not in rules]
     (interface,) = {line.split()[3] for line in added}
     assert interface.startswith("tb-")
-    assert sorted(added) == [f"-A FORWARD -i {interface} -j ACCEPT", f"-A FORWARD -o {interface} -j ACCEPT"]
+    assert sorted(added) == [
+        f"-A FORWARD -i {interface} -j ACCEPT",
+        f"-A FORWARD -o {interface} -j ACCEPT",
+    ]
     assert forwarded(closed) == rules
     assert state(closed) == before
 
 
-def test_forwarding_that_is_closed_stops_a_testbed_for_which_it_is_not_opened(closed: Machine) -> None:
+def test_forwarding_that_is_closed_stops_a_testbed_for_which_it_is_not_opened(
+    closed: Machine,
+) -> None:
     shut = f"nsenter --target {closed.holder.pid} --net sh -c 'iptables -F FORWARD'"
     fetch = FETCH.replace("--max-time 100", "--max-time 3")
-    ended = closed.trustbed("shell", "--outside", "-q", "--", "sh", "-c", f"{shut}; {fetch}", check=False)
+    ended = closed.trustbed(
+        "shell", "--outside", "-q", "--", "sh", "-c", f"{shut}; {fetch}", check=False
+    )
     assert ended.stdout == "000", "else the test above shows nothing"
     assert forwarded(closed) == ["-P FORWARD DROP"]
 
@@ -167,14 +202,18 @@ def elsewhere(request: pytest.FixtureRequest, machine: Machine) -> tuple[str, ..
     machine.run("ip", "netns", "add", "elsewhere")
     if request.param == "a name":
         return ("ip", "netns", "exec", "elsewhere")
-    keeper = machine.start("ip", "netns", "exec", "elsewhere", "sh", "-c", "echo $$; exec sleep 6000")
+    keeper = machine.start(
+        "ip", "netns", "exec", "elsewhere", "sh", "-c", "echo $$; exec sleep 6000"
+    )
     assert keeper.stdout is not None
     enter = ("nsenter", "--target", keeper.stdout.readline().strip(), "--net", "--")
     machine.run("umount", "/run/netns/elsewhere")
     return enter
 
 
-def test_what_a_killed_one_changed_in_another_network_is_taken_back_there(machine: Machine, elsewhere: tuple[str, ...]) -> None:
+def test_what_a_killed_one_changed_in_another_network_is_taken_back_there(
+    machine: Machine, elsewhere: tuple[str, ...]
+) -> None:
     before, own = state(machine, *elsewhere), state(machine)
     with standing(machine, *elsewhere):
         assert state(machine, *elsewhere) != before
@@ -199,7 +238,8 @@ def test_a_network_with_the_number_of_one_that_is_gone_is_left_alone(machine: Ma
     (name,) = (name.removesuffix(".json") for name in machine.records())
     # As in a new network whose router somebody else has switched on since.
     machine.python(
-        'from pyroute2.nftables.main import NFTables; NFTables(nfgen_family=2).table("del", name=sys.argv[1]); print(0)', f"tb-{name}"
+        'from pyroute2.nftables.main import NFTables; NFTables(nfgen_family=2).table("del", name=sys.argv[1]); print(0)',
+        f"tb-{name}",
     )
     machine.trustbed("testbed", "clean")
     assert machine.run("sysctl", "-n", "net.ipv4.ip_forward").stdout == "1\n"
@@ -228,7 +268,9 @@ def test_behind_pasta_it_is_left_alone_by_others(world: Machine) -> None:
 
 
 @pytest.mark.parametrize(("groups", "answered"), [("0 2147483647", True), ("1 0", False)])
-def test_through_pasta_ping_is_answered_where_users_may_send_echoes(world: Machine, groups: str, answered: bool) -> None:
+def test_through_pasta_ping_is_answered_where_users_may_send_echoes(
+    world: Machine, groups: str, answered: bool
+) -> None:
     if shutil.which("pasta") is None:
         pytest.skip("no pasta (Debian: passt)")
     world.run("sh", "-c", f"echo {groups} > /proc/sys/net/ipv4/ping_group_range")
@@ -241,7 +283,9 @@ def test_through_pasta_ping_is_answered_where_users_may_send_echoes(world: Machi
 
 def test_without_pasta_it_says_so(world: Machine) -> None:
     user = Machine(world.holder, world.runtime, user=True, started=world.started)
-    ended = user.run("env", "PATH=/nowhere", TRUSTBED, "shell", "--outside", "--", "true", check=False)
+    ended = user.run(
+        "env", "PATH=/nowhere", TRUSTBED, "shell", "--outside", "--", "true", check=False
+    )
     assert ended.returncode == 125
     assert "pasta only, which is not installed" in ended.stderr
     assert "run as root, or do without --outside" in ended.stderr

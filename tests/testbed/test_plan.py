@@ -17,14 +17,24 @@ PAIR = (Host(name="near", addresses=("10.77.0.1",)), Host(name="far", addresses=
 def test_a_pair_knows_its_way_through_the_gateway() -> None:
     near, far = plan(PAIR).cables
     (route,) = near.routes
-    assert (str(route.to), route.gateway, str(route.source)) == ("10.77.0.2/32", "169.254.77.1", "10.77.0.1")
+    assert (str(route.to), route.gateway, str(route.source)) == (
+        "10.77.0.2/32",
+        "169.254.77.1",
+        "10.77.0.1",
+    )
     assert [str(route.to) for route in far.routes] == ["10.77.0.1/32"]
     assert near.versions == far.versions == (4,)
 
 
 def test_the_emulator_is_told_every_port_and_the_mac_behind_it() -> None:
     planned = plan(PAIR)
-    config = planned.emulator({"hosts": []}, seed=7, ledger={"path": "x", "detail": "packets"}, priority="normal", idle="halt")
+    config = planned.emulator(
+        {"hosts": []},
+        seed=7,
+        ledger={"path": "x", "detail": "packets"},
+        priority="normal",
+        idle="halt",
+    )
     assert config == {
         "topology": {"hosts": []},
         "ports": [
@@ -58,18 +68,26 @@ def test_each_version_of_ip_has_its_routes_from_its_own_address() -> None:
         Host(name="c", addresses=("10.0.0.3",)),
     ]
     a, b, c = plan(hosts).cables
-    assert {(str(route.to), str(route.source)) for route in a.routes} == {("10.0.0.3/32", "10.0.0.1"), ("fd00::2/128", "fd00::1")}
+    assert {(str(route.to), str(route.source)) for route in a.routes} == {
+        ("10.0.0.3/32", "10.0.0.1"),
+        ("fd00::2/128", "fd00::1"),
+    }
     assert [str(route.to) for route in b.routes] == ["fd00::1/128"]
     assert [str(route.to) for route in c.routes] == ["10.0.0.1/32"]
 
 
 @given(st.sampled_from((1, 2, 255, 256, 257, 700)))
 def test_hardware_addresses_and_ports_are_all_different(count: int) -> None:
-    hosts = [Host(name=f"h{number}", addresses=(str(ipaddress.ip_address("10.0.0.0") + number),)) for number in range(count)]
+    hosts = [
+        Host(name=f"h{number}", addresses=(str(ipaddress.ip_address("10.0.0.0") + number),))
+        for number in range(count)
+    ]
     cables = plan(hosts).cables
     macs = {mac for cable in cables for mac in (cable.mac, cable.port_mac)} | {GATEWAY_MAC}
     assert len(macs) == 2 * count + 1
-    assert all(int(mac[:2], 16) & 3 == 2 for mac in macs), "locally administered, and of one interface"
+    assert all(int(mac[:2], 16) & 3 == 2 for mac in macs), (
+        "locally administered, and of one interface"
+    )
     assert len({cable.port for cable in cables}) == count
     assert all(len(cable.port) <= 15 for cable in cables)
 
@@ -82,15 +100,27 @@ def test_hardware_addresses_and_ports_are_all_different(count: int) -> None:
         ([Host(name="A b", addresses=("10.0.0.1",))], "'A b' is no name"),
         ([Host(name="x" * 33, addresses=("10.0.0.1",))], "no name"),
         ([Host(name="net", addresses=("10.0.0.1",))], "called net"),
-        ([Host(name="a", addresses=("10.0.0.1",)), Host(name="a", addresses=("10.0.0.2",))], "two hosts are called a"),
+        (
+            [Host(name="a", addresses=("10.0.0.1",)), Host(name="a", addresses=("10.0.0.2",))],
+            "two hosts are called a",
+        ),
         ([Host(name="a", addresses=())], "host a has no address"),
         ([Host(name="a", addresses=("10.0.0.300",))], "'10.0.0.300' is no IP address"),
         ([Host(name="a", addresses=("127.0.0.1",))], "127.0.0.1"),
         ([Host(name="a", addresses=("224.0.0.1",))], "224.0.0.1"),
         ([Host(name="a", addresses=("169.254.0.1",))], "169.254.0.1"),
         ([Host(name="a", addresses=("10.0.0.1", "10.0.0.1"))], "twice (a)"),
-        ([Host(name="a", addresses=("10.0.0.1",)), Host(name="b", addresses=("10.0.0.1",))], "twice (a and b)"),
-        ([Host(name=name, addresses=(f"10.0.0.{number}",), outside=True) for number, name in enumerate(("a", "b"), 1)], "more than one"),
+        (
+            [Host(name="a", addresses=("10.0.0.1",)), Host(name="b", addresses=("10.0.0.1",))],
+            "twice (a and b)",
+        ),
+        (
+            [
+                Host(name=name, addresses=(f"10.0.0.{number}",), outside=True)
+                for number, name in enumerate(("a", "b"), 1)
+            ],
+            "more than one",
+        ),
     ],
 )
 def test_what_cannot_be_is_named(hosts: list[Host], part: str) -> None:

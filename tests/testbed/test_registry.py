@@ -40,7 +40,10 @@ def orphan(entry: registry.Entry, owner: Owner | None = None) -> Record:
 
 def elsewhere(entry: registry.Entry, owner: Owner | None = None) -> None:
     """As if the owner's number meant nothing here."""
-    entry.update(owner=owner or replace(entry.record.owner, started_ticks=entry.record.owner.started_ticks - 1))
+    entry.update(
+        owner=owner
+        or replace(entry.record.owner, started_ticks=entry.record.owner.started_ticks - 1)
+    )
 
 
 def test_a_testbed_is_written_down_with_its_owner_before_it_exists(folder: Path) -> None:
@@ -102,7 +105,14 @@ print(len(registry.clean()), flush=True)
 def test_testbeds_of_other_process_namespaces_are_left_alone(folder: Path, proc: list[str]) -> None:
     """As those are that an ordinary user makes behind pasta, which has a namespace of processes of its own."""
     own = reserve()
-    words = ["unshare", *(() if os.geteuid() == 0 else ("--user", "--map-root-user")), "--pid", "--fork", "--kill-child", *proc]
+    words = [
+        "unshare",
+        *(() if os.geteuid() == 0 else ("--user", "--map-root-user")),
+        "--pid",
+        "--fork",
+        "--kill-child",
+        *proc,
+    ]
     ends = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     # At the end of the block its standard input is closed, by which it ends, whatever happened before.
     with subprocess.Popen([*words, sys.executable, "-c", OWNS], text=True, **ends) as child:
@@ -123,7 +133,10 @@ def test_testbeds_of_other_process_namespaces_are_left_alone(folder: Path, proc:
 
 def test_processes_with_the_mark_of_an_orphan_are_ended_and_no_others(folder: Path) -> None:
     entry, other = reserve(), reserve()
-    marked, unmarked = (subprocess.Popen(["sleep", "600"], env={**os.environ, registry.VARIABLE: one.record.id}) for one in (entry, other))
+    marked, unmarked = (
+        subprocess.Popen(["sleep", "600"], env={**os.environ, registry.VARIABLE: one.record.id})
+        for one in (entry, other)
+    )
     try:
         assert marked.pid in entry.record.processes()
         orphan(entry)
@@ -156,7 +169,9 @@ def test_half_a_file_of_a_killed_writer_is_removed(folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == [entry.path.name]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", json.dumps({"id": "x"}), json.dumps({"owner": {}})])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", json.dumps({"id": "x"}), json.dumps({"owner": {}})]
+)
 def test_a_file_that_is_none_is_named(folder: Path, text: str) -> None:
     reserve()
     (folder / "strange.json").write_text(text, encoding="utf-8")
@@ -165,14 +180,18 @@ def test_a_file_that_is_none_is_named(folder: Path, text: str) -> None:
     assert "remove it" in caught.value.hint
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_made_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("TRUSTBED_RUNTIME", str(tmp_path / "file" / "below"))
     with pytest.raises(TestbedError, match="cannot be made"):
         reserve()
 
 
-def test_records_are_kept_where_the_user_s_things_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_are_kept_where_the_user_s_things_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("TRUSTBED_RUNTIME", raising=False)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(os, "getuid", lambda: 1000)

@@ -44,7 +44,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def hosts(tmp_path: Path, cache: Path) -> Iterator[Hosts]:
     """This machine, and the same by a command; connected."""
-    with Hosts(described(tmp_path, "[hosts.here]\nlocal = true\n", prefix("web", THROUGH_SHELL))) as made:
+    with Hosts(
+        described(tmp_path, "[hosts.here]\nlocal = true\n", prefix("web", THROUGH_SHELL))
+    ) as made:
         assert made.connect() == {}
         yield made
 
@@ -76,7 +78,9 @@ def sessions(cache: Path) -> list[Path]:
 
 @pytest.mark.parametrize("name", ["here", "web"])
 def test_a_host_runs_commands_in_a_folder_of_its_own(hosts: Hosts, cache: Path, name: str) -> None:
-    done = hosts[name].run(["sh", "-c", "pwd; echo $GIVEN"], seconds=PATIENCE, environment={"GIVEN": "more"})
+    done = hosts[name].run(
+        ["sh", "-c", "pwd; echo $GIVEN"], seconds=PATIENCE, environment={"GIVEN": "more"}
+    )
     assert done.stdout.splitlines() == [hosts[name].folder, "more"]
     assert Path(hosts[name].folder) in sessions(cache)
     with pytest.raises(TestbedError, match=f"no-such-program is not on the host {name}"):
@@ -115,23 +119,31 @@ def test_what_was_copied_is_removed_on_request(hosts: Hosts, cache: Path) -> Non
     assert binary().exists(), "the one of this machine stays"
 
 
-def test_what_somebody_else_still_needs_is_not_removed(hosts: Hosts, tmp_path: Path, cache: Path) -> None:
+def test_what_somebody_else_still_needs_is_not_removed(
+    hosts: Hosts, tmp_path: Path, cache: Path
+) -> None:
     with Hosts(described(tmp_path, prefix("other", THROUGH_SHELL))) as others:
         assert others.connect() == {}
         failed = hosts.remove_programs()
         assert list(failed) == ["web"]
         assert "somebody has a session there" in failed["web"].message
-        assert others["other"].run(["echo", "still here"], seconds=PATIENCE).stdout == "still here\n"
+        assert (
+            others["other"].run(["echo", "still here"], seconds=PATIENCE).stdout == "still here\n"
+        )
         assert others.remove_programs() == {}
     assert not cache.exists()
 
 
 @pytest.mark.parametrize("name", ["here", "web"])
-def test_an_agent_writes_a_file_that_is_here_when_it_has_reported(hosts: Hosts, tmp_path: Path, name: str) -> None:
+def test_an_agent_writes_a_file_that_is_here_when_it_has_reported(
+    hosts: Hosts, tmp_path: Path, name: str
+) -> None:
     file = tmp_path / "deep" / "samples"
     file.parent.mkdir()
     config = {"path": str(file), "interval_ns": 50_000_000, "sockets": False}
-    with hosts[name].start_agent("sample", config, name=f"sample on {name}", seconds=PATIENCE) as agent:
+    with hosts[name].start_agent(
+        "sample", config, name=f"sample on {name}", seconds=PATIENCE
+    ) as agent:
         agent.begin(seconds=PATIENCE)
         time.sleep(0.2)
         assert not file.exists(), "it lies there until then"
@@ -144,7 +156,9 @@ def test_an_agent_writes_a_file_that_is_here_when_it_has_reported(hosts: Hosts, 
 def test_clock_ports_and_facts_are_told(hosts: Hosts) -> None:
     reading = hosts["here"].read_clock()
     assert abs(reading.ahead_ns) <= reading.error_ns
-    with hosts["web"].start_command([sys.executable, "-c", LISTEN], stdout=subprocess.PIPE) as listener:
+    with hosts["web"].start_command(
+        [sys.executable, "-c", LISTEN], stdout=subprocess.PIPE
+    ) as listener:
         assert listener.stdout is not None
         port = int(listener.stdout.readline())
         assert ("tcp", port) in hosts["web"].listening()
@@ -181,7 +195,9 @@ def test_who_is_killed_leaves_nothing_running(tmp_path: Path, cache: Path) -> No
             print("ready", flush=True)
             time.sleep(600)
     """)
-    with subprocess.Popen([sys.executable, "-c", owner, str(about.file)], stdout=subprocess.PIPE) as killed:
+    with subprocess.Popen(
+        [sys.executable, "-c", owner, str(about.file)], stdout=subprocess.PIPE
+    ) as killed:
         assert killed.stdout is not None
         assert killed.stdout.readline() == b"ready\n"
         assert len(processes_with("sleep\x00619")) == 2
@@ -192,8 +208,16 @@ def test_who_is_killed_leaves_nothing_running(tmp_path: Path, cache: Path) -> No
 
 def test_an_agent_that_hears_nothing_ends_with_all_that_it_started(tmp_path: Path) -> None:
     words = [str(binary()), "exec", "--", str(binary()), "control", "-", "--silence", "10"]
-    order = frames.pack(1, Kind.OPEN, json.dumps({"words": ["sleep", "621"], "environment": {}, "folder": None, "terminal": None}).encode())
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as control:
+    order = frames.pack(
+        1,
+        Kind.OPEN,
+        json.dumps(
+            {"words": ["sleep", "621"], "environment": {}, "folder": None, "terminal": None}
+        ).encode(),
+    )
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as control:
         assert control.stdin is not None
         assert control.stdout is not None
         assert control.stderr is not None
@@ -209,10 +233,15 @@ def test_an_agent_that_hears_nothing_ends_with_all_that_it_started(tmp_path: Pat
     assert processes_with("sleep\x00621") == []
 
 
-def test_files_of_a_session_whose_host_lost_its_power_are_removed_by_the_next(tmp_path: Path, cache: Path) -> None:
+def test_files_of_a_session_whose_host_lost_its_power_are_removed_by_the_next(
+    tmp_path: Path, cache: Path
+) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
-    dead, other = cache / f"session-{os.uname().nodename}-{ended.pid}", cache / f"session-elsewhere-{ended.pid}"
+    dead, other = (
+        cache / f"session-{os.uname().nodename}-{ended.pid}",
+        cache / f"session-elsewhere-{ended.pid}",
+    )
     alive = cache / f"session-{os.uname().nodename}-{os.getpid()}"
     for folder in (dead, alive, other):
         (folder / "1").mkdir(parents=True)
@@ -229,11 +258,21 @@ def test_files_of_a_session_whose_host_lost_its_power_are_removed_by_the_next(tm
 def test_a_bad_host_does_not_stop_others_and_is_tried_again(tmp_path: Path, cache: Path) -> None:
     switch = tmp_path / "on"
     fickle = ("sh", "-c", f'test -e {shlex.quote(str(switch))} && exec "$@"', "sh")
-    with Hosts(described(tmp_path, "[hosts.here]\nlocal = true\n", prefix("web", fickle), prefix("none", ("no-such-program",)))) as made:
+    with Hosts(
+        described(
+            tmp_path,
+            "[hosts.here]\nlocal = true\n",
+            prefix("web", fickle),
+            prefix("none", ("no-such-program",)),
+        )
+    ) as made:
         failed = made.connect()
         assert list(made) == ["here"]
         assert failed["web"].message == "the host web runs no commands: code 1"
-        assert failed["none"].message == "the host none: no-such-program cannot be run: no such file or directory"
+        assert (
+            failed["none"].message
+            == "the host none: no-such-program cannot be run: no such file or directory"
+        )
         before = made["here"]
         switch.touch()
         assert list(made.connect()) == ["none"]
@@ -241,7 +280,9 @@ def test_a_bad_host_does_not_stop_others_and_is_tried_again(tmp_path: Path, cach
         assert made["here"] is before, "who is connected stays so"
 
 
-def test_who_interrupts_connecting_does_not_wait_for_what_hangs(tmp_path: Path, cache: Path) -> None:
+def test_who_interrupts_connecting_does_not_wait_for_what_hangs(
+    tmp_path: Path, cache: Path
+) -> None:
     def interrupt() -> None:
         wait_until(lambda: processes_with("sleep\x00657"), "what hangs")
         os.kill(os.getpid(), signal.SIGINT)
@@ -255,7 +296,9 @@ def test_who_interrupts_connecting_does_not_wait_for_what_hangs(tmp_path: Path, 
     assert processes_with("sleep\x00657") == []
 
 
-@pytest.mark.parametrize("hangs", ["exec sleep 653", 'case "$*" in *control*) exec sleep 653;; esac; exec "$@"'])
+@pytest.mark.parametrize(
+    "hangs", ["exec sleep 653", 'case "$*" in *control*) exec sleep 653;; esac; exec "$@"']
+)
 def test_hosts_that_are_closed_give_up_connecting(tmp_path: Path, cache: Path, hangs: str) -> None:
     """At the look as well as at the agent that does not answer; whoever connects is told so, and nobody waits for it."""
     made = Hosts(described(tmp_path, prefix("web", ("sh", "-c", hangs, "sh"))))
@@ -272,7 +315,9 @@ def test_hosts_that_are_closed_give_up_connecting(tmp_path: Path, cache: Path, h
 def test_a_host_that_is_gone_is_taken_up_again(hosts: Hosts) -> None:
     web = hosts["web"]
     session = Path(web.folder)
-    os.kill(int(session.name.rpartition("-")[2]), signal.SIGKILL)  # the shell; the kernel ends what depends on it
+    os.kill(
+        int(session.name.rpartition("-")[2]), signal.SIGKILL
+    )  # the shell; the kernel ends what depends on it
     with pytest.raises(TestbedError, match="the host web is gone: ") as caught:
         web.run(["sleep", "600"], seconds=PATIENCE)
     assert "connect again" in caught.value.hint
@@ -300,27 +345,38 @@ def test_a_machine_of_another_kind_is_refused_before_anything_is_copied(
     other = replace(Program.read(), machine="s390x")
     monkeypatch.setattr(Program, "read", lambda: other)
     error = failure(tmp_path, prefix("web", THROUGH_SHELL))
-    assert error.message == f"the host web is a machine of another kind ({os.uname().machine}) than the agent is for (s390x)"
+    assert (
+        error.message
+        == f"the host web is a machine of another kind ({os.uname().machine}) than the agent is for (s390x)"
+    )
     assert not cache.exists()
 
 
-def test_an_agent_of_another_version_is_refused(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_of_another_version_is_refused(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     version = trustbed.__version__
     monkeypatch.setattr(trustbed, "__version__", "99.0.0")
     error = failure(tmp_path, prefix("web", THROUGH_SHELL))
-    assert error.message == f"the agent on the host web is of trustbed {version}, and this is 99.0.0"
+    assert (
+        error.message == f"the agent on the host web is of trustbed {version}, and this is 99.0.0"
+    )
     assert sessions(cache) == []
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, cache: Path) -> None:
     (tmp_path / "file").touch()
     error = failure(tmp_path, prefix("web", THROUGH_SHELL, f'folder = "{tmp_path}/file"'))
-    assert error.message.startswith(f"the agent cannot be put into {tmp_path}/file/trustbed on the host web: ")
+    assert error.message.startswith(
+        f"the agent cannot be put into {tmp_path}/file/trustbed on the host web: "
+    )
     assert "folder =" in error.hint
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a folder can be given away by root only")
-def test_a_folder_of_somebody_else_is_not_trusted_even_with_the_right_program_in_it(tmp_path: Path, cache: Path) -> None:
+def test_a_folder_of_somebody_else_is_not_trusted_even_with_the_right_program_in_it(
+    tmp_path: Path, cache: Path
+) -> None:
     program = Program.read()
     place = tmp_path / "shared" / "trustbed"
     place.mkdir(parents=True)
@@ -354,11 +410,17 @@ print(json.dumps([addresses, facts["way"]]))
     assert found[1].startswith("namespace /run/netns/tb-")
 
 
-def test_a_host_that_never_stops_talking_is_not_listened_to(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_never_stops_talking_is_not_listened_to(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As with a shell that says something for ever before it runs what it is told."""
     for place in ("trustbed.testbed.remote.way", "trustbed.testbed.control.commands"):
         monkeypatch.setattr(f"{place}.MOST_BYTES", 1 << 20)
-    with Hosts(described(tmp_path, "[hosts.here]\nlocal = true\n", prefix("web", ("sh", "-c", "yes", "sh")))) as made:
+    with Hosts(
+        described(
+            tmp_path, "[hosts.here]\nlocal = true\n", prefix("web", ("sh", "-c", "yes", "sh"))
+        )
+    ) as made:
         failed = made.connect()
         assert failed["web"].message.startswith("sh for the host web wrote more than")
         with pytest.raises(TestbedError, match=r"yes on .* wrote more than"):
@@ -366,10 +428,14 @@ def test_a_host_that_never_stops_talking_is_not_listened_to(tmp_path: Path, cach
         assert made["here"].run(["echo", "on"], seconds=PATIENCE).stdout == "on\n"
 
 
-def test_who_cannot_be_killed_and_talks_on_ends_with_our_streams(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_cannot_be_killed_and_talks_on_ends_with_our_streams(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As what sudo runs; here it has left the group that is killed."""
     monkeypatch.setattr("trustbed.testbed.remote.way.MOST_BYTES", 1 << 20)
     talks = f"talks on and on beside {tmp_path.name}"
-    with Hosts(described(tmp_path, prefix("web", ("sh", "-c", f"setsid yes '{talks}' & wait", "sh")))) as made:
+    with Hosts(
+        described(tmp_path, prefix("web", ("sh", "-c", f"setsid yes '{talks}' & wait", "sh")))
+    ) as made:
         assert made.connect()["web"].message.startswith("sh for the host web wrote more than")
         wait_until(lambda: not processes_with(f"yes\x00{talks}"), "the end of who writes to nobody")

@@ -102,7 +102,10 @@ def test_a_host_is_used_and_left_as_it_was(home: Path, serves: Serves, tmp_path:
         done = alpha.run(["sh", "-c", "pwd; echo $XDG_CACHE_HOME"], seconds=PATIENCE)
         assert done.stdout.splitlines() == [alpha.folder, str(server.home)]
         (copy,) = place.glob("agent-*")
-        assert (copy.read_bytes(), stat.S_IMODE(copy.stat().st_mode)) == (binary().read_bytes(), 0o700)
+        assert (copy.read_bytes(), stat.S_IMODE(copy.stat().st_mode)) == (
+            binary().read_bytes(),
+            0o700,
+        )
         reading = alpha.read_clock()
         assert abs(reading.ahead_ns) <= reading.error_ns
         assert ("tcp", server.port) in alpha.listening()
@@ -114,7 +117,10 @@ def test_a_host_is_used_and_left_as_it_was(home: Path, serves: Serves, tmp_path:
             agent.stop(PATIENCE)
         assert file.stat().st_size > 0
         facts = alpha.facts()
-        assert (facts["way"], facts["measured"]) == (f"ssh 127.0.0.1 port {server.port}", "127.0.0.1")
+        assert (facts["way"], facts["measured"]) == (
+            f"ssh 127.0.0.1 port {server.port}",
+            "127.0.0.1",
+        )
         alpha.start_command(["sh", "-c", "sleep 631 & wait"])
         wait_until(lambda: processes_with("sleep\x00631"), "what the command has started")
         before = copy.stat()
@@ -126,7 +132,9 @@ def test_a_host_is_used_and_left_as_it_was(home: Path, serves: Serves, tmp_path:
     assert not place.exists()
 
 
-def test_streams_longer_than_any_buffer_arrive_whole(home: Path, serves: Serves, tmp_path: Path) -> None:
+def test_streams_longer_than_any_buffer_arrive_whole(
+    home: Path, serves: Serves, tmp_path: Path
+) -> None:
     content = os.urandom(1 << 16) * 48
     (tmp_path / "there").write_bytes(content)
     with connected(home, host(serves())) as hosts:
@@ -138,7 +146,9 @@ def test_streams_longer_than_any_buffer_arrive_whole(home: Path, serves: Serves,
 def test_a_host_key_that_nobody_knows_is_refused(home: Path, serves: Serves) -> None:
     server = serves(known=False)
     error = failure(home, host(server))
-    assert error.message.startswith("the host key of the host alpha is not known: ssh-ed25519 SHA256:")
+    assert error.message.startswith(
+        "the host key of the host alpha is not known: ssh-ed25519 SHA256:"
+    )
     assert f"ssh-keyscan -p {server.port} 127.0.0.1 >> ~/.ssh/known_hosts" in error.hint
     assert not (server.home / "trustbed").exists()
     know(home, server.known())
@@ -158,9 +168,13 @@ def test_a_host_key_that_has_changed_is_refused(home: Path, serves: Serves, kind
 
 def test_a_configuration_that_checks_no_keys_is_not_followed(home: Path, serves: Serves) -> None:
     server = serves(known=False)
-    (home / ".ssh" / "config").write_text("Host *\n  StrictHostKeyChecking no\n  UserKnownHostsFile none\n", encoding="utf-8")
+    (home / ".ssh" / "config").write_text(
+        "Host *\n  StrictHostKeyChecking no\n  UserKnownHostsFile none\n", encoding="utf-8"
+    )
     assert "has its key not checked, and it always is here" in failure(home, host(server)).message
-    (home / ".ssh" / "config").write_text("Host *\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n", encoding="utf-8")
+    (home / ".ssh" / "config").write_text(
+        "Host *\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n", encoding="utf-8"
+    )
     assert "is not known" in failure(home, host(server)).message
 
 
@@ -170,7 +184,10 @@ def test_an_inventory_names_its_own_file_of_known_hosts(home: Path, serves: Serv
     with connected(home, 'known_hosts = "lab"\n', host(server)):
         pass
     (home / "lab").write_text("[127.0.0.1]:1 nonsense\n@odd x y\n", encoding="utf-8")
-    assert "the keys of known hosts cannot be read" in failure(home, 'known_hosts = "lab"\n', host(server)).message
+    assert (
+        "the keys of known hosts cannot be read"
+        in failure(home, 'known_hosts = "lab"\n', host(server)).message
+    )
 
 
 def test_who_is_not_let_in_is_told_what_to_try(home: Path, serves: Serves) -> None:
@@ -183,7 +200,9 @@ def test_who_is_not_let_in_is_told_what_to_try(home: Path, serves: Serves) -> No
     assert "ssh-add" in error.hint
 
 
-def test_a_key_with_a_passphrase_is_used_through_an_agent(home: Path, serves: Serves, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_with_a_passphrase_is_used_through_an_agent(
+    home: Path, serves: Serves, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = serves()
     key = home / ".ssh" / "id_ed25519"
     run(["ssh-keygen", "-q", "-p", "-P", "", "-N", "secret words", "-f", str(key)])
@@ -192,13 +211,19 @@ def test_a_key_with_a_passphrase_is_used_through_an_agent(home: Path, serves: Se
     if shutil.which("ssh-agent") is None:
         pytest.skip("no ssh-agent (Debian: openssh-client)")
     place = home / "agent"
-    with subprocess.Popen(["ssh-agent", "-D", "-a", str(place)], stdout=subprocess.DEVNULL) as agent:
+    with subprocess.Popen(
+        ["ssh-agent", "-D", "-a", str(place)], stdout=subprocess.DEVNULL
+    ) as agent:
         try:
             wait_until(place.exists, "the agent's socket")
             monkeypatch.setenv("SSH_AUTH_SOCK", str(place))
             (home / "ask").write_text("#!/bin/sh\necho secret words\n", encoding="utf-8")
             (home / "ask").chmod(0o700)
-            run(["ssh-add", "-q", str(key)], SSH_ASKPASS=str(home / "ask"), SSH_ASKPASS_REQUIRE="force")
+            run(
+                ["ssh-add", "-q", str(key)],
+                SSH_ASKPASS=str(home / "ask"),
+                SSH_ASKPASS_REQUIRE="force",
+            )
             with connected(home, about) as hosts:
                 assert hosts["alpha"].run(["echo", "in"], seconds=PATIENCE).stdout == "in\n"
         finally:
@@ -207,13 +232,21 @@ def test_a_key_with_a_passphrase_is_used_through_an_agent(home: Path, serves: Se
 
 def run(words: Sequence[str], **environment: str) -> None:
     """Runs a command to its end."""
-    subprocess.run(words, check=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, env={**os.environ, **environment})
+    subprocess.run(
+        words,
+        check=True,
+        timeout=PATIENCE,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+    )
 
 
 def test_openssh_configuration_says_what_the_inventory_does_not(home: Path, serves: Serves) -> None:
     server = serves(known=False)
     (home / ".ssh" / "id_ed25519").rename(home / ".ssh" / "lab")
-    (home / ".ssh" / "lab_hosts").write_text(server.known().replace(f"[127.0.0.1]:{server.port}", f"[labhost]:{server.port}"), "utf-8")
+    (home / ".ssh" / "lab_hosts").write_text(
+        server.known().replace(f"[127.0.0.1]:{server.port}", f"[labhost]:{server.port}"), "utf-8"
+    )
     (home / ".ssh" / "config").write_text(
         textwrap.dedent(f"""
         Host alpha
@@ -232,7 +265,9 @@ def test_openssh_configuration_says_what_the_inventory_does_not(home: Path, serv
         assert hosts["alpha"].run(["id", "-un"], seconds=PATIENCE).stdout == "root\n"
 
 
-def test_a_port_where_nobody_listens_and_a_name_without_an_address_are_told_apart(home: Path) -> None:
+def test_a_port_where_nobody_listens_and_a_name_without_an_address_are_told_apart(
+    home: Path,
+) -> None:
     closed = f'[hosts.alpha]\nssh = "127.0.0.1"\nport = {sshd.free_port()}\n'
     nameless = '[hosts.beta]\nssh = "beta.invalid"\n'
     with Hosts(described(home, closed, nameless)) as hosts:
@@ -257,12 +292,19 @@ def test_what_is_no_sshd_is_said(home: Path) -> None:
     assert error.message.startswith("the host alpha ")
 
 
-def test_a_connection_that_breaks_is_noticed_leaves_nothing_running_and_is_made_anew(home: Path, serves: Serves) -> None:
+def test_a_connection_that_breaks_is_noticed_leaves_nothing_running_and_is_made_anew(
+    home: Path, serves: Serves
+) -> None:
     server = serves()
     with connected(home, host(server)) as hosts:
         alpha = hosts["alpha"]
         sleeping = alpha.start_command(["sh", "-c", "sleep 641 & wait"])
-        agent = alpha.start_agent("sample", {"path": str(home / "x"), "interval_ns": 50_000_000}, name="sample", seconds=PATIENCE)
+        agent = alpha.start_agent(
+            "sample",
+            {"path": str(home / "x"), "interval_ns": 50_000_000},
+            name="sample",
+            seconds=PATIENCE,
+        )
         wait_until(lambda: processes_with("sleep\x00641"), "what the command has started")
         server.kill_sessions()
         with pytest.raises(TestbedError, match="the host alpha is gone: the connection is lost"):
@@ -270,12 +312,16 @@ def test_a_connection_that_breaks_is_noticed_leaves_nothing_running_and_is_made_
         agent.close(seconds=1)
         assert alpha.is_gone
         wait_until(lambda: not processes_with("sleep\x00641"), "the end of what ran there")
-        wait_until(lambda: not list(server.home.glob("trustbed/session-*")), "the end of what lay there")
+        wait_until(
+            lambda: not list(server.home.glob("trustbed/session-*")), "the end of what lay there"
+        )
         assert hosts.connect() == {}
         assert hosts["alpha"].run(["echo", "again"], seconds=PATIENCE).stdout == "again\n"
 
 
-def test_what_was_under_way_when_a_connection_breaks_is_not_taken_for_the_whole(home: Path, serves: Serves) -> None:
+def test_what_was_under_way_when_a_connection_breaks_is_not_taken_for_the_whole(
+    home: Path, serves: Serves
+) -> None:
     server = serves()
     with connected(home, host(server)) as hosts:
         half = ["sh", "-c", "head -c 100000 /dev/zero; exec sleep 643"]
@@ -300,7 +346,9 @@ def test_a_disk_that_is_full_is_named_with_its_folder(home: Path, serves: Serves
 def test_a_folder_where_nothing_may_be_executed_is_named(home: Path, serves: Serves) -> None:
     server = serves(mounts="mkdir /run/still && mount -t tmpfs -o noexec tmpfs /run/still")
     error = failure(home, host(server, more='folder = "/run/still"'))
-    assert error.message.startswith("the agent may not be executed in /run/still/trustbed on the host alpha: ")
+    assert error.message.startswith(
+        "the agent may not be executed in /run/still/trustbed on the host alpha: "
+    )
     assert "noexec" in error.hint
 
 
@@ -310,7 +358,9 @@ def test_a_server_that_runs_no_commands_is_named(home: Path, serves: Serves) -> 
     assert error.message == "the host alpha runs no commands: This account is not for you"
 
 
-def test_many_hosts_are_connected_side_by_side_and_a_bad_one_stops_none(home: Path, serves: Serves) -> None:
+def test_many_hosts_are_connected_side_by_side_and_a_bad_one_stops_none(
+    home: Path, serves: Serves
+) -> None:
     server = serves()
     parts = [host(server, name=f"h{number}") for number in range(5)]
     bad = f'[hosts.bad]\nssh = "127.0.0.1"\nport = {sshd.free_port()}\n'
@@ -336,7 +386,9 @@ ip -n far address add 10.9.1.2/24 dev eth0 && ip -n far link set eth0 up && ip -
 
 
 @pytest.mark.parametrize("says", ["inventory", "configuration"])
-def test_a_host_behind_another_is_reached_through_it(machine: Machine, home: Path, says: str) -> None:
+def test_a_host_behind_another_is_reached_through_it(
+    machine: Machine, home: Path, says: str
+) -> None:
     machine.run("sh", "-c", CHAIN)
     key = home / ".ssh" / "id_ed25519.pub"
     for name, address in (("gate", "10.9.0.2"), ("far", "10.9.1.2")):
@@ -345,11 +397,18 @@ def test_a_host_behind_another_is_reached_through_it(machine: Machine, home: Pat
         config = sshd.configuration(folder, key, address=address, port=22)
         machine.start("ip", "netns", "exec", name, *sshd.words(config, folder / "log"))
         know(home, f"{address} {(folder / 'host_key.pub').read_text(encoding='utf-8')}")
-        wait_until(lambda folder=folder: "listening" in log_of(folder), f"sshd at the {name}: {log_of(folder)}")
+        wait_until(
+            lambda folder=folder: "listening" in log_of(folder),
+            f"sshd at the {name}: {log_of(folder)}",
+        )
     jump = 'jump = "root@10.9.0.2"\n' if says == "inventory" else ""
     if says == "configuration":
-        (home / ".ssh" / "config").write_text("Host 10.9.1.*\n  ProxyJump root@10.9.0.2\n", encoding="utf-8")
-    about = described(home, f'[hosts.far]\nssh = "10.9.1.2"\n{jump}', f'[hosts.wrong]\nssh = "10.9.1.3"\n{jump}')
+        (home / ".ssh" / "config").write_text(
+            "Host 10.9.1.*\n  ProxyJump root@10.9.0.2\n", encoding="utf-8"
+        )
+    about = described(
+        home, f'[hosts.far]\nssh = "10.9.1.2"\n{jump}', f'[hosts.wrong]\nssh = "10.9.1.3"\n{jump}'
+    )
     code = """
 from pathlib import Path
 from trustbed.scenario import inventory

@@ -39,14 +39,18 @@ with Testbed(plan(PAIR)) as bed:
 
 def test_what_lies_in_run_stays_there(machine: Machine, user: Machine) -> None:
     machine.run(
-        "sh", "-c", "mkdir -p /run/a/b; echo text > /run/a/b/c; echo one > /run/file; ln -s a/b /run/link; ln -s nowhere /run/broken"
+        "sh",
+        "-c",
+        "mkdir -p /run/a/b; echo text > /run/a/b/c; echo one > /run/file; ln -s a/b /run/link; ln -s nowhere /run/broken",
     )
     found = user.python("""
 with open("/run/link/c") as one, open("/run/file") as two:
     print(json.dumps([one.read(), two.read(), os.readlink("/run/broken"), sorted(os.listdir("/run"))]))
 """)
     assert found == ["text\n", "one\n", "nowhere", ["a", "broken", "file", "link", "netns"]]
-    assert machine.run("ls", "/run").stdout.split() == ["a", "broken", "file", "link"], "nobody else sees the folder"
+    assert machine.run("ls", "/run").stdout.split() == ["a", "broken", "file", "link"], (
+        "nobody else sees the folder"
+    )
 
 
 def test_root_in_a_container_of_somebody_else_s_keeps_its_network(machine: Machine) -> None:
@@ -72,7 +76,9 @@ print(prepare(), sorted(name for name in os.listdir("/proc/self/net/dev_snmp6") 
     assert ended.stdout == "True ['x', 'y']\n", ended.stderr
 
 
-def test_with_neither_capabilities_nor_user_namespaces_it_says_what_forbids_it(machine: Machine) -> None:
+def test_with_neither_capabilities_nor_user_namespaces_it_says_what_forbids_it(
+    machine: Machine,
+) -> None:
     script = 'echo 0 > /proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-all --inh-caps=-all "$@"'
     ended = machine.run(
         "unshare",
@@ -102,7 +108,9 @@ def test_with_neither_capabilities_nor_user_namespaces_it_says_what_forbids_it(m
 @pytest.mark.parametrize("verb", ["run", "shell"])
 def test_the_commands_that_prepare_are_loaded_without_threads(verb: str) -> None:
     code = f"import os, trustbed.cli.{verb}; print(len(os.listdir('/proc/self/task')))"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
     assert ended.stdout == "1\n", "what was imported has started some (pyarrow does)"
 
 
@@ -135,12 +143,17 @@ def test_reasons_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "read_text", read)
     refused = OSError(errno.EPERM, "Operation not permitted", "unshare")
     assert (
-        "neither CAP_SYS_ADMIN and CAP_NET_ADMIN nor a user namespace (operation not permitted, unshare)" in rootless.forbidden(refused)[0]
+        "neither CAP_SYS_ADMIN and CAP_NET_ADMIN nor a user namespace (operation not permitted, unshare)"
+        in rootless.forbidden(refused)[0]
     )
     assert "too many" in rootless.forbidden(OSError(errno.ENOSPC, "No space left on device"))[0]
     for path, value, part in (
         ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n", "AppArmor"),
-        ("/proc/sys/kernel/unprivileged_userns_clone", "0\n", "kernel.unprivileged_userns_clone is 0"),
+        (
+            "/proc/sys/kernel/unprivileged_userns_clone",
+            "0\n",
+            "kernel.unprivileged_userns_clone is 0",
+        ),
         ("/proc/sys/user/max_user_namespaces", "0\n", "user.max_user_namespaces is 0"),
     ):
         values[path] = value

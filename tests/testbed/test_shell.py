@@ -25,7 +25,14 @@ def either(request: pytest.FixtureRequest) -> Machine:
 
 
 def test_the_exit_code_and_the_output_are_the_command_s(either: Machine) -> None:
-    ended = either.trustbed("shell", "--", "sh", "-c", "echo out; echo err >&2; echo $TRUSTBED_PEER; exit 7", check=False)
+    ended = either.trustbed(
+        "shell",
+        "--",
+        "sh",
+        "-c",
+        "echo out; echo err >&2; echo $TRUSTBED_PEER; exit 7",
+        check=False,
+    )
     assert ended.returncode == 7
     assert ended.stdout == "out\n10.77.0.2\n"
     first, *_, last = ended.stderr.splitlines()
@@ -34,11 +41,16 @@ def test_the_exit_code_and_the_output_are_the_command_s(either: Machine) -> None
 
 
 def test_a_delay_holds_in_each_direction(either: Machine) -> None:
-    ended = either.trustbed("shell", "--delay", "10ms", "--json", "--", "ping", "-c3", "-i1", "-q", "10.77.0.2")
+    ended = either.trustbed(
+        "shell", "--delay", "10ms", "--json", "--", "ping", "-c3", "-i1", "-q", "10.77.0.2"
+    )
     found = re.search(r"= ([\d.]+)/", ended.stdout)
     assert found is not None
     assert float(found[1]) >= 20, "the least of three round trips; it is never early"
-    pipes = {pipe["name"]: pipe for pipe in json.loads(ended.stdout.splitlines()[-1])["emulator"]["pipes"]}
+    pipes = {
+        pipe["name"]: pipe
+        for pipe in json.loads(ended.stdout.splitlines()[-1])["emulator"]["pipes"]
+    }
     assert [pipes[name]["packets"] for name in ("up", "down")] == [3, 3]
     assert "up " in ended.stderr
     assert "none dropped" in ended.stderr
@@ -46,7 +58,9 @@ def test_a_delay_holds_in_each_direction(either: Machine) -> None:
 
 def test_up_and_down_can_differ(either: Machine) -> None:
     words = ("--delay", "1ms", "--up", "loss=100%", "--down", "delay=5ms", "--json", "--")
-    ended = either.trustbed("shell", *words, "ping", "-c3", "-i0.1", "-W0.2", "-q", "10.77.0.2", check=False)
+    ended = either.trustbed(
+        "shell", *words, "ping", "-c3", "-i0.1", "-W0.2", "-q", "10.77.0.2", check=False
+    )
     assert ended.returncode == 1, "ping heard nothing"
     up, down = json.loads(ended.stdout.splitlines()[-1])["emulator"]["pipes"]
     assert (up["dropped"], down["packets"]) == ({"lost": 3}, 0)
@@ -64,7 +78,16 @@ def test_the_rate_is_not_exceeded(machine: Machine) -> None:
     send = 'door = socket.create_server(("10.77.0.2", 8000)); peer, _ = door.accept(); peer.sendall(bytes(400000))'
     server = f"python3 -c 'import socket; {send}'"
     ended = machine.trustbed(
-        "shell", "--rate", "8Mbit/s", "--far", server, "--json", "--", "sh", "-c", "curl -s telnet://10.77.0.2:8000 | wc -c"
+        "shell",
+        "--rate",
+        "8Mbit/s",
+        "--far",
+        server,
+        "--json",
+        "--",
+        "sh",
+        "-c",
+        "curl -s telnet://10.77.0.2:8000 | wc -c",
     )
     size, summary = ended.stdout.splitlines()
     assert int(size) == 400_000
@@ -78,12 +101,17 @@ def test_the_rate_is_not_exceeded(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("far", "part"),
     [
-        ("no-such-server", "ended with code 127 before it listened: /bin/sh: 1: no-such-server: not found"),
+        (
+            "no-such-server",
+            "ended with code 127 before it listened: /bin/sh: 1: no-such-server: not found",
+        ),
         ("echo wrong port >&2; exit 3", "ended with code 3 before it listened: wrong port"),
         ("true", "ended with code 0 before it listened"),
     ],
 )
-def test_a_far_command_that_does_not_listen_is_shown_with_its_words(machine: Machine, far: str, part: str) -> None:
+def test_a_far_command_that_does_not_listen_is_shown_with_its_words(
+    machine: Machine, far: str, part: str
+) -> None:
     ended = machine.trustbed("shell", "--far", far, "--", "true", check=False)
     assert ended.returncode == 125
     assert part in ended.stderr
@@ -100,7 +128,9 @@ def test_a_far_command_that_fails_meanwhile_is_told(machine: Machine) -> None:
 def test_a_command_that_does_not_exist_is_named(either: Machine) -> None:
     ended = either.trustbed("shell", "--", "no-such-command", check=False)
     assert ended.returncode == 125
-    assert ended.stderr.startswith("error: no-such-command cannot be run: no such file or directory\nhint: ")
+    assert ended.stderr.startswith(
+        "error: no-such-command cannot be run: no such file or directory\nhint: "
+    )
 
 
 def test_what_a_command_leaves_behind_ends_with_it(either: Machine) -> None:
@@ -108,10 +138,14 @@ def test_what_a_command_leaves_behind_ends_with_it(either: Machine) -> None:
     assert processes_with("600.27182") == []
 
 
-def test_the_ledger_has_a_row_for_every_packet_on_each_pipe(machine: Machine, tmp_path: Path) -> None:
+def test_the_ledger_has_a_row_for_every_packet_on_each_pipe(
+    machine: Machine, tmp_path: Path
+) -> None:
     path = tmp_path / "ledger.parquet"
     ping = ("ping", "-c3", "-i1", "-q", "10.77.0.2")
-    machine.trustbed("shell", "--delay", "3ms", "--loss", "0", "--ledger", str(path), "-q", "--", *ping)
+    machine.trustbed(
+        "shell", "--delay", "3ms", "--loss", "0", "--ledger", str(path), "-q", "--", *ping
+    )
     rows = pyarrow.parquet.read_table(path).to_pylist()
     assert sorted(str(row["pipe"]) for row in rows) == ["down"] * 3 + ["up"] * 3
     assert all(row["due_ns"] - row["arrived_ns"] == 3_000_000 for row in rows)
@@ -136,7 +170,9 @@ def test_standard_input_reaches_the_command(machine: Machine) -> None:
 
 def test_without_a_command_it_is_a_shell(either: Machine, terminal: Opens) -> None:
     opened = terminal(either, [TRUSTBED, "shell", "--rate", "20Mbit/s", "--delay", "10ms"])
-    opened.until(r"behind 20.0 Mbit/s, 10.0 ms each way; the far end is 10\.77\.0\.2 \(\$TRUSTBED_PEER\); exit ends it")
+    opened.until(
+        r"behind 20.0 Mbit/s, 10.0 ms each way; the far end is 10\.77\.0\.2 \(\$TRUSTBED_PEER\); exit ends it"
+    )
     opened.until(r"\$ ")
     opened.type("echo peer=$TRUSTBED_PEER\n")
     opened.until(r"peer=10\.77\.0\.2")
@@ -166,7 +202,9 @@ def test_keys_reach_the_command_alone(machine: Machine, terminal: Opens) -> None
     assert opened.end() == 0
 
 
-def test_a_command_on_its_own_hears_ctrl_c_and_its_code_is_ours(machine: Machine, terminal: Opens) -> None:
+def test_a_command_on_its_own_hears_ctrl_c_and_its_code_is_ours(
+    machine: Machine, terminal: Opens
+) -> None:
     opened = terminal(machine, [TRUSTBED, "shell", "--", "sleep", "600"])
     _until_runs(machine, "sleep")
     opened.type("\x03")
@@ -179,7 +217,9 @@ def test_it_is_a_job_of_the_shell_that_started_it(machine: Machine, terminal: Op
     opened.until(r"\$ ")
     opened.type(f"{TRUSTBED} shell -- sh -c 'echo be''gun; cat'\n")
     opened.until(r"begun")
-    _until_runs(machine, "cat")  # a shell that is stopped while it starts a program (vfork) is not seen to stop
+    _until_runs(
+        machine, "cat"
+    )  # a shell that is stopped while it starts a program (vfork) is not seen to stop
     opened.type("\x1a")
     opened.until(r"Stopped .*shell")
     opened.until(r"\$ ")
@@ -195,7 +235,9 @@ def test_it_is_a_job_of_the_shell_that_started_it(machine: Machine, terminal: Op
     assert opened.end() == 0
 
 
-def test_a_command_that_broke_the_terminal_is_cleaned_up_after(machine: Machine, terminal: Opens) -> None:
+def test_a_command_that_broke_the_terminal_is_cleaned_up_after(
+    machine: Machine, terminal: Opens
+) -> None:
     opened = terminal(machine, ["bash", "--norc", "-i"])
     opened.until(r"\$ ")
     opened.type(f"{TRUSTBED} shell -q -- sh -c 'stty -echo -icanon; kill -9 $$'; stty -a\n")
@@ -207,5 +249,8 @@ def test_a_command_that_broke_the_terminal_is_cleaned_up_after(machine: Machine,
 
 def _until_runs(machine: Machine, name: str) -> None:
     """Waits until a command of that name runs on one of the hosts."""
-    script = "until for n in $(ip netns | cut -d' ' -f1); do ip netns pids $n; done | xargs -r ps -o comm= -p | grep -qx " + name
+    script = (
+        "until for n in $(ip netns | cut -d' ' -f1); do ip netns pids $n; done | xargs -r ps -o comm= -p | grep -qx "
+        + name
+    )
     machine.run("sh", "-c", f"{script}; do sleep 0.02; done")

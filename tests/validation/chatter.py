@@ -53,7 +53,9 @@ def chatter(seed: int, connections: int = 60, *, second_handshakes: bool = False
     return Talk(records=records)
 
 
-def packet(draw: random.Random, talk: Talk, state: State, at: float, *, second_handshakes: bool) -> None:
+def packet(
+    draw: random.Random, talk: Talk, state: State, at: float, *, second_handshakes: bool
+) -> None:
     """One more packet of a connection."""
     who = draw.choice("aab")
     peer = "b" if who == "a" else "a"
@@ -64,11 +66,16 @@ def packet(draw: random.Random, talk: Talk, state: State, at: float, *, second_h
     if kind < 0.35:
         length = draw.choice(LENGTHS)
     elif kind < 0.45:
-        seq, length = max(0, seq - draw.choice([1, 100, 500, 600, 1_000])), draw.choice([1, 100, 500])
+        seq, length = (
+            max(0, seq - draw.choice([1, 100, 500, 600, 1_000])),
+            draw.choice([1, 100, 500]),
+        )
     elif kind < 0.52:
         seq, length = seq + draw.choice([100, 500]), 100
     elif kind < 0.75:
-        ack = draw.choice([sent[peer], acknowledged[who], max(0, sent[peer] - draw.choice([100, 500, 1_460]))])
+        ack = draw.choice(
+            [sent[peer], acknowledged[who], max(0, sent[peer] - draw.choice([100, 500, 1_460]))]
+        )
     elif kind < 0.80:
         left = talk.isn[peer] + 1 + acknowledged[who] + draw.choice([100, 500])
         ack, options = acknowledged[who], sack((left, left + draw.choice([100, 500])))

@@ -30,6 +30,8 @@ def compared(tmp_path: Path) -> Callable[..., Comparison]:
         path = talk.write(tmp_path / "talk.pcap")
         capture = arrivals.read(records(contents(path)), inner=inner)
         tools = Tools(None if inner else tcptrace.run(path), tshark.run(path))
-        return Comparison(capture, connections.cut(capture.arrivals), trustbed_side.run(path, inner=inner), tools)
+        return Comparison(
+            capture, connections.cut(capture.arrivals), trustbed_side.run(path, inner=inner), tools
+        )
 
     return compare

@@ -18,7 +18,9 @@ DSS = b"\x1e\x08\x20\x01\0\0\0\0"
 
 def sack(*blocks: tuple[int, int]) -> bytes:
     """A SACK option (raw sequence numbers)."""
-    edges = b"".join(struct.pack(">II", left & 0xFFFFFFFF, right & 0xFFFFFFFF) for left, right in blocks)
+    edges = b"".join(
+        struct.pack(">II", left & 0xFFFFFFFF, right & 0xFFFFFFFF) for left, right in blocks
+    )
     return b"\x01\x01\x05" + bytes([2 + len(edges)]) + edges
 
 
@@ -61,9 +63,13 @@ class Talk:
     ) -> int:
         """Adds a packet and returns its number. `tags` go between the MAC addresses' type field and the IP header, `kind` is that type."""
         peer = "b" if who == "a" else "a"
-        tcp = self.segment(who, seq, ack, flags, length, window=window, options=options, data_offset=data_offset)
+        tcp = self.segment(
+            who, seq, ack, flags, length, window=window, options=options, data_offset=data_offset
+        )
         ip = self.datagram(who, peer, tcp, zero_length=zero_length, fragment=fragment)
-        return self.frame(at, struct.pack(">H", kind) + tags + ip, captured=captured, on_wire=on_wire)
+        return self.frame(
+            at, struct.pack(">H", kind) + tags + ip, captured=captured, on_wire=on_wire
+        )
 
     def segment(
         self,
@@ -85,18 +91,37 @@ class Talk:
         answer = 0 if ack is None else (self.isn[peer] + 1 + ack) & 0xFFFFFFFF
         offset = (5 + len(options) // 4) if data_offset is None else data_offset
         bits = sum(FLAGS[flag] for flag in flags)
-        return struct.pack(">HHIIBBHHH", *ports, number, answer, offset << 4, bits, window, 0, 0) + options + b"x" * length
+        return (
+            struct.pack(">HHIIBBHHH", *ports, number, answer, offset << 4, bits, window, 0, 0)
+            + options
+            + b"x" * length
+        )
 
-    def datagram(self, who: str, peer: str, body: bytes, *, protocol: int = 6, zero_length: bool = False, fragment: int = 0) -> bytes:
+    def datagram(
+        self,
+        who: str,
+        peer: str,
+        body: bytes,
+        *,
+        protocol: int = 6,
+        zero_length: bool = False,
+        fragment: int = 0,
+    ) -> bytes:
         """An IPv4 header and its body. `fragment` is the header's flags-and-offset field."""
         addresses = {"a": ip_address("10.0.0.1").packed, "b": ip_address("10.0.0.2").packed}
         if not fragment & 0x1FFF:
             self.ident += 1
         total = 0 if zero_length else 20 + len(body)
-        header = struct.pack(">BBHHHBBH", 0x45, 0, total, self.ident, fragment, 64, protocol, 0) + addresses[who] + addresses[peer]
+        header = (
+            struct.pack(">BBHHHBBH", 0x45, 0, total, self.ident, fragment, 64, protocol, 0)
+            + addresses[who]
+            + addresses[peer]
+        )
         return header[:10] + struct.pack(">H", checksum(header)) + header[12:] + body
 
-    def frame(self, at: float, rest: bytes, *, captured: int | None = None, on_wire: int | None = None) -> int:
+    def frame(
+        self, at: float, rest: bytes, *, captured: int | None = None, on_wire: int | None = None
+    ) -> int:
         """Adds a frame; `rest` begins with the type field."""
         data = b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02" + rest
         self.records.append((at, data[:captured], len(data) if on_wire is None else on_wire))
@@ -114,6 +139,9 @@ class Talk:
         out = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 1)
         for at, data, length in self.records:
             micros = 1_700_000_000_000_000 + round(at * 1000)
-            out += struct.pack("<IIII", micros // 1_000_000, micros % 1_000_000, len(data), length) + data
+            out += (
+                struct.pack("<IIII", micros // 1_000_000, micros % 1_000_000, len(data), length)
+                + data
+            )
         path.write_bytes(out)
         return path

@@ -36,7 +36,10 @@ def test_the_page_tells_of_every_capture(folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "validation.md"
     assert main(["--only", "traces/*", "--output", str(page), "--workers", "1"]) == 0
     text = page.read_text(encoding="utf-8")
-    assert "2 directions of 1 connections in 1 captures: 100.00% equal or explained (wanted: 99%, kept)" in text
+    assert (
+        "2 directions of 1 connections in 1 captures: 100.00% equal or explained (wanted: 99%, kept)"
+        in text
+    )
     assert "| traces/good.pcap | 1 | 2 |" in text
     assert "| traces/damaged.pcap | damaged: record cut short after record 4 |" in text
     assert "| traces/text.pcap | neither pcap nor pcapng" in text
@@ -46,7 +49,9 @@ def test_the_page_tells_of_every_capture(folder: Path, tmp_path: Path) -> None:
     assert "`tcptrace.no_payload`" in text
 
 
-def test_it_prints_when_only_some_are_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_prints_when_only_some_are_asked_for(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["--only", "good", "--workers", "1"]) == 0
     assert capsys.readouterr().out.startswith("## Agreement with tcptrace and tshark")
 
@@ -60,14 +65,20 @@ def test_nothing_to_compare_is_an_error(folder: Path, capsys: pytest.CaptureFixt
 def outcome(unexplained: int, of: int = 100) -> Outcome:
     found = Outcome("traces/x.pcap", connections=of // 2)
     found.states = Counter({"equal": of - unexplained, "unexplained": unexplained})
-    found.unexplained = [Open("traces/x.pcap", 7, "a:1", "b:2", ("tcptrace packets: frame 3: +1",))] * unexplained
+    found.unexplained = [
+        Open("traces/x.pcap", 7, "a:1", "b:2", ("tcptrace packets: frame 3: +1",))
+    ] * unexplained
     return found
 
 
 def test_one_in_a_hundred_may_stay_unexplained(monkeypatch: pytest.MonkeyPatch) -> None:
     for unexplained, code in ((0, 0), (1, 0), (2, 1)):
-        monkeypatch.setattr("validation.__main__._run", lambda _sources, _workers, n=unexplained: [outcome(n)])
-        monkeypatch.setattr(captures, "sources", lambda: [captures.Source("traces/x.pcap", Path("x.pcap"))])
+        monkeypatch.setattr(
+            "validation.__main__._run", lambda _sources, _workers, n=unexplained: [outcome(n)]
+        )
+        monkeypatch.setattr(
+            captures, "sources", lambda: [captures.Source("traces/x.pcap", Path("x.pcap"))]
+        )
         monkeypatch.setattr("sys.stdout.write", lambda _text: 0)
         assert main(["--only", "x"]) == code
 
@@ -82,7 +93,9 @@ def test_a_reason_that_nothing_documents_is_an_error(monkeypatch: pytest.MonkeyP
     strange.reasons["tcptrace.because"] = 3
     assert document.unknown_reasons([strange]) == ["tcptrace.because"]
     monkeypatch.setattr("validation.__main__._run", lambda _sources, _workers: [strange])
-    monkeypatch.setattr(captures, "sources", lambda: [captures.Source("traces/x.pcap", Path("x.pcap"))])
+    monkeypatch.setattr(
+        captures, "sources", lambda: [captures.Source("traces/x.pcap", Path("x.pcap"))]
+    )
     monkeypatch.setattr("sys.stdout.write", lambda _text: 0)
     assert main(["--only", "x"]) == 1
 
@@ -98,8 +111,17 @@ def test_a_handful_of_real_captures(traces: Path, tmp_path: Path) -> None:
     needs("tcptrace")
     needs("tshark")
     page = tmp_path / "page.md"
-    names = ("fast_reuse.dmp", "ndt_lossy_small", "wireshark-retrans", "zeek_tunnels_vxlan", "iperf3_vm_tcp.client", "zeek_vlan-collisions")
-    assert len(names) == len([s for s in captures.sources() if any(name in s.name for name in names)])
+    names = (
+        "fast_reuse.dmp",
+        "ndt_lossy_small",
+        "wireshark-retrans",
+        "zeek_tunnels_vxlan",
+        "iperf3_vm_tcp.client",
+        "zeek_vlan-collisions",
+    )
+    assert len(names) == len(
+        [s for s in captures.sources() if any(name in s.name for name in names)]
+    )
     asked = [word for name in names for word in ("--only", name)]
     assert main([*asked, "--output", str(page), "--workers", "2"]) == 0
     assert "100.00% equal or explained" in page.read_text(encoding="utf-8")

@@ -22,11 +22,21 @@ MINUTE = 60_000.0
 
 
 def found(results: list[Result], tool: str) -> set[str]:
-    return {reason.removeprefix(f"{tool}.") for result in results for reason in result.reasons if reason.startswith(f"{tool}.")}
+    return {
+        reason.removeprefix(f"{tool}.")
+        for result in results
+        for reason in result.reasons
+        if reason.startswith(f"{tool}.")
+    }
 
 
 def bare(results: list[Result], tool: str) -> list[str]:
-    return [f"{f.field}: {f.detail}" for result in results for f in result.findings if f.tool == tool and f.state == "unexplained"]
+    return [
+        f"{f.field}: {f.detail}"
+        for result in results
+        for f in result.findings
+        if f.tool == tool and f.state == "unexplained"
+    ]
 
 
 def exchange(talk: Talk, at: float, start: int) -> None:
@@ -71,12 +81,37 @@ class Cut:
 
 CUT_EXAMPLES = [
     Cut("idle_4_minutes", "tcptrace", lambda t: silence(t, 5), lambda t: silence(t, 3)),
-    Cut("idle_4_minutes", "tcptrace", lambda t: silence(t, 5, again=True), lambda t: silence(t, 3, again=True)),
-    Cut("late_packets", "tcptrace", lambda t: closed(t, then_ms=11_000), lambda t: closed(t, then_ms=9_000)),
-    Cut("late_packets", "tshark", lambda t: closed(t, then_ms=11_000), lambda t: closed(t, then_ms=9_000)),
-    Cut("new_syn", "tcptrace", lambda t: reopened(t, answered=False), lambda t: reopened(t, answered=True)),
+    Cut(
+        "idle_4_minutes",
+        "tcptrace",
+        lambda t: silence(t, 5, again=True),
+        lambda t: silence(t, 3, again=True),
+    ),
+    Cut(
+        "late_packets",
+        "tcptrace",
+        lambda t: closed(t, then_ms=11_000),
+        lambda t: closed(t, then_ms=9_000),
+    ),
+    Cut(
+        "late_packets",
+        "tshark",
+        lambda t: closed(t, then_ms=11_000),
+        lambda t: closed(t, then_ms=9_000),
+    ),
+    Cut(
+        "new_syn",
+        "tcptrace",
+        lambda t: reopened(t, answered=False),
+        lambda t: reopened(t, answered=True),
+    ),
     Cut("idle_10_minutes", "tshark", lambda t: silence(t, 11), lambda t: silence(t, 9)),
-    Cut("stray_syn", "tshark", lambda t: reopened(t, answered=True), lambda t: reopened(t, answered=False)),
+    Cut(
+        "stray_syn",
+        "tshark",
+        lambda t: reopened(t, answered=True),
+        lambda t: reopened(t, answered=False),
+    ),
 ]
 
 
@@ -84,8 +119,12 @@ def test_every_cut_has_an_example() -> None:
     assert {example.reason for example in CUT_EXAMPLES} == {reason.name for reason in CUTS}
 
 
-@pytest.mark.parametrize("example", CUT_EXAMPLES, ids=lambda example: f"{example.tool}-{example.reason}")
-def test_a_cut_is_explained_where_it_occurs_and_only_there(example: Cut, compared: Callable[..., Comparison]) -> None:
+@pytest.mark.parametrize(
+    "example", CUT_EXAMPLES, ids=lambda example: f"{example.tool}-{example.reason}"
+)
+def test_a_cut_is_explained_where_it_occurs_and_only_there(
+    example: Cut, compared: Callable[..., Comparison]
+) -> None:
     talk = Talk(isn=dict(ISN))
     example.holds(talk)
     results = compared(talk).results()
@@ -175,11 +214,18 @@ def test_what_only_the_tools_see(compared: Callable[..., Comparison]) -> None:
 
 
 def test_notes_name_what_tshark_dissects_besides(compared: Callable[..., Comparison]) -> None:
-    assert {reason.name for reason in NOTES} == {"quoted_by_icmp", "cut_below_header", "reassembled"}
+    assert {reason.name for reason in NOTES} == {
+        "quoted_by_icmp",
+        "cut_below_header",
+        "reassembled",
+    }
     talk = Talk(isn=dict(ISN)).hello()
     quote = talk.datagram("a", "b", talk.segment("a", 0, 0, "A", 0, window=9))[:40]
     talk.port += 1
-    talk.frame(90, b"\x08\0" + talk.datagram("b", "a", struct.pack(">BBHI", 3, 1, 0, 0) + quote, protocol=1))
+    talk.frame(
+        90,
+        b"\x08\0" + talk.datagram("b", "a", struct.pack(">BBHI", 3, 1, 0, 0) + quote, protocol=1),
+    )
     results = compared(talk).results()
     assert bare(results, "tshark") == []
     by_name = {reason.name: reason.holds for reason in NOTES}
@@ -193,9 +239,17 @@ def test_notes_name_what_tshark_dissects_besides(compared: Callable[..., Compari
 
 @pytest.mark.parametrize(
     ("field", "amount"),
-    [("packets", 1), ("payload_bytes", 1), ("unique_bytes", -1), ("retransmitted_packets", 1), ("retransmitted_bytes", 100)],
+    [
+        ("packets", 1),
+        ("payload_bytes", 1),
+        ("unique_bytes", -1),
+        ("retransmitted_packets", 1),
+        ("retransmitted_bytes", 100),
+    ],
 )
-def test_a_false_total_is_never_explained(field: str, amount: int, compared: Callable[..., Comparison]) -> None:
+def test_a_false_total_is_never_explained(
+    field: str, amount: int, compared: Callable[..., Comparison]
+) -> None:
     """Even in a connection full of reasons: repeated SYN and FIN, a keep-alive, data after a RST."""
     talk = Talk(isn=dict(ISN))
     talk.say("a", -500, -1, None, "S")
@@ -216,19 +270,29 @@ def test_a_false_total_is_never_explained(field: str, amount: int, compared: Cal
         direction.transfer = direction.transfer | {field: direction.transfer[field] + amount}
     falsified = comparison.results()[0]
     assert falsified.state == "unexplained"
-    assert {finding.field for finding in falsified.findings if finding.state == "unexplained"} == {field}
+    assert {finding.field for finding in falsified.findings if finding.state == "unexplained"} == {
+        field
+    }
 
 
 @pytest.mark.parametrize("field", ["rtt_samples", "rtt_mean_ns", "rtt_max_ns", "rtt_min_ns"])
-def test_a_false_round_trip_is_never_explained(field: str, compared: Callable[..., Comparison]) -> None:
+def test_a_false_round_trip_is_never_explained(
+    field: str, compared: Callable[..., Comparison]
+) -> None:
     talk = Talk(isn=dict(ISN)).hello()
     exchange(talk, 30, 0)
     exchange(talk, 70, 100)
     comparison = compared(talk)
     direction = comparison.report.directions[1]["10.0.0.1", 40_000]
     assert direction.transfer is not None
-    direction.transfer = direction.transfer | {field: direction.transfer[field] + (1 if field == "rtt_samples" else 2_000)}
-    assert {finding.state for finding in comparison.results()[0].findings if finding.field.startswith("rtt")} == {"equal", "unexplained"}
+    direction.transfer = direction.transfer | {
+        field: direction.transfer[field] + (1 if field == "rtt_samples" else 2_000)
+    }
+    assert {
+        finding.state
+        for finding in comparison.results()[0].findings
+        if finding.field.startswith("rtt")
+    } == {"equal", "unexplained"}
 
 
 def test_a_false_class_is_never_explained(compared: Callable[..., Comparison]) -> None:
@@ -241,20 +305,33 @@ def test_a_false_class_is_never_explained(compared: Callable[..., Comparison]) -
     direction = comparison.report.directions[1]["10.0.0.1", 40_000]
     assert direction.transfer is not None
     direction.transfer = direction.transfer | {"retransmitted_timeout": 0, "retransmitted_fast": 1}
-    states = {finding.field: finding.state for finding in comparison.results()[0].findings if finding.tool == "tshark"}
+    states = {
+        finding.field: finding.state
+        for finding in comparison.results()[0].findings
+        if finding.tool == "tshark"
+    }
     assert states["retransmission"] == states["fast_retransmission"] == "unexplained"
 
 
-def test_a_connection_that_trustbed_does_not_have_is_listed(compared: Callable[..., Comparison]) -> None:
+def test_a_connection_that_trustbed_does_not_have_is_listed(
+    compared: Callable[..., Comparison],
+) -> None:
     comparison = compared(Talk(isn=dict(ISN)).hello())
     comparison.report.directions.clear()
     assert {result.state for result in comparison.results()} == {"unexplained"}
 
 
-def test_nothing_is_explained_where_a_model_misses_the_tool(compared: Callable[..., Comparison]) -> None:
+def test_nothing_is_explained_where_a_model_misses_the_tool(
+    compared: Callable[..., Comparison],
+) -> None:
     comparison = compared(Talk(isn=dict(ISN)).hello())
     comparison.wrong_pairs = {id(pair) for pair in comparison.pairs}
-    details = [finding.detail for result in comparison.results() for finding in result.findings if finding.state == "unexplained"]
+    details = [
+        finding.detail
+        for result in comparison.results()
+        for finding in result.findings
+        if finding.state == "unexplained"
+    ]
     assert details == ["the model of tcptrace does not give what it printed"] * 2
 
 
@@ -263,8 +340,18 @@ def test_the_reader_takes_a_packet_apart() -> None:
     talk.say("a", 0, 5, 7, "PA", 11, window=99, tags=struct.pack(">HH", 10, 0x0800), kind=0x8100)
     _, data, length = talk.records[0]
     (packet,) = sight(Record(1, 0, 1, length, data, 0)).packets
-    assert (packet.source, packet.source_port, packet.destination, packet.destination_port) == ("10.0.0.1", 40_000, "10.0.0.2", 80)
-    assert (packet.seq, packet.ack, packet.payload, packet.window) == (ISN["a"] + 6, ISN["b"] + 8, 11, 99)
+    assert (packet.source, packet.source_port, packet.destination, packet.destination_port) == (
+        "10.0.0.1",
+        40_000,
+        "10.0.0.2",
+        80,
+    )
+    assert (packet.seq, packet.ack, packet.payload, packet.window) == (
+        ISN["a"] + 6,
+        ISN["b"] + 8,
+        11,
+        99,
+    )
     assert packet.wrapping == ("vlan",)
     assert packet.vlan == 10
     assert arrivals.BUFFER_NS == 10_000_000

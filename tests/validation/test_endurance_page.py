@@ -15,7 +15,12 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "validation.md"
 PERIOD = 30
 COUNT = 40
 PAIRS = (("a", "b"), ("c", "d"), ("e", "f"))
-FAULTS = (("SSH cut", "b", 65, 66), ("host killed", "d", 200, 260), ("disk full", "e", 200, 260), ("starved", "a", 500, 680))
+FAULTS = (
+    ("SSH cut", "b", 65, 66),
+    ("host killed", "d", 200, 260),
+    ("disk full", "e", 200, 260),
+    ("starved", "a", 500, 680),
+)
 FAULTS += (("campaign interrupted", None, 800, 830), ("campaign killed", None, 1000, 1010))
 TOLD: dict[str, Any] = {
     "began": 0.0,
@@ -23,7 +28,10 @@ TOLD: dict[str, Any] = {
     "code": 0,
     "pairs": PAIRS,
     "period": PERIOD,
-    "faults": [{"kind": kind, "host": host, "begin": begin, "end": end, "note": None} for kind, host, begin, end in FAULTS],
+    "faults": [
+        {"kind": kind, "host": host, "begin": begin, "end": end, "note": None}
+        for kind, host, begin, end in FAULTS
+    ],
 }
 
 
@@ -33,7 +41,15 @@ def rounds(**others: dict[int, Round]) -> list[Round]:
     for pair in ("a-b", "c-d", "e-f"):
         for number in range(COUNT):
             at = float(number * PERIOD)
-            one = Round(pair=pair, number=number, began=at, ended=at + 10, outcome="complete", use="trust", causes=("window_limited",))
+            one = Round(
+                pair=pair,
+                number=number,
+                began=at,
+                ended=at + 10,
+                outcome="complete",
+                use="trust",
+                causes=("window_limited",),
+            )
             if pair == "c-d" and 200 <= at < 260:
                 one = replace(one, outcome="unreachable", use=None, ended=at, causes=())
             if pair == "e-f" and 200 <= at < 260:
@@ -49,7 +65,14 @@ def rounds(**others: dict[int, Round]) -> list[Round]:
 
 
 def overrun(pair: str, number: int) -> Round:
-    return Round(pair=pair, number=number, began=number * PERIOD, ended=number * PERIOD, outcome="overrun", by=pair)
+    return Round(
+        pair=pair,
+        number=number,
+        began=number * PERIOD,
+        ended=number * PERIOD,
+        outcome="overrun",
+        by=pair,
+    )
 
 
 def said(found: list[Round], words: str) -> Check:
@@ -65,7 +88,10 @@ def test_a_campaign_that_tells_everything_holds() -> None:
 
 def test_a_starved_sender_whose_rounds_did_not_take_place_was_not_found_out() -> None:
     skipped = {number: overrun("a-b", number) for number in range(17, 23)}
-    assert said(rounds(a_b=skipped), "sends meanwhile are not complete, or discarded").found == "6 of 6"
+    assert (
+        said(rounds(a_b=skipped), "sends meanwhile are not complete, or discarded").found
+        == "6 of 6"
+    )
     discarded = said(rounds(a_b=skipped), "took place and are discarded for the host")
     assert (discarded.found, discarded.wanted, discarded.holds) == ("0", "at least 1", False)
     del skipped[17], skipped[20]
@@ -80,7 +106,9 @@ def test_a_way_that_was_cut_costs_no_round(outcome: str) -> None:
 
 
 def test_a_full_disk_is_said_by_rounds_that_took_place() -> None:
-    silent = {number: replace(overrun("e-f", number), outcome="failed", by=None) for number in (7, 8)}
+    silent = {
+        number: replace(overrun("e-f", number), outcome="failed", by=None) for number in (7, 8)
+    }
     assert said(rounds(), "what was not kept").found == "2 of 2"
     assert said(rounds(e_f={7: overrun("e-f", 7)}), "what was not kept").found == "1 of 1"
     assert not said(rounds(e_f=silent), "what was not kept").holds
@@ -93,5 +121,7 @@ def test_the_page_says_what_is_checked_and_wanted_as_this_code_does() -> None:
     for check in checked(TOLD, rounds()):
         if check.wanted != count:
             assert f"| {check.what} | {check.wanted} | " in section
-    prose = rendered[rendered.index("Not complete is a round") : rendered.index("Rounds, all of them")]
+    prose = rendered[
+        rendered.index("Not complete is a round") : rendered.index("Rounds, all of them")
+    ]
     assert prose in section

@@ -29,7 +29,9 @@ def test_every_group_meets_every_disturbance_once_and_twins_are_never_far() -> N
     trials = cases.trials(1)
     for group in GROUPS:
         own = [trial.disturbance for trial in trials if trial.group == group]
-        assert sorted(map(repr, filter(None, own))) == sorted(map(repr, [*DISTURBANCES, cases.LONG]))
+        assert sorted(map(repr, filter(None, own))) == sorted(
+            map(repr, [*DISTURBANCES, cases.LONG])
+        )
         assert own[0] is None
         assert own[-1] is None
         between = [len(list(run)) for disturbed, run in itertools.groupby(own, bool) if disturbed]
@@ -39,7 +41,9 @@ def test_every_group_meets_every_disturbance_once_and_twins_are_never_far() -> N
 
 def test_the_order_is_the_seeds() -> None:
     assert cases.trials(1) == cases.trials(1)
-    assert [trial.disturbance for trial in cases.trials(1)] != [trial.disturbance for trial in cases.trials(2)]
+    assert [trial.disturbance for trial in cases.trials(1)] != [
+        trial.disturbance for trial in cases.trials(2)
+    ]
 
 
 @pytest.mark.parametrize("disturbance", [*DISTURBANCES, cases.LONG], ids=lambda one: one.words)
@@ -57,7 +61,9 @@ def test_a_groups_scenario_can_be_read(group: str, tmp_path: Path) -> None:
     file = tmp_path / "group.toml"
     file.write_text(cases.scenario(group, 5), encoding="utf-8")
     scenario = load(file).first
-    assert {link.name for link in scenario.links if not link.name.endswith("-joins")} == {case.name for case in GROUPS[group]}
+    assert {link.name for link in scenario.links if not link.name.endswith("-joins")} == {
+        case.name for case in GROUPS[group]
+    }
     assert set(scenario.capture.points) == {cases.sender(case) for case in GROUPS[group]}
     for case in GROUPS[group]:
         (link,) = (link for link in scenario.links if link.name == case.name)
@@ -78,22 +84,38 @@ def test_the_time_overdue_is_that_of_a_slow_count(drawn: list[tuple[int, int]]) 
     late = sorted(max(late, 0) * 1000 for _, late in drawn)
     assert found.max_ns == late[-1]
     assert found.mean_ns == pytest.approx(sum(late) / len(late))
-    assert found.later_than_frame_time == pytest.approx(sum(each > 12_112 for each in late) / len(late))
-    assert found.later_than_rtt_share == pytest.approx(sum(each > 100_000 for each in late) / len(late))
+    assert found.later_than_frame_time == pytest.approx(
+        sum(each > 12_112 for each in late) / len(late)
+    )
+    assert found.later_than_rtt_share == pytest.approx(
+        sum(each > 100_000 for each in late) / len(late)
+    )
     assert found.later_than_own_time == pytest.approx(sum(each > 800 for each in late) / len(late))
 
 
 def test_lateness_is_of_what_was_due_in_the_transfer() -> None:
-    sent = [Sent(0, 90 * MS, 1514), *(Sent(each * MS, each * MS + each, 1514) for each in range(1, 101)), Sent(200 * MS, 290 * MS, 60)]
+    sent = [
+        Sent(0, 90 * MS, 1514),
+        *(Sent(each * MS, each * MS + each, 1514) for each in range(1, 101)),
+        Sent(200 * MS, 290 * MS, 60),
+    ]
     found = lateness(sent, megabits=10, rtt_ns=MS, begin=MS, end=150 * MS)
-    assert (found.packets, found.p50_ns, found.p90_ns, found.p99_ns, found.max_ns) == (100, 50, 90, 99, 100)
+    assert (found.packets, found.p50_ns, found.p90_ns, found.p99_ns, found.max_ns) == (
+        100,
+        50,
+        90,
+        99,
+        100,
+    )
 
 
 @given(
     st.lists(st.tuples(st.integers(0, 50), st.integers(0, 30)), min_size=1, max_size=8),
     st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), max_size=5),
 )
-def test_what_the_machine_adds_is_what_no_stop_explains(drawn: list[tuple[int, int]], steps: list[tuple[int, int]]) -> None:
+def test_what_the_machine_adds_is_what_no_stop_explains(
+    drawn: list[tuple[int, int]], steps: list[tuple[int, int]]
+) -> None:
     stops, at = [], 0
     for gap, length in steps:
         stops.append((at + gap, at + gap + length))
@@ -115,8 +137,20 @@ def test_a_trial_is_left_until_the_machine_took_no_part() -> None:
     assert command._left([trial], rows(9 * MS, 8 * MS, 7 * MS)) == []
 
 
-def row(number: int, throughput: float, *, stop_ms: float | None = None, rtt: float = 20.0, cause: str = "bandwidth") -> dict[str, Any]:
-    got: dict[str, Any] = {"throughput": throughput, "rtt_p50_ns": rtt, "rtt_p99_ns": rtt, "retransmitted": 3}
+def row(
+    number: int,
+    throughput: float,
+    *,
+    stop_ms: float | None = None,
+    rtt: float = 20.0,
+    cause: str = "bandwidth",
+) -> dict[str, Any]:
+    got: dict[str, Any] = {
+        "throughput": throughput,
+        "rtt_p50_ns": rtt,
+        "rtt_p99_ns": rtt,
+        "retransmitted": 3,
+    }
     got |= {"cause": cause, "verdict": "trust"}
     late = {"p99_ns": (stop_ms or 0) * MS}
     one = {"late": late, "got": got, "dropped": {}}
@@ -163,8 +197,18 @@ def test_without_twins_nothing_is_said() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_size=30))
 def test_the_best_threshold_is_that_of_a_search(drawn: list[tuple[int, bool]]) -> None:
-    change = effects.Change(throughput=0, rtt_p50=0, rtt_p99=0, retransmitted=0, cause_changed=False, verdict_changed=False)
-    found = [effects.Outcome(1, "bulk-20-20", 1, None, {"p99_ns": late * 1e6}, change, harmful, True) for late, harmful in drawn]
+    change = effects.Change(
+        throughput=0,
+        rtt_p50=0,
+        rtt_p99=0,
+        retransmitted=0,
+        cause_changed=False,
+        verdict_changed=False,
+    )
+    found = [
+        effects.Outcome(1, "bulk-20-20", 1, None, {"p99_ns": late * 1e6}, change, harmful, True)
+        for late, harmful in drawn
+    ]
     score = rules.BY_NAME["p99"].score
     threshold = rules.best(found, score)
     f1 = [rules.scored(found, lambda one, at=at: score(one) >= at).f1 for at in range(11)]
@@ -201,7 +245,9 @@ def test_a_process_is_stopped_and_goes_on(sleeper: subprocess.Popen[bytes]) -> N
     finally:
         pauses.close()
     assert len(done) == 2
-    assert all(end - begin >= wanted * MS for (begin, end), wanted in zip(done, (2, 5), strict=True))
+    assert all(
+        end - begin >= wanted * MS for (begin, end), wanted in zip(done, (2, 5), strict=True)
+    )
     assert state(sleeper) != "T"
 
 
@@ -213,7 +259,9 @@ def test_what_is_ended_early_leaves_the_process_running(sleeper: subprocess.Pope
     pauses.close()
 
 
-def test_an_error_between_leaves_the_process_running(sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_between_leaves_the_process_running(
+    sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(_seconds: float) -> None:
         os.kill(sleeper.pid, signal.SIGSTOP)
         raise InterruptedError
@@ -234,7 +282,10 @@ def test_results_are_kept_line_by_line(tmp_path: Path) -> None:
     assert command.load(file) == []
     file.write_text('{"key": "1"}\n{"key": "2"}\n{"key": "3', encoding="utf-8")
     assert [each["key"] for each in command.load(file)] == ["1", "2"]
-    assert [json.loads(line)["key"] for line in file.read_text(encoding="utf-8").splitlines()] == ["1", "2"]
+    assert [json.loads(line)["key"] for line in file.read_text(encoding="utf-8").splitlines()] == [
+        "1",
+        "2",
+    ]
 
 
 LATE = {
@@ -253,32 +304,59 @@ LATE = {
 }
 
 
-def measured(number: int, throughput: float, *, stop_ms: float | None = None, overdue: float = 0.0) -> dict[str, Any]:
+def measured(
+    number: int, throughput: float, *, stop_ms: float | None = None, overdue: float = 0.0
+) -> dict[str, Any]:
     made = row(number, throughput, stop_ms=stop_ms)
     made["cases"]["bulk-20-20"]["late"] = {**LATE, "overdue_1ms_share": overdue}
     return made
 
 
-def test_the_page_tells_harm_from_false_alarms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_tells_harm_from_false_alarms(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = [measured(number, 100.0 + number % 2) for number in range(4)]
-    rows += [measured(4, 80.0, stop_ms=5.0, overdue=0.25), measured(5, 99.0, stop_ms=5.0, overdue=0.03)]
-    rows += [measured(6, 80.0, stop_ms=5.0, overdue=0.005), {**measured(7, 70.0, overdue=0.5), "unasked_max_ns": 90 * MS}]
+    rows += [
+        measured(4, 80.0, stop_ms=5.0, overdue=0.25),
+        measured(5, 99.0, stop_ms=5.0, overdue=0.03),
+    ]
+    rows += [
+        measured(6, 80.0, stop_ms=5.0, overdue=0.005),
+        {**measured(7, 70.0, overdue=0.5), "unasked_max_ns": 90 * MS},
+    ]
     results, page = tmp_path / "lateness.jsonl", tmp_path / "validation.md"
     results.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
-    assert command.main(["--minutes", "0", "--results", str(results), "--output", str(page)]) == 1  # most trials are missing
+    assert (
+        command.main(["--minutes", "0", "--results", str(results), "--output", str(page)]) == 1
+    )  # most trials are missing
     assert not page.exists()
     text = capsys.readouterr().out
-    assert command.main(["--minutes", "0", "--results", str(results), "--output", str(page), "--partial"]) == 1
+    assert (
+        command.main(
+            ["--minutes", "0", "--results", str(results), "--output", str(page), "--partial"]
+        )
+        == 1
+    )
     assert text.strip() in page.read_text(encoding="utf-8")
-    assert text.startswith("## Lateness of the emulator\n\n**Not complete**: of the 129 trials that the command asks for, 129 are missing")
-    assert "8 trials were made, of seeds 1. In 7 of them nothing but the emulator stood still" in text
+    assert text.startswith(
+        "## Lateness of the emulator\n\n**Not complete**: of the 129 trials that the command asks for, 129 are missing"
+    )
+    assert (
+        "8 trials were made, of seeds 1. In 7 of them nothing but the emulator stood still" in text
+    )
     assert "In the other 1 the machine" in text
     assert "| **in use** | 50% | 50% | 50% | 100% | 100% | 100% |" in text
     assert "| 20 Mbit/s | 4 | 30.0% | 0.1% |" in text
     assert "discards 1 transfers of an emulator that was stopped alone, and 0 of a machine" in text
-    assert "| 20 Mbit/s, 20 ms | emulator | 5 ms, every 20 ms | 0.5% | 0.04 | 0.9 | -20.4% |" in text
+    assert (
+        "| 20 Mbit/s, 20 ms | emulator | 5 ms, every 20 ms | 0.5% | 0.04 | 0.9 | -20.4% |" in text
+    )
 
 
-def test_without_results_the_page_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["--minutes", "0", "--results", str(tmp_path / "none.jsonl"), "--print"]) == 1
+def test_without_results_the_page_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        command.main(["--minutes", "0", "--results", str(tmp_path / "none.jsonl"), "--print"]) == 1
+    )
     assert "Nothing has been measured yet." in capsys.readouterr().out

@@ -9,7 +9,15 @@ import pytest
 
 from tests.validation.chatter import chatter
 from tests.validation.talk import Talk
-from validation import arrivals, connections, counts, flags, round_trips, trustbed_side, tshark_rules
+from validation import (
+    arrivals,
+    connections,
+    counts,
+    flags,
+    round_trips,
+    trustbed_side,
+    tshark_rules,
+)
 from validation.compare import Comparison
 from validation.records import contents, records
 
@@ -17,7 +25,9 @@ SEEDS = range(1, 9)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_models_of_the_tools_say_what_the_tools_say(seed: int, compared: Callable[..., Comparison]) -> None:
+def test_the_models_of_the_tools_say_what_the_tools_say(
+    seed: int, compared: Callable[..., Comparison]
+) -> None:
     comparison = compared(chatter(seed, second_handshakes=True))
     assert comparison.tools.tcptrace is not None
     assert comparison.tools.tshark is not None
@@ -40,12 +50,17 @@ def test_trustbed_says_what_its_slow_twin_says(seed: int, tmp_path: Path) -> Non
     directions = 0
     for connection in found:
         for endpoint, stream in connection.streams.items():
-            direction, peer = report.directions[connection.number][endpoint], connection.streams[connection.peer(endpoint)]
+            direction, peer = (
+                report.directions[connection.number][endpoint],
+                connection.streams[connection.peer(endpoint)],
+            )
             place = f"connection {connection.number}, from {endpoint}"
             assert direction.packets == stream.packets, place
             assert direction.payload_bytes == stream.payload_bytes, place
             assert counts.segments_differ(stream, direction) == "", place
-            assert round_trips.samples_differ(round_trips.samples_of(stream), direction) == "", place
+            assert round_trips.samples_differ(round_trips.samples_of(stream), direction) == "", (
+                place
+            )
             assert flags.totals_differ(stream, peer, direction) == {}, place
             directions += 1
     assert directions >= 120

@@ -21,7 +21,11 @@ def test_the_worked_example_comes_out() -> None:
         Packet(
             number,
             row["t_us"] * 1_000,
-            *(("10.0.0.1", 40_000, "10.0.0.2", 80) if row["dir"] == "s" else ("10.0.0.2", 80, "10.0.0.1", 40_000)),
+            *(
+                ("10.0.0.1", 40_000, "10.0.0.2", 80)
+                if row["dir"] == "s"
+                else ("10.0.0.2", 80, "10.0.0.1", 40_000)
+            ),
             row["seq"],
             row["ack"],
             FLAGS[row["flags"]],
@@ -36,10 +40,17 @@ def test_the_worked_example_comes_out() -> None:
     assert stream.retransmitted_packets == expected["retransmitted_data_packets"]
     assert stream.retransmitted_bytes == expected["retransmitted_bytes"]
     assert stream.unique_bytes == expected["unique_bytes"]
-    assert [trip.rtt_ns for trip in samples_of(stream)] == [sample["rtt_us"] * 1_000 for sample in expected["rtt_samples"]]
-    labels = {frame: outcome.kind + (f"/{outcome.cause}" if outcome.cause else "") for frame, outcome in stream.outcomes.items()}
+    assert [trip.rtt_ns for trip in samples_of(stream)] == [
+        sample["rtt_us"] * 1_000 for sample in expected["rtt_samples"]
+    ]
+    labels = {
+        frame: outcome.kind + (f"/{outcome.cause}" if outcome.cause else "")
+        for frame, outcome in stream.outcomes.items()
+    }
     wanted = dict(enumerate(expected["labels"], 1))
-    assert {frame: label.replace("_", "-") for frame, label in labels.items()} == {frame: wanted[frame] for frame in labels}
+    assert {frame: label.replace("_", "-") for frame, label in labels.items()} == {
+        frame: wanted[frame] for frame in labels
+    }
 
 
 def test_ranges_know_what_they_hold() -> None:

@@ -21,10 +21,23 @@ def test_a_shipped_file_is_what_the_command_writes_and_says_whose_its_hosts_are(
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_a_shipped_file_is_understood_beside_an_inventory(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    hosts = sorted({host for path in papers.PATHS if path.study == name for host in (path.sender, path.receiver)})
-    (tmp_path / "hosts.toml").write_text("".join(f'[hosts.{host}]\nssh = "192.0.2.1"\n' for host in hosts), encoding="utf-8")
-    (tmp_path / f"{name}.toml").write_text((FOLDER / f"{name}.toml").read_text(encoding="utf-8"), encoding="utf-8")
+def test_a_shipped_file_is_understood_beside_an_inventory(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosts = sorted(
+        {
+            host
+            for path in papers.PATHS
+            if path.study == name
+            for host in (path.sender, path.receiver)
+        }
+    )
+    (tmp_path / "hosts.toml").write_text(
+        "".join(f'[hosts.{host}]\nssh = "192.0.2.1"\n' for host in hosts), encoding="utf-8"
+    )
+    (tmp_path / f"{name}.toml").write_text(
+        (FOLDER / f"{name}.toml").read_text(encoding="utf-8"), encoding="utf-8"
+    )
     assert main(["pairs", str(tmp_path / f"{name}.toml"), "--dry-run"]) == 0
     assert "rounds" in capsys.readouterr().out
 

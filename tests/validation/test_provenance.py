@@ -25,7 +25,12 @@ def test_a_row_says_origin_revision_licence_and_what_was_changed() -> None:
     one, derived, pair = provenance.origins(CATALOGUE)
     assert (one.pattern, one.revision, one.licence) == ("bulk/one.pcap", "29f1f67adec6", "BSD-3")
     assert one.changed == "cut to 128 B/packet with editcap"
-    assert (derived.pattern, derived.revision, derived.licence, derived.changed) == ("corrupt/derived/*", "", "", "")
+    assert (derived.pattern, derived.revision, derived.licence, derived.changed) == (
+        "corrupt/derived/*",
+        "",
+        "",
+        "",
+    )
     assert pair.revision == "history, commit 267daab8"
 
 
@@ -37,7 +42,9 @@ def test_rows_without_captures_are_left_out_and_captures_without_a_row_are_an_er
         provenance.render(provenance.origins(CATALOGUE), [*THERE, "bulk/two.pcap"])
 
 
-def test_the_command_writes_what_sha256sum_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_writes_what_sha256sum_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder, output = tmp_path / "traces", tmp_path / "docs"
     for name in THERE:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -49,25 +56,40 @@ def test_the_command_writes_what_sha256sum_reads(tmp_path: Path, monkeypatch: py
     assert provenance.main(["--output", str(output)]) == 0
     lines = (output / "traces.sha256").read_text(encoding="utf-8").splitlines()
     # sha256sum of "packets"
-    assert lines == [f"6e4cadce54be0b2cc248697d0c99bfd2fabe0aeb0e712718f1b60dcfdaf70a0a  {name}" for name in THERE]
+    assert lines == [
+        f"6e4cadce54be0b2cc248697d0c99bfd2fabe0aeb0e712718f1b60dcfdaf70a0a  {name}"
+        for name in THERE
+    ]
 
 
 def test_every_capture_of_others_that_the_comparison_names_has_an_origin_and_a_sum() -> None:
-    named = re.findall(r"^\| traces/(\S+) \|", (DOCS / "validation.md").read_text(encoding="utf-8"), re.MULTILINE)
+    named = re.findall(
+        r"^\| traces/(\S+) \|", (DOCS / "validation.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert len(named) > 200
-    summed = {line.split("  ")[1] for line in (DOCS / "traces.sha256").read_text(encoding="utf-8").splitlines()}
+    summed = {
+        line.split("  ")[1]
+        for line in (DOCS / "traces.sha256").read_text(encoding="utf-8").splitlines()
+    }
     assert set(named) <= summed
     page = (DOCS / "traces.md").read_text(encoding="utf-8")
     patterns = re.findall(r"^\| `(.*?)` \|", page, re.MULTILINE)
-    rows = [provenance.Origin(pattern=pattern, source="", revision="", licence="", changed="") for pattern in patterns]
+    rows = [
+        provenance.Origin(pattern=pattern, source="", revision="", licence="", changed="")
+        for pattern in patterns
+    ]
     assert [name for name in sorted(summed) if not any(row.holds(name) for row in rows)] == []
 
 
 def test_the_pages_are_those_of_the_captures_that_are_here(traces: Path) -> None:
     there = provenance.names(traces)
     rows = provenance.origins((traces / provenance.CATALOGUE).read_text(encoding="utf-8"))
-    assert (DOCS / "traces.md").read_text(encoding="utf-8") == provenance.render(rows, there), "run: python -m validation provenance"
-    assert (DOCS / "traces.sha256").read_text(encoding="utf-8") == provenance.sums(traces, there), "run: python -m validation provenance"
+    assert (DOCS / "traces.md").read_text(encoding="utf-8") == provenance.render(rows, there), (
+        "run: python -m validation provenance"
+    )
+    assert (DOCS / "traces.sha256").read_text(encoding="utf-8") == provenance.sums(traces, there), (
+        "run: python -m validation provenance"
+    )
 
 
 def test_recordings_are_the_shipped_ones(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -103,7 +103,10 @@ def fragments(talk: Talk, *, split: bool) -> None:
         talk.frame(30.1, b"\x08\0" + tail)
     else:
         talk.frame(30, b"\x08\0" + talk.datagram("a", "b", whole))
-        talk.frame(30.1, b"\x08\0" + talk.datagram("a", "b", talk.segment("a", 100, 0, "A", 0, window=60_000)))
+        talk.frame(
+            30.1,
+            b"\x08\0" + talk.datagram("a", "b", talk.segment("a", 100, 0, "A", 0, window=60_000)),
+        )
     talk.say("b", 50, 0, 100)
 
 
@@ -119,10 +122,20 @@ HIDDEN = {"packets": -1, "payload_bytes": -100, "unique_bytes": -100}
 AGAIN = {"retransmitted_packets": 1, "retransmitted_bytes": 1}
 EXAMPLES = [
     Example("under_labels", lambda t: said(t, tags=MPLS, kind=0x8847), said, 4, HIDDEN),
-    Example("under_two_tags", lambda t: said(t, tags=TWO_TAGS, kind=0x88A8), lambda t: said(t, tags=ONE_TAG, kind=0x8100), 4, HIDDEN),
+    Example(
+        "under_two_tags",
+        lambda t: said(t, tags=TWO_TAGS, kind=0x88A8),
+        lambda t: said(t, tags=ONE_TAG, kind=0x8100),
+        4,
+        HIDDEN,
+    ),
     Example("no_ip_length", lambda t: said(t, zero_length=True), said, 4, HIDDEN),
     Example(
-        "later_fragment", lambda t: fragments(t, split=True), lambda t: fragments(t, split=False), 5, {"packets": -1, "payload_bytes": -40}
+        "later_fragment",
+        lambda t: fragments(t, split=True),
+        lambda t: fragments(t, split=False),
+        5,
+        {"packets": -1, "payload_bytes": -40},
     ),
     Example(
         "after_reset",
@@ -138,9 +151,19 @@ EXAMPLES = [
         6,
         {"payload_bytes": 18, "unique_bytes": 18},
     ),
-    Example("keep_alive", lambda t: below_highest(t, seq=99), lambda t: below_highest(t, seq=98), 6, {"payload_bytes": 1, **AGAIN}),
     Example(
-        "window_probe", lambda t: into_window(t, window=0, length=1), lambda t: into_window(t, window=1, length=1), 6, {"payload_bytes": 1}
+        "keep_alive",
+        lambda t: below_highest(t, seq=99),
+        lambda t: below_highest(t, seq=98),
+        6,
+        {"payload_bytes": 1, **AGAIN},
+    ),
+    Example(
+        "window_probe",
+        lambda t: into_window(t, window=0, length=1),
+        lambda t: into_window(t, window=1, length=1),
+        6,
+        {"payload_bytes": 1},
     ),
     Example(
         "closed_window",
@@ -150,9 +173,19 @@ EXAMPLES = [
         {"unique_bytes": -50},
     ),
     Example(
-        "peer_without_window", lambda t: without_window(t, flags="P"), lambda t: without_window(t, flags="PA"), 5, {"unique_bytes": -100}
+        "peer_without_window",
+        lambda t: without_window(t, flags="P"),
+        lambda t: without_window(t, flags="PA"),
+        5,
+        {"unique_bytes": -100},
     ),
-    Example("syn_again", lambda t: with_syn_again(t, flags="S"), lambda t: with_syn_again(t, flags="A"), 2, AGAIN),
+    Example(
+        "syn_again",
+        lambda t: with_syn_again(t, flags="S"),
+        lambda t: with_syn_again(t, flags="A"),
+        2,
+        AGAIN,
+    ),
     Example(
         "fin_again",
         lambda t: repeated(t, flags="FA", seq=100, again=100),
@@ -160,7 +193,13 @@ EXAMPLES = [
         7,
         AGAIN,
     ),
-    Example("data_on_fin", lambda t: data_over_fin(t, at=100), lambda t: data_over_fin(t, at=101), 7, {**AGAIN, "unique_bytes": -1}),
+    Example(
+        "data_on_fin",
+        lambda t: data_over_fin(t, at=100),
+        lambda t: data_over_fin(t, at=101),
+        7,
+        {**AGAIN, "unique_bytes": -1},
+    ),
     Example(
         "seen_unopened",
         lambda t: first_hidden(t, tags=TWO_TAGS, kind=0x88A8),
@@ -179,17 +218,25 @@ def case_of(path: Path, frame: int) -> PacketCase:
 
 
 def test_every_reason_has_an_example() -> None:
-    assert sorted(example.reason for example in EXAMPLES) == sorted(reason.name for reason in COUNTS)
+    assert sorted(example.reason for example in EXAMPLES) == sorted(
+        reason.name for reason in COUNTS
+    )
 
 
 @named
-def test_it_explains_where_the_situation_occurs(example: Example, compared: Callable[..., Comparison]) -> None:
+def test_it_explains_where_the_situation_occurs(
+    example: Example, compared: Callable[..., Comparison]
+) -> None:
     talk = Talk()
     example.holds(talk)
     results = compared(talk).results()
-    findings = [finding for result in results for finding in result.findings if finding.tool == "tcptrace"]
+    findings = [
+        finding for result in results for finding in result.findings if finding.tool == "tcptrace"
+    ]
     assert [finding for finding in findings if finding.state == "unexplained"] == []
-    assert f"tcptrace.{example.reason}" in {reason for result in results for reason in result.reasons}
+    assert f"tcptrace.{example.reason}" in {
+        reason for result in results for reason in result.reasons
+    }
 
 
 @named

@@ -223,18 +223,86 @@ def swapped(talk: Talk, *, swap: bool) -> None:
 
 
 EXAMPLES = [
-    Example("no_payload", True, lambda t: greeting_only(t, length=0), lambda t: greeting_only(t, length=10), 1, 2),
-    Example("not_positive", True, lambda t: stamped(t, after=0), lambda t: stamped(t, after=0.001), 4, 5),
+    Example(
+        "no_payload",
+        True,
+        lambda t: greeting_only(t, length=0),
+        lambda t: greeting_only(t, length=10),
+        1,
+        2,
+    ),
+    Example(
+        "not_positive", True, lambda t: stamped(t, after=0), lambda t: stamped(t, after=0.001), 4, 5
+    ),
     Example("fin", True, lambda t: closing(t, flags="FA"), lambda t: closing(t, flags="PA"), 6, 7),
-    Example("answer_is_reset", True, lambda t: answered(t, flags="RA"), lambda t: answered(t, flags="A"), 4, 5),
-    Example("after_reset", True, lambda t: beyond_reset(t, reset=True), lambda t: beyond_reset(t, reset=False), 7, 8),
-    Example("handshake_again", True, lambda t: greeted_again(t, flags="SA"), lambda t: greeted_again(t, flags="A"), 2, 3),
-    Example("late_segment", True, lambda t: late(t, early_ack=300), lambda t: late(t, early_ack=200), 6, 7),
-    Example("hole_fill", True, lambda t: hole(t, missing=True), lambda t: hole(t, missing=False), 7, 8, (5, 8)),
-    Example("hole_acknowledged", True, lambda t: over_hole(t, second=200), lambda t: over_hole(t, second=100), 5, 6),
-    Example("older_retransmission", True, lambda t: repaired(t, again=True), lambda t: repaired(t, again=False), 8, 9),
-    Example("covers_fill", True, lambda t: filled(t, old=True), lambda t: filled(t, old=False), 8, 9),
-    Example("partly_again", True, lambda t: overlapping(t, start=50), lambda t: overlapping(t, start=100), 5, 6),
+    Example(
+        "answer_is_reset",
+        True,
+        lambda t: answered(t, flags="RA"),
+        lambda t: answered(t, flags="A"),
+        4,
+        5,
+    ),
+    Example(
+        "after_reset",
+        True,
+        lambda t: beyond_reset(t, reset=True),
+        lambda t: beyond_reset(t, reset=False),
+        7,
+        8,
+    ),
+    Example(
+        "handshake_again",
+        True,
+        lambda t: greeted_again(t, flags="SA"),
+        lambda t: greeted_again(t, flags="A"),
+        2,
+        3,
+    ),
+    Example(
+        "late_segment",
+        True,
+        lambda t: late(t, early_ack=300),
+        lambda t: late(t, early_ack=200),
+        6,
+        7,
+    ),
+    Example(
+        "hole_fill",
+        True,
+        lambda t: hole(t, missing=True),
+        lambda t: hole(t, missing=False),
+        7,
+        8,
+        (5, 8),
+    ),
+    Example(
+        "hole_acknowledged",
+        True,
+        lambda t: over_hole(t, second=200),
+        lambda t: over_hole(t, second=100),
+        5,
+        6,
+    ),
+    Example(
+        "older_retransmission",
+        True,
+        lambda t: repaired(t, again=True),
+        lambda t: repaired(t, again=False),
+        8,
+        9,
+    ),
+    Example(
+        "covers_fill", True, lambda t: filled(t, old=True), lambda t: filled(t, old=False), 8, 9
+    ),
+    Example(
+        "partly_again",
+        True,
+        lambda t: overlapping(t, start=50),
+        lambda t: overlapping(t, start=100),
+        5,
+        6,
+    ),
     Example(
         "seen_unopened",
         True,
@@ -243,16 +311,82 @@ EXAMPLES = [
         5,
         6,
     ),
-    Example("clock_step", True, lambda t: stepping(t, back=500), lambda t: stepping(t, back=-5), 4, 6),
-    Example("steps_elsewhere", True, lambda t: stepping(t, back=500, other=True), lambda t: stepping(t, back=-5, other=True), 4, 6),
-    Example("ack_inside", False, lambda t: super_packet(t, inside=1_460), lambda t: super_packet(t, inside=0), 4, 5),
-    Example("ack_below_fin", False, lambda t: almost_closed(t, ack=100), lambda t: almost_closed(t, ack=101), 4, 5),
-    Example("sent_below_since", False, lambda t: below_since(t, again=True), lambda t: below_since(t, again=False), 5, 8),
-    Example("not_recorded", False, lambda t: into_zero(t, window=0), lambda t: into_zero(t, window=1), 6, 7),
-    Example("keep_alive_between", False, lambda t: probing(t, length=1), lambda t: probing(t, length=0), 4, 6),
-    Example("quadrant_edge", False, lambda t: at_quarter(t, short=0), lambda t: at_quarter(t, short=1), 4, 5),
-    Example("unopened", False, lambda t: tagged(t, tags=TWO_TAGS, kind=0x88A8), lambda t: tagged(t, tags=ONE_TAG, kind=0x8100), 4, 5),
-    Example("unordered", False, lambda t: swapped(t, swap=True), lambda t: swapped(t, swap=False), 5, 4, (4, 5)),
+    Example(
+        "clock_step", True, lambda t: stepping(t, back=500), lambda t: stepping(t, back=-5), 4, 6
+    ),
+    Example(
+        "steps_elsewhere",
+        True,
+        lambda t: stepping(t, back=500, other=True),
+        lambda t: stepping(t, back=-5, other=True),
+        4,
+        6,
+    ),
+    Example(
+        "ack_inside",
+        False,
+        lambda t: super_packet(t, inside=1_460),
+        lambda t: super_packet(t, inside=0),
+        4,
+        5,
+    ),
+    Example(
+        "ack_below_fin",
+        False,
+        lambda t: almost_closed(t, ack=100),
+        lambda t: almost_closed(t, ack=101),
+        4,
+        5,
+    ),
+    Example(
+        "sent_below_since",
+        False,
+        lambda t: below_since(t, again=True),
+        lambda t: below_since(t, again=False),
+        5,
+        8,
+    ),
+    Example(
+        "not_recorded",
+        False,
+        lambda t: into_zero(t, window=0),
+        lambda t: into_zero(t, window=1),
+        6,
+        7,
+    ),
+    Example(
+        "keep_alive_between",
+        False,
+        lambda t: probing(t, length=1),
+        lambda t: probing(t, length=0),
+        4,
+        6,
+    ),
+    Example(
+        "quadrant_edge",
+        False,
+        lambda t: at_quarter(t, short=0),
+        lambda t: at_quarter(t, short=1),
+        4,
+        5,
+    ),
+    Example(
+        "unopened",
+        False,
+        lambda t: tagged(t, tags=TWO_TAGS, kind=0x88A8),
+        lambda t: tagged(t, tags=ONE_TAG, kind=0x8100),
+        4,
+        5,
+    ),
+    Example(
+        "unordered",
+        False,
+        lambda t: swapped(t, swap=True),
+        lambda t: swapped(t, swap=False),
+        5,
+        4,
+        (4, 5),
+    ),
 ]
 named = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.reason)
 
@@ -264,14 +398,21 @@ def case_of(path: Path, example: Example, *, sent: int, ack: int) -> SampleCase:
 
 
 def test_every_reason_has_an_example() -> None:
-    assert sorted(example.reason for example in EXAMPLES) == sorted(reason.name for reason in SAMPLES)
+    assert sorted(example.reason for example in EXAMPLES) == sorted(
+        reason.name for reason in SAMPLES
+    )
 
 
-def test_a_plain_transfer_needs_no_reason_but_the_fin_s(compared: Callable[..., Comparison]) -> None:
+def test_a_plain_transfer_needs_no_reason_but_the_fin_s(
+    compared: Callable[..., Comparison],
+) -> None:
     talk = Talk()
     plain(talk)
     states = {
-        (finding.field, finding.state) for result in compared(talk).results() for finding in result.findings if "rtt" in finding.field
+        (finding.field, finding.state)
+        for result in compared(talk).results()
+        for finding in result.findings
+        if "rtt" in finding.field
     }
     sender = compared(talk).results()[0]
     assert sender.source == ("10.0.0.1", 40_000)
@@ -280,12 +421,21 @@ def test_a_plain_transfer_needs_no_reason_but_the_fin_s(compared: Callable[..., 
 
 
 @named
-def test_it_explains_where_the_situation_occurs(example: Example, compared: Callable[..., Comparison]) -> None:
+def test_it_explains_where_the_situation_occurs(
+    example: Example, compared: Callable[..., Comparison]
+) -> None:
     talk = Talk(isn=dict(ISN))
     example.holds(talk)
     results = compared(talk).results()
-    assert [finding for result in results for finding in result.findings if finding.state == "unexplained"] == []
-    assert f"tcptrace.{example.reason}" in {reason for result in results for reason in result.reasons}
+    assert [
+        finding
+        for result in results
+        for finding in result.findings
+        if finding.state == "unexplained"
+    ] == []
+    assert f"tcptrace.{example.reason}" in {
+        reason for result in results for reason in result.reasons
+    }
 
 
 @named

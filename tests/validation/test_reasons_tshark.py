@@ -15,7 +15,12 @@ from validation.compare import Comparison
 from validation.reasons_tshark import REASONS
 from validation.records import contents, records
 
-RETRANSMISSION, FAST, SPURIOUS, OUT_OF_ORDER = "retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order"
+RETRANSMISSION, FAST, SPURIOUS, OUT_OF_ORDER = (
+    "retransmission",
+    "fast_retransmission",
+    "spurious_retransmission",
+    "out_of_order",
+)
 DUPLICATE, LOST, ACK_LOST, ZERO = "duplicate_ack", "lost_segment", "ack_lost_segment", "zero_window"
 B = ISN["a"] + 1
 NOTHING: tuple[str, ...] = ()
@@ -295,11 +300,47 @@ def shuffled(talk: Talk, *, swap: bool) -> None:
 
 
 EXAMPLES = [
-    Example("header_cut", lambda t: cut(t, captured=60), lambda t: cut(t, captured=None), 5, (RETRANSMISSION,), NOTHING),
-    Example("after_reset", lambda t: reset(t, flags="RA"), lambda t: reset(t, flags="A"), 6, NOTHING, (SPURIOUS,)),
-    Example("number_again", lambda t: greeting(t, again=True), lambda t: greeting(t, again=False), 2, NOTHING, (RETRANSMISSION,)),
-    Example("soon_after_highest", lambda t: resent(t, after=5), lambda t: resent(t, after=500), 7, (RETRANSMISSION,), (OUT_OF_ORDER,)),
-    Example("two_duplicates", lambda t: asked_for(t, times=2), lambda t: asked_for(t, times=1), 11, (RETRANSMISSION,), (FAST,), 10),
+    Example(
+        "header_cut",
+        lambda t: cut(t, captured=60),
+        lambda t: cut(t, captured=None),
+        5,
+        (RETRANSMISSION,),
+        NOTHING,
+    ),
+    Example(
+        "after_reset",
+        lambda t: reset(t, flags="RA"),
+        lambda t: reset(t, flags="A"),
+        6,
+        NOTHING,
+        (SPURIOUS,),
+    ),
+    Example(
+        "number_again",
+        lambda t: greeting(t, again=True),
+        lambda t: greeting(t, again=False),
+        2,
+        NOTHING,
+        (RETRANSMISSION,),
+    ),
+    Example(
+        "soon_after_highest",
+        lambda t: resent(t, after=5),
+        lambda t: resent(t, after=500),
+        7,
+        (RETRANSMISSION,),
+        (OUT_OF_ORDER,),
+    ),
+    Example(
+        "two_duplicates",
+        lambda t: asked_for(t, times=2),
+        lambda t: asked_for(t, times=1),
+        11,
+        (RETRANSMISSION,),
+        (FAST,),
+        10,
+    ),
     Example(
         "no_fresh_duplicates",
         lambda t: asked_for(t, times=3, wait=50),
@@ -309,9 +350,21 @@ EXAMPLES = [
         (RETRANSMISSION,),
     ),
     Example(
-        "reported_by_sack", lambda t: twice_there(t, dsack=True), lambda t: twice_there(t, dsack=False), 5, (SPURIOUS,), (RETRANSMISSION,)
+        "reported_by_sack",
+        lambda t: twice_there(t, dsack=True),
+        lambda t: twice_there(t, dsack=False),
+        5,
+        (SPURIOUS,),
+        (RETRANSMISSION,),
     ),
-    Example("lower_ack_last", lambda t: older_ack(t, last=100), lambda t: older_ack(t, last=200), 9, (SPURIOUS,), (RETRANSMISSION,)),
+    Example(
+        "lower_ack_last",
+        lambda t: older_ack(t, last=100),
+        lambda t: older_ack(t, last=200),
+        9,
+        (SPURIOUS,),
+        (RETRANSMISSION,),
+    ),
     Example(
         "ack_of_reset",
         lambda t: stray_reset_ack(t, flags="RA"),
@@ -320,13 +373,54 @@ EXAMPLES = [
         (RETRANSMISSION,),
         (SPURIOUS,),
     ),
-    Example("hole_fill", lambda t: hole(t, missing=True), lambda t: hole(t, missing=False), 7, (RETRANSMISSION,), (SPURIOUS,)),
-    Example("number_ahead", lambda t: ahead(t, seq=300), lambda t: ahead(t, seq=100), 7, NOTHING, (RETRANSMISSION,)),
-    Example("one_below_highest", lambda t: one_below(t, start=99), lambda t: one_below(t, start=98), 5, (RETRANSMISSION,), NOTHING),
-    Example("reset_text", lambda t: told_why(t, flags="RA"), lambda t: told_why(t, flags="A"), 6, NOTHING, (SPURIOUS,)),
-    Example("acknowledged_unseen", lambda t: acked_unseen(t, ack=300), lambda t: acked_unseen(t, ack=100), 6, NOTHING, (LOST,)),
     Example(
-        "multipath", lambda t: mptcp(t, options=DSS), lambda t: mptcp(t, options=b"\x01" * 8), 8, (DUPLICATE,), NOTHING, end_to_end=False
+        "hole_fill",
+        lambda t: hole(t, missing=True),
+        lambda t: hole(t, missing=False),
+        7,
+        (RETRANSMISSION,),
+        (SPURIOUS,),
+    ),
+    Example(
+        "number_ahead",
+        lambda t: ahead(t, seq=300),
+        lambda t: ahead(t, seq=100),
+        7,
+        NOTHING,
+        (RETRANSMISSION,),
+    ),
+    Example(
+        "one_below_highest",
+        lambda t: one_below(t, start=99),
+        lambda t: one_below(t, start=98),
+        5,
+        (RETRANSMISSION,),
+        NOTHING,
+    ),
+    Example(
+        "reset_text",
+        lambda t: told_why(t, flags="RA"),
+        lambda t: told_why(t, flags="A"),
+        6,
+        NOTHING,
+        (SPURIOUS,),
+    ),
+    Example(
+        "acknowledged_unseen",
+        lambda t: acked_unseen(t, ack=300),
+        lambda t: acked_unseen(t, ack=100),
+        6,
+        NOTHING,
+        (LOST,),
+    ),
+    Example(
+        "multipath",
+        lambda t: mptcp(t, options=DSS),
+        lambda t: mptcp(t, options=b"\x01" * 8),
+        8,
+        (DUPLICATE,),
+        NOTHING,
+        end_to_end=False,
     ),
     Example(
         "nothing_outstanding",
@@ -345,43 +439,152 @@ EXAMPLES = [
         (DUPLICATE,),
         NOTHING,
     ),
-    Example("other_number", lambda t: numbered(t, seq=0), lambda t: numbered(t, seq=100), 9, (DUPLICATE,), NOTHING),
-    Example("other_ack_between", lambda t: lower_between(t, between=0), lambda t: lower_between(t, between=100), 9, (DUPLICATE,), NOTHING),
-    Example("probe_answered", lambda t: answers_probe(t, probe=299), lambda t: answers_probe(t, probe=300), 9, (DUPLICATE,), NOTHING),
-    Example("window_zero", lambda t: zero_again(t, window=0), lambda t: zero_again(t, window=9), 8, (DUPLICATE, ZERO), (ZERO,)),
-    Example("empty_packet_ahead", lambda t: gap(t, length=0), lambda t: gap(t, length=1), 6, NOTHING, (LOST,)),
-    Example("running_before", lambda t: running(t, before=0), lambda t: running(t, before=10), 2, NOTHING, (LOST,)),
-    Example("first_of_sender", lambda t: first_word(t, known=False), lambda t: first_word(t, known=True), 2, (LOST,), NOTHING, 3),
-    Example("number_ahead_before", lambda t: shown_before(t, shown=True), lambda t: shown_before(t, shown=False), 7, (LOST,), NOTHING),
-    Example("peer_unseen", lambda t: unheard(t, heard=False), lambda t: unheard(t, heard=True), 2, (ACK_LOST,), NOTHING, 3),
-    Example("mark_ahead", lambda t: told_before(t, first=300), lambda t: told_before(t, first=100), 8, (ACK_LOST,), NOTHING),
-    Example("mark_muted", lambda t: muted(t, first=300), lambda t: muted(t, first=100), 6, (ACK_LOST,), NOTHING),
-    Example("mark_behind", lambda t: behind(t, second=50), lambda t: behind(t, second=100), 6, NOTHING, (ACK_LOST,)),
-    Example("unordered", lambda t: shuffled(t, swap=True), lambda t: shuffled(t, swap=False), 5, NOTHING, (RETRANSMISSION,)),
+    Example(
+        "other_number",
+        lambda t: numbered(t, seq=0),
+        lambda t: numbered(t, seq=100),
+        9,
+        (DUPLICATE,),
+        NOTHING,
+    ),
+    Example(
+        "other_ack_between",
+        lambda t: lower_between(t, between=0),
+        lambda t: lower_between(t, between=100),
+        9,
+        (DUPLICATE,),
+        NOTHING,
+    ),
+    Example(
+        "probe_answered",
+        lambda t: answers_probe(t, probe=299),
+        lambda t: answers_probe(t, probe=300),
+        9,
+        (DUPLICATE,),
+        NOTHING,
+    ),
+    Example(
+        "window_zero",
+        lambda t: zero_again(t, window=0),
+        lambda t: zero_again(t, window=9),
+        8,
+        (DUPLICATE, ZERO),
+        (ZERO,),
+    ),
+    Example(
+        "empty_packet_ahead",
+        lambda t: gap(t, length=0),
+        lambda t: gap(t, length=1),
+        6,
+        NOTHING,
+        (LOST,),
+    ),
+    Example(
+        "running_before",
+        lambda t: running(t, before=0),
+        lambda t: running(t, before=10),
+        2,
+        NOTHING,
+        (LOST,),
+    ),
+    Example(
+        "first_of_sender",
+        lambda t: first_word(t, known=False),
+        lambda t: first_word(t, known=True),
+        2,
+        (LOST,),
+        NOTHING,
+        3,
+    ),
+    Example(
+        "number_ahead_before",
+        lambda t: shown_before(t, shown=True),
+        lambda t: shown_before(t, shown=False),
+        7,
+        (LOST,),
+        NOTHING,
+    ),
+    Example(
+        "peer_unseen",
+        lambda t: unheard(t, heard=False),
+        lambda t: unheard(t, heard=True),
+        2,
+        (ACK_LOST,),
+        NOTHING,
+        3,
+    ),
+    Example(
+        "mark_ahead",
+        lambda t: told_before(t, first=300),
+        lambda t: told_before(t, first=100),
+        8,
+        (ACK_LOST,),
+        NOTHING,
+    ),
+    Example(
+        "mark_muted",
+        lambda t: muted(t, first=300),
+        lambda t: muted(t, first=100),
+        6,
+        (ACK_LOST,),
+        NOTHING,
+    ),
+    Example(
+        "mark_behind",
+        lambda t: behind(t, second=50),
+        lambda t: behind(t, second=100),
+        6,
+        NOTHING,
+        (ACK_LOST,),
+    ),
+    Example(
+        "unordered",
+        lambda t: shuffled(t, swap=True),
+        lambda t: shuffled(t, swap=False),
+        5,
+        NOTHING,
+        (RETRANSMISSION,),
+    ),
 ]
 named = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.reason)
 
 
 def case_of(path: Path, example: Example, frame: int) -> FlagCase:
     capture = arrivals.read(records(contents(path)))
-    history = next(History.of(c) for c in connections.cut(capture.arrivals) if any(p.frame == frame for p in c.packets))
+    history = next(
+        History.of(c)
+        for c in connections.cut(capture.arrivals)
+        if any(p.frame == frame for p in c.packets)
+    )
     situation = tshark_rules.analyse(capture.packets).situations[frame]
-    return FlagCase(history.packet(frame), frozenset(example.expected), frozenset(example.observed), situation, history)
+    return FlagCase(
+        history.packet(frame),
+        frozenset(example.expected),
+        frozenset(example.observed),
+        situation,
+        history,
+    )
 
 
 def test_every_reason_has_an_example() -> None:
-    assert sorted(example.reason for example in EXAMPLES) == sorted(reason.name for reason in REASONS)
+    assert sorted(example.reason for example in EXAMPLES) == sorted(
+        reason.name for reason in REASONS
+    )
 
 
 @named
-def test_it_explains_where_the_situation_occurs(example: Example, compared: Callable[..., Comparison]) -> None:
+def test_it_explains_where_the_situation_occurs(
+    example: Example, compared: Callable[..., Comparison]
+) -> None:
     if not example.end_to_end:
         return
     talk = Talk(isn=dict(ISN))
     example.holds(talk)
     comparison = compared(talk)
     results = comparison.results()
-    findings = [finding for result in results for finding in result.findings if finding.tool == "tshark"]
+    findings = [
+        finding for result in results for finding in result.findings if finding.tool == "tshark"
+    ]
     assert [finding for finding in findings if finding.state == "unexplained"] == []
     assert comparison.tools.tshark is not None
     assert flags.named_once(comparison.tools.tshark[example.frame]) == frozenset(example.observed)

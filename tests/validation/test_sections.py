@@ -26,7 +26,9 @@ def test_a_section_is_replaced_where_it_stands(tmp_path: Path) -> None:
     assert "Made by `make one`" in again
 
 
-def test_a_page_that_is_not_there_is_begun_and_writing_twice_changes_nothing(tmp_path: Path) -> None:
+def test_a_page_that_is_not_there_is_begun_and_writing_twice_changes_nothing(
+    tmp_path: Path,
+) -> None:
     page = tmp_path / "validation.md"
     sections.write(page, "late", "make late", "## Late\n\nfigures\n")
     once = page.read_text(encoding="utf-8")
@@ -36,23 +38,31 @@ def test_a_page_that_is_not_there_is_begun_and_writing_twice_changes_nothing(tmp
     assert page.read_text(encoding="utf-8") == once
 
 
-def test_sections_are_listed_with_their_commands_in_one_order_whoever_wrote_first(tmp_path: Path) -> None:
+def test_sections_are_listed_with_their_commands_in_one_order_whoever_wrote_first(
+    tmp_path: Path,
+) -> None:
     page = tmp_path / "validation.md"
     for name in ("other", *reversed(sections.ORDER)):
         sections.write(page, name, f"make {name}", f"## About: {name}\n\nfigures\n")
     text = page.read_text(encoding="utf-8")
     assert list(sections.found(text)) == [*sections.ORDER, "other"]
-    lines = [f"| [About: {name}](#about-{name}) | `make {name}` |" for name in (*sections.ORDER, "other")]
+    lines = [
+        f"| [About: {name}](#about-{name}) | `make {name}` |" for name in (*sections.ORDER, "other")
+    ]
     assert "\n".join(lines) in text[: text.index("<!--")]
 
 
-def test_the_comparison_leaves_the_sections_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_comparison_leaves_the_sections_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = tmp_path / "validation.md"
     sections.write(page, "agreement", "make validate", "## Old\n")
     sections.write(page, "late", "make late", "## Late\n\nkept figures")
     outcome = Outcome("traces/x.pcap", connections=1)
     outcome.states["equal"] = 2
-    monkeypatch.setattr(__main__.captures, "sources", lambda: [Source("traces/x.pcap", Path("x.pcap"))])
+    monkeypatch.setattr(
+        __main__.captures, "sources", lambda: [Source("traces/x.pcap", Path("x.pcap"))]
+    )
     monkeypatch.setattr(__main__, "_run", lambda _sources, _workers: [outcome])
     monkeypatch.setattr(__main__.document, "_versions", lambda: "Versions: none.\n")
     assert __main__.main(["--output", str(page)]) == 0
@@ -67,4 +77,7 @@ def test_the_page_is_what_joining_its_sections_gives() -> None:
     assert sections.joined(sections.found(text)) == text
     assert tuple(sections.found(text)) == sections.ORDER
     assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1
-    assert all(len(re.findall(r"^## ", section, re.MULTILINE)) == 1 for section in sections.found(text).values())
+    assert all(
+        len(re.findall(r"^## ", section, re.MULTILINE)) == 1
+        for section in sections.found(text).values()
+    )

@@ -67,7 +67,9 @@ class Network:
 
     def bursts(self, number: int = 60, size: int = 300) -> None:
         """Datagrams both ways, in bursts of different lengths."""
-        sender = self.far.start(sys.executable, "-c", DATAGRAMS, "10.0.0.1", str(number // 2), str(size))
+        sender = self.far.start(
+            sys.executable, "-c", DATAGRAMS, "10.0.0.1", str(number // 2), str(size)
+        )
         self.started.append(sender)
         self.python(DATAGRAMS, "10.0.0.2", str(number), str(size))
         sender.communicate(timeout=PATIENCE)

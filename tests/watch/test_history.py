@@ -35,11 +35,24 @@ STATISTICS: dict[str, Any] = {
     "steps_back": 1,
     "clock_steps": 1,
     "windows_left_out": 0,
-    "file": {"path": "/somewhere/left.pcapng", "frames": 9, "frames_left_out": None, "bytes": None, "failed": False},
+    "file": {
+        "path": "/somewhere/left.pcapng",
+        "frames": 9,
+        "frames_left_out": None,
+        "bytes": None,
+        "failed": False,
+    },
 }
 
 
-def window(number: int, queue: float | None = 0.0, *, packets: int = 10, direction: str = "all", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - any key
+def window(
+    number: int,
+    queue: float | None = 0.0,
+    *,
+    packets: int = 10,
+    direction: str = "all",
+    **more: Any,
+) -> dict[str, Any]:  # noqa: ANN401 - any key
     """The window of that number, of 100 ms, with packets of 1000 bytes."""
     return {
         "direction": direction,
@@ -67,7 +80,12 @@ def history(*windows: dict[str, Any]) -> History:
 
 
 def test_means_and_maxima_are_over_complete_windows() -> None:
-    one = history(window(0, 3000.0), window(1, 0.0, packets=0, windows=3), window(4, 5000.0, packets=20), window(5, 9e9, partial=True)).all
+    one = history(
+        window(0, 3000.0),
+        window(1, 0.0, packets=0, windows=3),
+        window(4, 5000.0, packets=20),
+        window(5, 9e9, partial=True),
+    ).all
     assert (one.windows, one.packets) == (5, 40)
     assert one.abw_mean == pytest.approx(30_000 * 8 / 0.5)
     assert one.abw_max == 1_600_000
@@ -91,7 +109,9 @@ def test_an_unknown_queue_is_in_no_mean() -> None:
 
 def test_the_worst_windows_are_kept_the_worst_first() -> None:
     one = history(*(window(number, float(number * 37 % 101)) for number in range(101))).all
-    assert [held["max_q_bytes"] for held in one.worst] == [float(height) for height in range(100, 90, -1)]
+    assert [held["max_q_bytes"] for held in one.worst] == [
+        float(height) for height in range(100, 90, -1)
+    ]
 
 
 def test_short_windows_share_a_column_and_long_silence_is_short() -> None:
@@ -103,26 +123,59 @@ def test_short_windows_share_a_column_and_long_silence_is_short() -> None:
 
 
 def test_directions_come_in_their_order() -> None:
-    assert list(history(*(window(0, direction=name) for name in ("all", "out", "in"))).directions) == ["in", "out", "all"]
+    assert list(
+        history(*(window(0, direction=name) for name in ("all", "out", "in"))).directions
+    ) == ["in", "out", "all"]
 
 
 def state(made: History, notes: tuple[str, ...] = ()) -> view.State:
     return view.State(
-        history=made, facts=FACTS, statistics=STATISTICS, seconds=3725.0, notes=notes, metrics="http://127.0.0.1:1/metrics", file_bytes=12
+        history=made,
+        facts=FACTS,
+        statistics=STATISTICS,
+        seconds=3725.0,
+        notes=notes,
+        metrics="http://127.0.0.1:1/metrics",
+        file_bytes=12,
     )
 
 
-@given(st.integers(40, 200), st.integers(1, 60), st.booleans(), st.lists(st.floats(0, 1e9), max_size=30))
-def test_a_page_is_never_larger_than_the_terminal(columns: int, rows: int, ascii_only: bool, queues: list[float]) -> None:
-    made = history(*(window(number, queue, direction=name) for number, queue in enumerate(queues) for name in ("in", "out", "all")))
-    page = view.page(state(made, ("something happened",)), columns=columns, rows=rows, paint=Paint(), ascii_only=ascii_only)
+@given(
+    st.integers(40, 200),
+    st.integers(1, 60),
+    st.booleans(),
+    st.lists(st.floats(0, 1e9), max_size=30),
+)
+def test_a_page_is_never_larger_than_the_terminal(
+    columns: int, rows: int, ascii_only: bool, queues: list[float]
+) -> None:
+    made = history(
+        *(
+            window(number, queue, direction=name)
+            for number, queue in enumerate(queues)
+            for name in ("in", "out", "all")
+        )
+    )
+    page = view.page(
+        state(made, ("something happened",)),
+        columns=columns,
+        rows=rows,
+        paint=Paint(),
+        ascii_only=ascii_only,
+    )
     assert len(page) <= rows
     assert max(map(len, page)) <= columns
     assert page[0].startswith('e"th\\0 · watched for 1:02:05')
 
 
 def test_a_page_says_what_matters_in_any_size() -> None:
-    made = history(*(window(number, 2048.0, direction=name) for number in range(30) for name in ("in", "out", "all")))
+    made = history(
+        *(
+            window(number, 2048.0, direction=name)
+            for number in range(30)
+            for name in ("in", "out", "all")
+        )
+    )
     for rows in (14, 20, 50):
         page = "\n".join(view.page(state(made), columns=80, rows=rows, paint=Paint()))
         assert "2.00 KB" in page
@@ -142,18 +195,29 @@ def test_a_sparkline_shows_zero_the_highest_and_nothing() -> None:
 
 def test_openmetrics_are_read_by_a_scraper() -> None:
     made = history(
-        *(window(number, queue, direction=name) for number, queue in enumerate((0.0, 1024.0, 3e9)) for name in ("in", "out", "all"))
+        *(
+            window(number, queue, direction=name)
+            for number, queue in enumerate((0.0, 1024.0, 3e9))
+            for name in ("in", "out", "all")
+        )
     )
     text = openmetrics.render(made, FACTS, STATISTICS, START)
     families = {family.name: family for family in text_string_to_metric_families(text)}
     assert families["trustbed_watch_interface"].samples[0].labels["interface"] == 'e"th\\0'
     (queue,) = [family for name, family in families.items() if name == "trustbed_watch_queue_bytes"]
     counts = {
-        sample.labels["le"]: sample.value for sample in queue.samples if sample.labels.get("le") and sample.labels["direction"] == "in"
+        sample.labels["le"]: sample.value
+        for sample in queue.samples
+        if sample.labels.get("le") and sample.labels["direction"] == "in"
     }
     assert (counts["1024.0"], counts["16777216.0"], counts["+Inf"]) == (2, 2, 3)
     assert all(family.documentation for family in families.values())
-    assert all(sample.name.endswith("_total") for family in families.values() if family.type == "counter" for sample in family.samples)
+    assert all(
+        sample.name.endswith("_total")
+        for family in families.values()
+        if family.type == "counter"
+        for sample in family.samples
+    )
     assert families["trustbed_watch_kernel_dropped_frames"].samples[0].value == 89
 
 
@@ -166,13 +230,20 @@ def test_before_the_first_window_everything_can_be_shown() -> None:
 
 @pytest.mark.parametrize(
     ("text", "address"),
-    [("9464", ("127.0.0.1", 9464)), ("0.0.0.0:1", ("0.0.0.0", 1)), ("[::1]:2", ("::1", 2)), ("localhost:3", ("localhost", 3))],
+    [
+        ("9464", ("127.0.0.1", 9464)),
+        ("0.0.0.0:1", ("0.0.0.0", 1)),
+        ("[::1]:2", ("::1", 2)),
+        ("localhost:3", ("localhost", 3)),
+    ],
 )
 def test_an_address_is_a_port_on_loopback_or_says_more(text: str, address: tuple[str, int]) -> None:
     assert parse_address(text) == address
 
 
-@pytest.mark.parametrize("text", ["", "x", "1.2.3:4", "::1:80", "65536", "127.0.0.1:", "[1.2.3.4]:5"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "1.2.3:4", "::1:80", "65536", "127.0.0.1:", "[1.2.3.4]:5"]
+)
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse_address(text)

@@ -38,19 +38,33 @@ def lines(text: str) -> list[dict[str, Any]]:
 def with_packets(windows: list[dict[str, Any]]) -> Windows:
     """Start in milliseconds → numbers, of complete windows with packets."""
     found = (window for window in windows if window["packets"] and not window["partial"])
-    return {round(window["start_seconds"] * 1000): tuple(window[key] for key in KEYS) for window in found}
+    return {
+        round(window["start_seconds"] * 1000): tuple(window[key] for key in KEYS)
+        for window in found
+    }
 
 
 QUESTIONS = [
     [],
     ["--rate", "3Mbit/s", "--window", "20ms", "--basis", "wire"],
     ["--mode", "dynamic-previous", "--window", "50ms", "--basis", "ip", "--filter", "udp or tcp"],
-    ["--mode", "dynamic-same-carry", "--basis", "frame_fcs", "--offload", "as-captured", "--filter", "greater 100"],
+    [
+        "--mode",
+        "dynamic-same-carry",
+        "--basis",
+        "frame_fcs",
+        "--offload",
+        "as-captured",
+        "--filter",
+        "greater 100",
+    ],
 ]
 
 
 @pytest.mark.parametrize("options", QUESTIONS, ids=lambda options: " ".join(options) or "defaults")
-def test_the_numbers_are_those_of_burst_on_the_file_that_was_written(network: Network, tmp_path: Path, options: list[str]) -> None:
+def test_the_numbers_are_those_of_burst_on_the_file_that_was_written(
+    network: Network, tmp_path: Path, options: list[str]
+) -> None:
     path = tmp_path / "left.pcapng"
     child = network.watch("--json", "--write", str(path), *options)
     network.bursts()
@@ -58,7 +72,9 @@ def test_the_numbers_are_those_of_burst_on_the_file_that_was_written(network: Ne
     code, out, err = end(child)
     assert code == 0, err
     live = lines(out)
-    named = dict(zip([word.removeprefix("--") for word in options[::2]], options[1::2], strict=True))
+    named = dict(
+        zip([word.removeprefix("--") for word in options[::2]], options[1::2], strict=True)
+    )
     named.pop("filter", None)  # what is in the file is what the filter meant
     result = burst([path], by="direction", only=["windows"], **named)  # type: ignore[arg-type]
     model = result.model
@@ -73,11 +89,18 @@ def test_the_numbers_are_those_of_burst_on_the_file_that_was_written(network: Ne
         if watched != filed and model["steps_back"]:
             # Of a file the times behind it are shifted; live, they are not.
             late = model["capture"]["clock_step_max_seconds"]
-            pytest.xfail(f"a frame was handed on {late:.3f} s after its stamp, behind younger ones: its processor was withheld")
+            pytest.xfail(
+                f"a frame was handed on {late:.3f} s after its stamp, behind younger ones: its processor was withheld"
+            )
         assert watched == filed, name
-    assert sum(window["packets"] for window in live if window["direction"] == "all") == model["packets"]
+    assert (
+        sum(window["packets"] for window in live if window["direction"] == "all")
+        == model["packets"]
+    )
     super_packets = "as-captured" not in options
-    assert bool(model["expanded_packets"]) == super_packets, "the transfer was made of super-packets"
+    assert bool(model["expanded_packets"]) == super_packets, (
+        "the transfer was made of super-packets"
+    )
     assert "0 dropped" in err
 
 
@@ -95,9 +118,17 @@ def test_a_line_per_window_and_direction(network: Network) -> None:
         assert sum(window["windows"] for window in own) == 4
         assert all(window["windows"] == 1 for window in own if window["packets"])
         for window, after in itertools.pairwise(own):
-            assert after["start_seconds"] == pytest.approx(window["start_seconds"] + 0.1 * window["windows"], abs=1e-3)
+            assert after["start_seconds"] == pytest.approx(
+                window["start_seconds"] + 0.1 * window["windows"], abs=1e-3
+            )
     wanted = {"start_seconds", "partial", "windows", "bytes", "direction", "trains", *KEYS}
-    wanted |= {"train_packets_mean", "train_packets_max", "train_bytes_max", "kernel_received", "kernel_dropped"}
+    wanted |= {
+        "train_packets_mean",
+        "train_packets_max",
+        "train_bytes_max",
+        "kernel_received",
+        "kernel_dropped",
+    }
     assert all(set(window) == wanted for window in found)
     busy = [window for window in found if window["direction"] == "out" and window["packets"]]
     assert all(1 <= window["train_packets_max"] <= window["packets"] for window in busy)
@@ -106,19 +137,29 @@ def test_a_line_per_window_and_direction(network: Network) -> None:
 
 def test_only_what_the_filter_means_is_measured_and_kept(network: Network, tmp_path: Path) -> None:
     path = tmp_path / "left.pcapng"
-    child = network.watch("--json", "--write", str(path), "--filter", "src host 10.0.0.2 and udp", "--by", "none")
+    child = network.watch(
+        "--json", "--write", str(path), "--filter", "src host 10.0.0.2 and udp", "--by", "none"
+    )
     network.bursts(20)
     code, out, err = end(child)
     assert code == 0
     found = lines(out)
     assert {window["direction"] for window in found} == {"all"}
     sent = sum(1 + number % 7 for number in range(10))
-    assert sum(window["packets"] for window in found) == sent == burst([path], only=["windows"]).model["packets"]
+    assert (
+        sum(window["packets"] for window in found)
+        == sent
+        == burst([path], only=["windows"]).model["packets"]
+    )
     assert "left out by the filter" in err
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
-def test_a_signal_ends_it_with_a_summary_and_a_whole_file(network: Network, tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name
+)
+def test_a_signal_ends_it_with_a_summary_and_a_whole_file(
+    network: Network, tmp_path: Path, number: signal.Signals
+) -> None:
     path = tmp_path / "left.pcapng"
     child = network.watch("--write", str(path))
     network.bursts(20)
@@ -134,7 +175,9 @@ def test_a_signal_ends_it_with_a_summary_and_a_whole_file(network: Network, tmp_
     assert "max queue" in out
 
 
-def test_a_reader_that_goes_away_ends_it_and_the_file_is_whole(network: Network, tmp_path: Path) -> None:
+def test_a_reader_that_goes_away_ends_it_and_the_file_is_whole(
+    network: Network, tmp_path: Path
+) -> None:
     path = tmp_path / "left.pcapng"
     child = network.watch("--json", "--write", str(path), "--window", "10ms")
     network.bursts(20)
@@ -161,7 +204,9 @@ def test_a_full_disk_is_said_once_and_watching_goes_on(network: Network) -> None
     assert sum(window["packets"] for window in lines(out) if window["direction"] == "out") >= sent
 
 
-def test_an_interface_that_vanishes_ends_it_and_what_was_measured_stays(network: Network, tmp_path: Path) -> None:
+def test_an_interface_that_vanishes_ends_it_and_what_was_measured_stays(
+    network: Network, tmp_path: Path
+) -> None:
     path = tmp_path / "left.pcapng"
     child = network.watch("--json", "--write", str(path))
     network.bursts(20)
@@ -191,10 +236,14 @@ def test_an_interface_that_goes_down_and_up_again_is_waited_for(network: Network
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_frames_that_the_kernel_dropped_are_never_hidden(network: Network, tmp_path: Path, *, strict: bool) -> None:
+def test_frames_that_the_kernel_dropped_are_never_hidden(
+    network: Network, tmp_path: Path, *, strict: bool
+) -> None:
     path = tmp_path / "left.pcapng"
     options = ["--strict"] if strict else []
-    child = network.watch("--json", "--ring", "64KiB", "--snap", "1514", "--write", str(path), *options)
+    child = network.watch(
+        "--json", "--ring", "64KiB", "--snap", "1514", "--write", str(path), *options
+    )
     child.send_signal(signal.SIGSTOP)
     network.python(DROPS, "10.0.0.2")
     child.send_signal(signal.SIGCONT)
@@ -226,18 +275,28 @@ def test_a_scraper_reads_the_metrics(network: Network) -> None:
         status, text = network.python(GET, url, "GET").stdout.split("\n", 1)
         return status, text
 
-    wait_until(lambda: 'trustbed_watch_windows_total{interface="left",direction="out"}' in scrape()[1], "a window in the metrics")
+    wait_until(
+        lambda: 'trustbed_watch_windows_total{interface="left",direction="out"}' in scrape()[1],
+        "a window in the metrics",
+    )
     status, text = scrape()
     assert status == "200 application/openmetrics-text; version=1.0.0; charset=utf-8"
     assert text.endswith("# EOF\n")
     families = {family.name: family for family in text_string_to_metric_families(text)}
-    samples = {(sample.name, sample.labels.get("direction")): sample.value for family in families.values() for sample in family.samples}
+    samples = {
+        (sample.name, sample.labels.get("direction")): sample.value
+        for family in families.values()
+        for sample in family.samples
+    }
     assert families["trustbed_watch_interface"].samples[0].labels["mode"] == "static"
     assert samples["trustbed_watch_packets_total", "out"] > 0
     assert samples["trustbed_watch_kernel_dropped_frames_total", None] == 0
     assert samples["trustbed_watch_bottleneck_bits_per_second", None] == 1e6
     assert families["trustbed_watch_length_bytes"].unit == "bytes"
-    assert samples["trustbed_watch_queue_bytes_count", "all"] == samples["trustbed_watch_windows_total", "all"]
+    assert (
+        samples["trustbed_watch_queue_bytes_count", "all"]
+        == samples["trustbed_watch_windows_total", "all"]
+    )
     assert network.python(GET, url, "HEAD").stdout.split("\n", 1) == [status, ""]
     assert network.python(GET, url.replace("metrics", "secrets"), "GET").stdout.startswith("404 ")
     assert end(child)[0] == 0
@@ -253,17 +312,27 @@ def test_without_a_terminal_there_is_a_line_per_second(network: Network) -> None
 
 
 def test_who_may_not_capture_is_told_what_to_do(network: Network) -> None:
-    ended = network.near.run("setpriv", "--bounding-set=-net_raw", TRUSTBED, "watch", "left", check=False)
+    ended = network.near.run(
+        "setpriv", "--bounding-set=-net_raw", TRUSTBED, "watch", "left", check=False
+    )
     assert ended.returncode == 1
     assert "left: capturing is not permitted" in ended.stderr
-    assert "hint: run it as root, or grant the program the right to capture: `sudo setcap cap_net_raw+ep" in ended.stderr
+    assert (
+        "hint: run it as root, or grant the program the right to capture: `sudo setcap cap_net_raw+ep"
+        in ended.stderr
+    )
 
 
 def test_what_cannot_be_watched_is_said(network: Network) -> None:
     ended = network.near.run(TRUSTBED, "watch", "nothing", check=False)
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert re.fullmatch(r"error: nothing: there is no such interface\nhint: there are: (left, lo|lo, left)\n", ended.stderr)
-    ended = network.near.run(TRUSTBED, "watch", "left", "--write", "/nowhere/at/all.pcapng", check=False)
+    assert re.fullmatch(
+        r"error: nothing: there is no such interface\nhint: there are: (left, lo|lo, left)\n",
+        ended.stderr,
+    )
+    ended = network.near.run(
+        TRUSTBED, "watch", "left", "--write", "/nowhere/at/all.pcapng", check=False
+    )
     assert ended.returncode == 1
     taken = network.watch()
     port = taken.url.rpartition(":")[2].removesuffix("/metrics")  # type: ignore[attr-defined]
@@ -274,6 +343,8 @@ def test_what_cannot_be_watched_is_said(network: Network) -> None:
 
 
 def test_a_duration_ends_it_and_a_window_longer_than_it_is_partial(network: Network) -> None:
-    ended = network.near.run(TRUSTBED, "watch", "left", "--duration", "300ms", "--window", "1h", "--json")
+    ended = network.near.run(
+        TRUSTBED, "watch", "left", "--duration", "300ms", "--window", "1h", "--json"
+    )
     assert ended.returncode == 0
     assert {window["partial"] for window in lines(ended.stdout)} <= {True}

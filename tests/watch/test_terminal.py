@@ -32,7 +32,9 @@ def test_the_view_fits_the_terminal_and_gives_it_back(network: Network) -> None:
     terminal, inside = pty.openpty()
     fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     command = network.near.enter(["env", "TERM=xterm", TRUSTBED, "watch", "left"])
-    child = subprocess.Popen(command, stdin=inside, stdout=inside, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        command, stdin=inside, stdout=inside, stderr=subprocess.PIPE, text=True
+    )
     network.started.append(child)
     os.close(inside)
     try:

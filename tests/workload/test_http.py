@@ -33,12 +33,19 @@ def responses(values: tuple[float, ...], failed: int = 0) -> Responses:
 
 
 def test_golden_slowdown_and_increase(golden: dict[str, Any]) -> None:
-    compared = compare(responses(seconds(golden["bg_ms"]), failed=3), responses(seconds(golden["nbg_ms"])), seed=1)
-    assert compared.baseline_median_seconds == pytest.approx(golden["baseline_median_ms"] / 1000, rel=1e-9)
+    compared = compare(
+        responses(seconds(golden["bg_ms"]), failed=3), responses(seconds(golden["nbg_ms"])), seed=1
+    )
+    assert compared.baseline_median_seconds == pytest.approx(
+        golden["baseline_median_ms"] / 1000, rel=1e-9
+    )
     assert {f"{100 * each.share:g}": each.ratio for each in compared.slowdowns} == {
-        share: pytest.approx(ratio, rel=1e-9) for share, ratio in golden["slowdown_ratio_percentiles"].items()
+        share: pytest.approx(ratio, rel=1e-9)
+        for share, ratio in golden["slowdown_ratio_percentiles"].items()
     }
-    assert compared.increase_mean_percent == pytest.approx(golden["increase_percent_mean"], rel=1e-9)
+    assert compared.increase_mean_percent == pytest.approx(
+        golden["increase_percent_mean"], rel=1e-9
+    )
     assert compared.increase_sd_percent == pytest.approx(golden["increase_percent_sd"], rel=1e-9)
     assert (compared.requests, compared.failed, compared.baseline_requests) == (10, 3, 10)
     assert compared.flags == ("short_baseline",)
@@ -48,7 +55,9 @@ def test_the_first_five_seconds_are_dropped_and_failures_are_counted_not_timed()
     starts = [100.0, 104.999, 105.0, 106.0, 107.0, 101.0]
     took = [9.0, 9.0, 0.1, None, 0.2, None]
     assert steady(starts, took) == Responses(seconds=(0.1, 0.2), failed=1, warm_up=3)
-    assert steady(starts, took, warm_up=0) == Responses(seconds=(9.0, 9.0, 0.1, 0.2), failed=2, warm_up=0)
+    assert steady(starts, took, warm_up=0) == Responses(
+        seconds=(9.0, 9.0, 0.1, 0.2), failed=2, warm_up=0
+    )
     assert steady([], []) == Responses(seconds=(), failed=0, warm_up=0)
     with pytest.raises(ValueError, match="6 starts and 0 response times"):
         steady(starts, [])
@@ -60,13 +69,22 @@ def requests(rows: list[tuple[int | None, int | None]]) -> pa.Table:
 
 def test_a_table_of_requests_counts_as_its_columns_do() -> None:
     epoch = 1_700_000_000_000_000_000
-    rows = requests([(epoch, 1), (epoch + 4_999_999_999, 2), (epoch + 5_000_000_000, 250_000_000), (epoch + 6_000_000_000, None)])
+    rows = requests(
+        [
+            (epoch, 1),
+            (epoch + 4_999_999_999, 2),
+            (epoch + 5_000_000_000, 250_000_000),
+            (epoch + 6_000_000_000, None),
+        ]
+    )
     assert steady_rows(rows) == Responses(seconds=(0.25,), failed=1, warm_up=2)
 
 
 def test_without_starts_only_everything_can_count() -> None:
     rows = requests([(None, 250_000_000), (None, None)])
-    with pytest.raises(ValueError, match="2 requests have no start: the first 5 s cannot be told from the rest"):
+    with pytest.raises(
+        ValueError, match="2 requests have no start: the first 5 s cannot be told from the rest"
+    ):
         steady_rows(rows)
     assert steady_rows(rows, warm_up=0) == Responses(seconds=(0.25,), failed=1, warm_up=0)
 
@@ -87,7 +105,12 @@ def test_a_baseline_is_noisy_from_five_percent_on() -> None:
 
 def test_of_nothing_nothing_is_said() -> None:
     compared = compare(responses(()), responses(()), seed=1)
-    assert (compared.requests, compared.median_seconds, compared.increase_mean_percent, compared.increase_sd_percent) == (
+    assert (
+        compared.requests,
+        compared.median_seconds,
+        compared.increase_mean_percent,
+        compared.increase_sd_percent,
+    ) == (
         0,
         None,
         None,
@@ -105,7 +128,9 @@ times = st.lists(st.floats(0.001, 100), min_size=2, max_size=50)
 def test_the_unit_does_not_matter(values: list[float], baseline: list[float], unit: float) -> None:
     scaled = [value * unit for value in values], [value * unit for value in baseline]
     for share in (0.05, 0.5, 0.9, 0.95):
-        assert slowdown(*scaled, share) == pytest.approx(slowdown(values, baseline, share), rel=1e-9)
+        assert slowdown(*scaled, share) == pytest.approx(
+            slowdown(values, baseline, share), rel=1e-9
+        )
     assert increases(*scaled) == pytest.approx(increases(values, baseline), rel=1e-9, abs=1e-9)
 
 

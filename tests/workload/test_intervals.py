@@ -11,12 +11,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trustbed.workload import cumulative, deviation, mean, mean_interval, quantile, quantile_interval, ratio_interval, share_interval
+from trustbed.workload import (
+    cumulative,
+    deviation,
+    mean,
+    mean_interval,
+    quantile,
+    quantile_interval,
+    ratio_interval,
+    share_interval,
+)
 from trustbed.workload.intervals import student
 
 
 @pytest.mark.parametrize(
-    ("degrees", "factor"), [(1, 12.7062), (2, 4.3027), (3, 3.1824), (4, 2.7764), (9, 2.262157), (10, 2.2281), (30, 2.0423), (120, 1.9799)]
+    ("degrees", "factor"),
+    [
+        (1, 12.7062),
+        (2, 4.3027),
+        (3, 3.1824),
+        (4, 2.7764),
+        (9, 2.262157),
+        (10, 2.2281),
+        (30, 2.0423),
+        (120, 1.9799),
+    ],
 )
 def test_student_as_tables_print_it(degrees: int, factor: float) -> None:
     assert student(degrees) == pytest.approx(factor, abs=5.1e-5)
@@ -37,7 +56,11 @@ def test_the_mean_of_ten() -> None:
     found = mean_interval([float(value) for value in range(1, 11)])
     assert found is not None
     reach = 2.262157 * math.sqrt(55 / 6) / math.sqrt(10)
-    assert (found.low, found.high, found.method) == (pytest.approx(5.5 - reach, rel=1e-6), pytest.approx(5.5 + reach, rel=1e-6), "student")
+    assert (found.low, found.high, found.method) == (
+        pytest.approx(5.5 - reach, rel=1e-6),
+        pytest.approx(5.5 + reach, rel=1e-6),
+        "student",
+    )
     assert mean_interval([1.0]) is None
     assert mean_interval([]) is None
 
@@ -45,7 +68,16 @@ def test_the_mean_of_ten() -> None:
 @pytest.mark.parametrize(
     # Ranks for the median at 95 %: Conover's tables.
     ("count", "ranks"),
-    [(5, None), (6, (1, 6)), (8, (1, 8)), (9, (2, 8)), (10, (2, 9)), (20, (6, 15)), (50, (18, 33)), (100, (40, 61))],
+    [
+        (5, None),
+        (6, (1, 6)),
+        (8, (1, 8)),
+        (9, (2, 8)),
+        (10, (2, 9)),
+        (20, (6, 15)),
+        (50, (18, 33)),
+        (100, (40, 61)),
+    ],
 )
 def test_the_median_lies_between_these_ranks(count: int, ranks: tuple[int, int] | None) -> None:
     values = [float(rank) for rank in range(1, count + 1)]
@@ -119,7 +151,9 @@ def test_drawn_ranks_are_distributed_as_those_of_resamples() -> None:
 
 def test_a_seed_gives_the_same_interval_again() -> None:
     values = [1.0, 2.0, 3.0, 5.0]
-    assert ratio_interval(values, 0.5, values, seed=1) == ratio_interval(values, 0.5, values, seed=1)
+    assert ratio_interval(values, 0.5, values, seed=1) == ratio_interval(
+        values, 0.5, values, seed=1
+    )
     assert ratio_interval([1.0], 0.5, values, seed=1) is None
     assert ratio_interval(values, 0.5, [0.0, 1.0], seed=1) is None
 
@@ -129,11 +163,15 @@ numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60)
 
 @given(numbers, st.floats(0, 1))
 def test_quantiles_and_means_are_numpy_s(values: list[float], share: float) -> None:
-    assert quantile(values, share) == pytest.approx(float(np.quantile(values, share)), rel=1e-9, abs=1e-6)
+    assert quantile(values, share) == pytest.approx(
+        float(np.quantile(values, share)), rel=1e-9, abs=1e-6
+    )
     assert mean(values) == pytest.approx(float(np.mean(values)), rel=1e-9, abs=1e-6)
     spread = deviation(values)
     assert (spread is None) == (len(values) == 1)
-    assert spread is None or spread == pytest.approx(float(np.std(values, ddof=1)), rel=1e-6, abs=1e-6)
+    assert spread is None or spread == pytest.approx(
+        float(np.std(values, ddof=1)), rel=1e-6, abs=1e-6
+    )
     assert (quantile([], share), mean([]), deviation([])) == (None, None, None)
 
 
@@ -141,7 +179,9 @@ def test_quantiles_and_means_are_numpy_s(values: list[float], share: float) -> N
 def test_a_distribution_is_exact_where_it_is_drawn(values: list[float], most: int) -> None:
     steps = cumulative(values)
     assert [step.value for step in steps] == sorted(set(values))
-    assert all(step.share == sum(value <= step.value for value in values) / len(values) for step in steps)
+    assert all(
+        step.share == sum(value <= step.value for value in values) / len(values) for step in steps
+    )
     thinned = cumulative(values, most=most)
     assert len(thinned) <= most
     assert set(thinned) <= set(steps)

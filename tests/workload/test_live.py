@@ -53,7 +53,9 @@ def run(folder: Path, *command: str) -> Tables:
         pytest.skip(f"{command[0]} is not installed")
     prepared = prepare(command, folder)
     assert prepared is not None
-    ended = subprocess.run(prepared.command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    ended = subprocess.run(
+        prepared.command, capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
     files = {name: path.read_text(encoding="utf-8") for name, path in prepared.files.items()}
     return read(prepared.tool, stdout=ended.stdout, stderr=ended.stderr, files=files)
 
@@ -61,8 +63,16 @@ def run(folder: Path, *command: str) -> Tables:
 def test_ab(tmp_path: Path, port: int) -> None:
     found = run(tmp_path, "ab", "-n", "60", "-c", "2", f"http://{LOOPBACK}:{port}/")
     summary = found["summary"].to_pylist()[0]
-    assert (summary["requests"], summary["failed_requests"], summary["document_bytes"]) == (60, 0, 4096)
-    assert (found["requests"].num_rows, found["times"].num_rows, found["percentiles"].num_rows) == (60, 4, 101)
+    assert (summary["requests"], summary["failed_requests"], summary["document_bytes"]) == (
+        60,
+        0,
+        4096,
+    )
+    assert (found["requests"].num_rows, found["times"].num_rows, found["percentiles"].num_rows) == (
+        60,
+        4,
+        101,
+    )
     assert found["percentiles"]["response_ns"].null_count == 0
 
 
@@ -92,7 +102,9 @@ def test_iperf3(tmp_path: Path) -> None:
         pytest.skip("iperf3 is not installed")
     with socket.create_server((LOOPBACK, 0)) as free:
         port = free.getsockname()[1]
-    server = subprocess.Popen(["iperf3", "-s", "-1", "-B", LOOPBACK, "-p", str(port)], stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(
+        ["iperf3", "-s", "-1", "-B", LOOPBACK, "-p", str(port)], stdout=subprocess.PIPE, text=True
+    )
     try:
         assert server.stdout is not None
         wait_until_listening(port)
@@ -110,4 +122,7 @@ def test_iperf3(tmp_path: Path) -> None:
 def wait_until_listening(port: int) -> None:
     """Looks into the kernel's table of sockets: a trial connection would be taken for the client."""
     wanted = f":{port:04X} 00000000:0000 0A"
-    wait_until(lambda: wanted in Path("/proc/net/tcp").read_text(encoding="ascii"), f"somebody who listens at port {port}")
+    wait_until(
+        lambda: wanted in Path("/proc/net/tcp").read_text(encoding="ascii"),
+        f"somebody who listens at port {port}",
+    )

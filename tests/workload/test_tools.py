@@ -9,7 +9,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from trustbed.workload import TOOLS, WorkloadError, ab, curl, httperf, iperf3, prepare, read, tables, wrk
+from trustbed.workload import (
+    TOOLS,
+    WorkloadError,
+    ab,
+    curl,
+    httperf,
+    iperf3,
+    prepare,
+    read,
+    tables,
+    wrk,
+)
 
 Said = Callable[[str], str]
 MILLISECOND = 1_000_000
@@ -54,7 +65,9 @@ def test_ab_summary_times_requests_and_percentiles(said: Said) -> None:
     }
     phases = {row["phase"]: row for row in found["times"].to_pylist()}
     assert list(phases) == ["connect", "processing", "waiting", "total"]
-    assert [phases["processing"][name] for name in ("min_ns", "mean_ns", "sd_ns", "median_ns", "max_ns")] == [
+    assert [
+        phases["processing"][name] for name in ("min_ns", "mean_ns", "sd_ns", "median_ns", "max_ns")
+    ] == [
         234 * MILLISECOND,
         236 * MILLISECOND,
         700_000,
@@ -63,12 +76,22 @@ def test_ab_summary_times_requests_and_percentiles(said: Said) -> None:
     ]
     rows = found["requests"].to_pylist()
     assert len(rows) == 24
-    assert (rows[0]["response_ns"], rows[0]["total_ns"], rows[0]["connect_ns"], rows[0]["first_byte_ns"]) == (234 * MILLISECOND,) * 2 + (
+    assert (
+        rows[0]["response_ns"],
+        rows[0]["total_ns"],
+        rows[0]["connect_ns"],
+        rows[0]["first_byte_ns"],
+    ) == (234 * MILLISECOND,) * 2 + (
         0,
         0,
     )
-    assert (rows[9]["response_ns"], rows[10]["response_ns"], rows[10]["total_ns"]) == tuple(ms * MILLISECOND for ms in (237, 236, 237))
-    assert found["requests"]["started"].cast(pa.int64()).to_pylist()[:2] == [1_795_318_826 * 10**9, 1_795_318_827 * 10**9]
+    assert (rows[9]["response_ns"], rows[10]["response_ns"], rows[10]["total_ns"]) == tuple(
+        ms * MILLISECOND for ms in (237, 236, 237)
+    )
+    assert found["requests"]["started"].cast(pa.int64()).to_pylist()[:2] == [
+        1_795_318_826 * 10**9,
+        1_795_318_827 * 10**9,
+    ]
 
 
 def test_ab_prints_percentiles_beyond_its_requests_and_they_are_not_taken(said: Said) -> None:
@@ -85,20 +108,33 @@ def test_ab_prints_percentiles_beyond_its_requests_and_they_are_not_taken(said: 
 
 def test_ab_counts_what_failed(said: Said) -> None:
     missing = only(ab.summary(said("ab-404.txt")))
-    assert (missing["requests"], missing["failed_requests"], missing["not_2xx_responses"]) == (20, 0, 20)
+    assert (missing["requests"], missing["failed_requests"], missing["not_2xx_responses"]) == (
+        20,
+        0,
+        20,
+    )
     varying = only(ab.summary(said("ab-lengths.txt")))
-    assert (varying["failed_requests"], varying["failed_length"], varying["failed_connect"]) == (111, 111, 0)
+    assert (varying["failed_requests"], varying["failed_length"], varying["failed_connect"]) == (
+        111,
+        111,
+        0,
+    )
     assert varying["keep_alive_requests"] == 120
 
 
 def test_ab_that_gave_up_or_is_none_says_so(said: Said) -> None:
-    assert complaint(ab.summary, said("ab-refused.txt")) == "ab gave up: apr_socket_recv: Connection refused (111)"
+    assert (
+        complaint(ab.summary, said("ab-refused.txt"))
+        == "ab gave up: apr_socket_recv: Connection refused (111)"
+    )
     assert "it begins with: nothing at all" in complaint(ab.summary, "")
     assert "begins with 'GIF89'" in complaint(ab.requests, "GIF89")
     cut = said("ab-requests.tsv")[:-6]
     assert "line 25 of the file of ab -g is cut or damaged" in complaint(ab.requests, cut)
     percentiles = said("ab-percentiles.csv")
-    assert "line 102 of the file of ab -e is cut" in complaint(lambda text: ab.percentiles(text, completed=24), percentiles[:-10])
+    assert "line 102 of the file of ab -e is cut" in complaint(
+        lambda text: ab.percentiles(text, completed=24), percentiles[:-10]
+    )
     assert "no file of ab -e" in complaint(lambda text: ab.percentiles(text, completed=24), "")
 
 
@@ -122,7 +158,8 @@ def test_wrk_summary_and_percentiles(said: Said) -> None:
         "not_2xx_3xx_responses": 0,
     }
     assert found["percentiles"].to_pylist() == [
-        {"share": share, "response_ns": took} for share, took in ((0.5, 900_000), (0.75, 1_070_000), (0.9, 1_140_000), (0.99, 1_430_000))
+        {"share": share, "response_ns": took}
+        for share, took in ((0.5, 900_000), (0.75, 1_070_000), (0.9, 1_140_000), (0.99, 1_430_000))
     ]
 
 
@@ -133,21 +170,37 @@ def test_wrk_times_nothing_beyond_its_limit(said: Said) -> None:
     assert (summary["latency_mean_ns"], summary["latency_max_ns"]) == (None, None)
     assert found["percentiles"].num_rows == 0
     missing = read("wrk", stdout=said("wrk-404.txt"))
-    assert (only(missing["summary"])["not_2xx_3xx_responses"], missing["percentiles"].num_rows) == (77_156, 0)
+    assert (only(missing["summary"])["not_2xx_3xx_responses"], missing["percentiles"].num_rows) == (
+        77_156,
+        0,
+    )
 
 
 def test_wrk_that_gave_up_or_is_none_says_so(said: Said) -> None:
-    assert complaint(wrk.summary, said("wrk-refused.txt")) == "wrk gave up: unable to connect to 127.0.0.1:18081 Connection refused"
+    assert (
+        complaint(wrk.summary, said("wrk-refused.txt"))
+        == "wrk gave up: unable to connect to 127.0.0.1:18081 Connection refused"
+    )
     assert "no summary of wrk" in complaint(wrk.summary, said("wrk.txt")[:300])
-    assert "3.76parsec in the output of wrk is no time" in complaint(wrk.summary, said("wrk.txt").replace("3.76ms", "3.76parsec"))
+    assert "3.76parsec in the output of wrk is no time" in complaint(
+        wrk.summary, said("wrk.txt").replace("3.76ms", "3.76parsec")
+    )
 
 
 def test_httperf_summary(said: Said) -> None:
     row = only(read("httperf", stdout=said("httperf-long.txt"))["summary"])
     assert (row["connections"], row["requests"], row["replies"], row["errors"]) == (12, 12, 12, 0)
     assert (row["duration_ns"], row["requests_per_second"]) == (6_917_000_000, 1.7)
-    assert (row["first_byte_mean_ns"], row["transfer_mean_ns"], row["response_mean_ns"]) == (400_000, 1_413_800_000, 1_414_200_000)
-    assert (row["connection_min_ns"], row["connection_max_ns"], row["connection_sd_ns"]) == (1_412_400_000, 1_417_400_000, 1_900_000)
+    assert (row["first_byte_mean_ns"], row["transfer_mean_ns"], row["response_mean_ns"]) == (
+        400_000,
+        1_413_800_000,
+        1_414_200_000,
+    )
+    assert (row["connection_min_ns"], row["connection_max_ns"], row["connection_sd_ns"]) == (
+        1_412_400_000,
+        1_417_400_000,
+        1_900_000,
+    )
     assert (row["status_2xx"], row["status_4xx"], row["body_bytes_mean"]) == (12, 0, float(MIB))
     assert all(value is not None for value in row.values())
     assert only(httperf.summary(said("httperf.txt")))["replies"] == 50
@@ -155,28 +208,59 @@ def test_httperf_summary(said: Said) -> None:
 
 def test_httperf_counts_what_failed_and_times_nothing(said: Said) -> None:
     refused = only(httperf.summary(said("httperf-refused.txt")))
-    assert (refused["errors"], refused["refused"], refused["timeouts"], refused["replies"]) == (5, 5, 0, 0)
+    assert (refused["errors"], refused["refused"], refused["timeouts"], refused["replies"]) == (
+        5,
+        5,
+        0,
+        0,
+    )
     late = only(httperf.summary(said("httperf-timeout.txt")))
     assert (late["errors"], late["timeouts"], late["requests"], late["replies"]) == (3, 3, 3, 0)
     for row in (refused, late):
-        assert [row[name] for name in ("response_mean_ns", "first_byte_mean_ns", "connection_mean_ns", "body_bytes_mean")] == [None] * 4
+        assert [
+            row[name]
+            for name in (
+                "response_mean_ns",
+                "first_byte_mean_ns",
+                "connection_mean_ns",
+                "body_bytes_mean",
+            )
+        ] == [None] * 4
 
 
 def test_httperf_that_is_cut_says_where(said: Said) -> None:
     assert 'no line "Total: connections …"' in complaint(httperf.summary, "httperf: unknown host")
-    assert 'no line "Errors: total …"' in complaint(httperf.summary, said("httperf.txt").split("Errors:")[0])
+    assert 'no line "Errors: total …"' in complaint(
+        httperf.summary, said("httperf.txt").split("Errors:")[0]
+    )
 
 
 def test_iperf3_over_tcp(said: Said) -> None:
     found = read("iperf3", stdout=said("iperf3-tcp.json"))
     row = only(found["summary"])
-    assert (row["direction"], row["protocol"], row["streams"], row["congestion_control"]) == ("upload", "TCP", 2, "cubic")
+    assert (row["direction"], row["protocol"], row["streams"], row["congestion_control"]) == (
+        "upload",
+        "TCP",
+        2,
+        "cubic",
+    )
     assert row["error"] is None
     assert row["sent_bytes"] >= row["received_bytes"] > 0
-    assert row["sent_bits_per_second"] == pytest.approx(row["sent_bytes"] * 8 / (row["duration_ns"] / 1e9))
+    assert row["sent_bits_per_second"] == pytest.approx(
+        row["sent_bytes"] * 8 / (row["duration_ns"] / 1e9)
+    )
     streams = found["intervals"].to_pylist()
-    assert [(each["stream"], each["start_ns"]) for each in streams] == [(5, 0), (7, 0), (5, 1_000_033_000), (7, 1_000_037_000)]
-    assert (streams[0]["rtt_ns"], streams[0]["rtt_variation_ns"], streams[0]["congestion_window_bytes"]) == (51_000, 37_000, 5_500_572)
+    assert [(each["stream"], each["start_ns"]) for each in streams] == [
+        (5, 0),
+        (7, 0),
+        (5, 1_000_033_000),
+        (7, 1_000_037_000),
+    ]
+    assert (
+        streams[0]["rtt_ns"],
+        streams[0]["rtt_variation_ns"],
+        streams[0]["congestion_window_bytes"],
+    ) == (51_000, 37_000, 5_500_572)
     assert sum(each["bytes"] for each in streams) == pytest.approx(row["sent_bytes"], rel=0.01)
     assert {each["packets"] for each in streams} == {None}
 
@@ -184,7 +268,12 @@ def test_iperf3_over_tcp(said: Said) -> None:
 def test_iperf3_over_udp(said: Said) -> None:
     found = read("iperf3", stdout=said("iperf3-udp.json"))
     row = only(found["summary"])
-    assert (row["protocol"], row["packets"], row["lost_packets"], row["retransmits"]) == ("UDP", 39, 0, None)
+    assert (row["protocol"], row["packets"], row["lost_packets"], row["retransmits"]) == (
+        "UDP",
+        39,
+        0,
+        None,
+    )
     assert row["jitter_ns"] == 8250
     assert [each["packets"] for each in found["intervals"].to_pylist()] == [20, 19]
 
@@ -194,7 +283,12 @@ def test_iperf3_the_other_way_and_both_ways(said: Said) -> None:
     rows = iperf3.summary(said("iperf3-bidir.json")).to_pylist()
     assert [row["direction"] for row in rows] == ["upload", "download"]
     assert rows[1]["sent_bytes"] == 850_657_280
-    assert sorted({(each["stream"], each["sending"]) for each in iperf3.intervals(said("iperf3-bidir.json")).to_pylist()}) == [
+    assert sorted(
+        {
+            (each["stream"], each["sending"])
+            for each in iperf3.intervals(said("iperf3-bidir.json")).to_pylist()
+        }
+    ) == [
         (5, True),
         (7, False),
     ]
@@ -209,15 +303,28 @@ def test_iperf3_that_was_interrupted_does_not_know_what_arrived(said: Said) -> N
 
 
 def test_iperf3_that_gave_up_or_is_none_says_so(said: Said) -> None:
-    assert complaint(iperf3.summary, said("iperf3-refused.json")) == "iperf3 gave up: unable to connect to server: Connection refused"
-    assert "no report of iperf3 --json (it begins with: iperf3: error" in complaint(iperf3.summary, said("iperf3-text.txt"))
+    assert (
+        complaint(iperf3.summary, said("iperf3-refused.json"))
+        == "iperf3 gave up: unable to connect to server: Connection refused"
+    )
+    assert "no report of iperf3 --json (it begins with: iperf3: error" in complaint(
+        iperf3.summary, said("iperf3-text.txt")
+    )
     assert "no report of iperf3" in complaint(iperf3.intervals, said("iperf3-tcp.json")[:-40])
-    assert complaint(iperf3.summary, "{}") == 'this JSON is no report of iperf3: it has no "intervals" and "end"'
+    assert (
+        complaint(iperf3.summary, "{}")
+        == 'this JSON is no report of iperf3: it has no "intervals" and "end"'
+    )
 
 
 def test_curl_times_what_succeeded_and_names_what_failed(said: Said) -> None:
     rows = read("curl", stdout="a body", stderr=said("curl.txt"))["requests"].to_pylist()
-    assert [(row["status"], row["bytes"]) for row in rows] == [(200, 4096), (200, MIB), (404, 153), (None, 0)]
+    assert [(row["status"], row["bytes"]) for row in rows] == [
+        (200, 4096),
+        (200, MIB),
+        (404, 153),
+        (None, 0),
+    ]
     assert [row["error"] for row in rows] == [
         None,
         None,
@@ -240,15 +347,33 @@ def test_curl_times_what_succeeded_and_names_what_failed(said: Said) -> None:
 
 
 def test_curl_that_said_nothing_says_so(said: Said) -> None:
-    assert "curl said nothing of its transfers (its output begins with: curl: try" in complaint(curl.requests, "curl: try 'curl --help'")
-    assert "line 1 of curl's output is cut or damaged" in complaint(curl.requests, said("curl.txt")[:400])
-    assert complaint(curl.requests, '{"exitcode": 0}').startswith("line 1 of curl's output lacks http_code, size_download")
+    assert "curl said nothing of its transfers (its output begins with: curl: try" in complaint(
+        curl.requests, "curl: try 'curl --help'"
+    )
+    assert "line 1 of curl's output is cut or damaged" in complaint(
+        curl.requests, said("curl.txt")[:400]
+    )
+    assert complaint(curl.requests, '{"exitcode": 0}').startswith(
+        "line 1 of curl's output lacks http_code, size_download"
+    )
 
 
 @pytest.mark.parametrize(
     ("command", "wanted"),
     [
-        (["/usr/bin/ab", "-n", "9", "u"], ["/usr/bin/ab", "-g", "logs/ab-requests.tsv", "-e", "logs/ab-percentiles.csv", "-n", "9", "u"]),
+        (
+            ["/usr/bin/ab", "-n", "9", "u"],
+            [
+                "/usr/bin/ab",
+                "-g",
+                "logs/ab-requests.tsv",
+                "-e",
+                "logs/ab-percentiles.csv",
+                "-n",
+                "9",
+                "u",
+            ],
+        ),
         (["ab", "-g", "mine", "u"], ["ab", "-e", "logs/ab-percentiles.csv", "-g", "mine", "u"]),
         (["ab", "-gmine", "-e", "too", "u"], ["ab", "-gmine", "-e", "too", "u"]),
         (["wrk", "-L", "u"], ["wrk", "-L", "u"]),
@@ -267,7 +392,14 @@ def test_commands_get_what_they_lack(command: list[str], wanted: list[str]) -> N
 
 @pytest.mark.parametrize(
     "command",
-    [[], ["sleep", "1"], ["iperf3", "-s"], ["ab", "-w", "u"], ["curl", "-w%{time_total}", "u"], ["curl", "--write-out", "x", "u"]],
+    [
+        [],
+        ["sleep", "1"],
+        ["iperf3", "-s"],
+        ["ab", "-w", "u"],
+        ["curl", "-w%{time_total}", "u"],
+        ["curl", "--write-out", "x", "u"],
+    ],
 )
 def test_what_cannot_be_read_is_left_as_it_is(command: list[str]) -> None:
     assert prepare(command, Path("logs")) is None
@@ -276,14 +408,33 @@ def test_what_cannot_be_read_is_left_as_it_is(command: list[str]) -> None:
 def test_files_that_the_command_names_itself_are_read_from_there() -> None:
     prepared = prepare(["ab", "-gmine.tsv", "u"], Path("logs"))
     assert prepared is not None
-    assert prepared.files == {"requests": Path("mine.tsv"), "percentiles": Path("logs/ab-percentiles.csv")}
+    assert prepared.files == {
+        "requests": Path("mine.tsv"),
+        "percentiles": Path("logs/ab-percentiles.csv"),
+    }
 
 
 @pytest.mark.parametrize(
-    "schema", [tables.REQUESTS, tables.PERCENTILES, ab.SUMMARY, ab.TIMES, wrk.SUMMARY, httperf.SUMMARY, iperf3.SUMMARY, iperf3.INTERVALS]
+    "schema",
+    [
+        tables.REQUESTS,
+        tables.PERCENTILES,
+        ab.SUMMARY,
+        ab.TIMES,
+        wrk.SUMMARY,
+        httperf.SUMMARY,
+        iperf3.SUMMARY,
+        iperf3.INTERVALS,
+    ],
 )
 def test_every_column_has_a_unit_and_a_meaning(schema: pa.Schema) -> None:
     for column in schema:
         assert column.metadata[b"meaning"]
-        assert column.metadata[b"unit"] or pa.types.is_string(column.type) or pa.types.is_boolean(column.type)
-        assert column.name.endswith("_ns") == (column.metadata[b"unit"] == b"ns" and not pa.types.is_timestamp(column.type))
+        assert (
+            column.metadata[b"unit"]
+            or pa.types.is_string(column.type)
+            or pa.types.is_boolean(column.type)
+        )
+        assert column.name.endswith("_ns") == (
+            column.metadata[b"unit"] == b"ns" and not pa.types.is_timestamp(column.type)
+        )

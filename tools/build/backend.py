@@ -32,14 +32,18 @@ PLACE = ROOT / "python" / "trustbed" / "bin" / "trustbed-agent"
 PACKAGE = "trustbed-agent"
 
 
-def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:
+def build_wheel(
+    wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
+) -> str:
     """A wheel that has the agent in it."""
     build_agent()
     name: str = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
     return name
 
 
-def build_editable(wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:
+def build_editable(
+    wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
+) -> str:
     """An installation that runs from the checkout, with the agent in its place there."""
     build_agent()
     name: str = maturin.build_editable(wheel_directory, config_settings, metadata_directory)
@@ -55,16 +59,34 @@ def build_agent() -> Path:
     target = _host()
     variable = f"CARGO_TARGET_{target.upper().replace('-', '_')}_RUSTFLAGS"
     # Given for this target alone: the rest of the workspace is not linked statically, nor built again.
-    environment = {name: value for name, value in os.environ.items() if name not in ("CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS")}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS")
+    }
     environment[variable] = "-C target-feature=+crt-static -C strip=symbols"
     # The target is named even though it is this machine's: build scripts and macros are then not linked statically.
-    command = ["cargo", "build", "--quiet", "--locked", "--release", "--package", PACKAGE, "--bin", PACKAGE, "--target", target]
+    command = [
+        "cargo",
+        "build",
+        "--quiet",
+        "--locked",
+        "--release",
+        "--package",
+        PACKAGE,
+        "--bin",
+        PACKAGE,
+        "--target",
+        target,
+    ]
     try:
         ended = subprocess.run(command, cwd=ROOT, env=environment, check=False)
     except FileNotFoundError:
         sys.exit("error: no Rust toolchain (cargo)\nhint: install Rust 1.95 or newer with rustup")
     if ended.returncode:
-        sys.exit("error: the agent was not built\nhint: a static program needs the C library's libc.a (Debian: libc6-dev)")
+        sys.exit(
+            "error: the agent was not built\nhint: a static program needs the C library's libc.a (Debian: libc6-dev)"
+        )
     _place(_output_folder() / target / "release" / PACKAGE)
     return PLACE
 
@@ -72,7 +94,9 @@ def build_agent() -> Path:
 def _host() -> str:
     """The target that this machine is."""
     said = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
-    return next(line.removeprefix("host: ") for line in said.splitlines() if line.startswith("host: "))
+    return next(
+        line.removeprefix("host: ") for line in said.splitlines() if line.startswith("host: ")
+    )
 
 
 def _place(built: Path) -> None:

@@ -33,7 +33,11 @@ MINUTES = 32.0
 HOSTS = ("a", "b", "c", "d", "e", "f")
 PAIRS = (("a", "b"), ("c", "d"), ("e", "f"), ("f", "a"))
 PERIOD_SECONDS = 30
-_LINK = {"rate_bits_per_second": 50_000_000, "delay_ns": 10_000_000, "queue": {"kind": "drop_tail", "limit_packets": 300}}
+_LINK = {
+    "rate_bits_per_second": 50_000_000,
+    "delay_ns": 10_000_000,
+    "queue": {"kind": "drop_tail", "limit_packets": 300},
+}
 _DISK_BYTES = 40_000_000
 _STARVED_SHARE = 0.006
 _STARVED_PERIOD_US = 500_000
@@ -73,7 +77,13 @@ def main(words: Sequence[str]) -> int:
         try:
             with ending_in_order():
                 _carry_out(options.folder, options.minutes * 60)
-        except (AgentError, TestbedError, RuntimeError, OSError, subprocess.SubprocessError) as error:
+        except (
+            AgentError,
+            TestbedError,
+            RuntimeError,
+            OSError,
+            subprocess.SubprocessError,
+        ) as error:
             print(f"error: {getattr(error, 'message', error)}", file=sys.stderr)
             return 2
     told = json.loads((options.folder / "told.json").read_text(encoding="utf-8"))
@@ -91,11 +101,30 @@ def main(words: Sequence[str]) -> int:
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
     root = captures.project()
-    parser = argparse.ArgumentParser(prog=f"python -m validation {NAME}", description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="how long the campaign lasts (default: %(default)g)")
-    parser.add_argument("--folder", type=Path, default=root / "build" / NAME, help="where it is kept (default: build/endurance)")
-    parser.add_argument("--output", type=Path, default=root / "docs" / "validation.md", help="the page (default: docs/validation.md)")
-    parser.add_argument("--score-only", action="store_true", help="measure nothing, look again at what was measured")
+    parser = argparse.ArgumentParser(
+        prog=f"python -m validation {NAME}", description=(__doc__ or "").split("\n\n")[0]
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=MINUTES,
+        help="how long the campaign lasts (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=root / "build" / NAME,
+        help="where it is kept (default: build/endurance)",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=root / "docs" / "validation.md",
+        help="the page (default: docs/validation.md)",
+    )
+    parser.add_argument(
+        "--score-only", action="store_true", help="measure nothing, look again at what was measured"
+    )
     parser.add_argument("--print", action="store_true", help="print the section instead")
     options = parser.parse_args(words)
     options.folder = options.folder.absolute()
@@ -122,7 +151,10 @@ def study(inventory: Path, seconds: float) -> str:
         'ping_interval = "200ms"',
         "delay = { probes = 50 }",
     ]
-    lines += ['table = [{ probe = "64KB", data = "4MB" }, { probe = "256KB", data = "6MB" }]', 'time_limit = "60s"']
+    lines += [
+        'table = [{ probe = "64KB", data = "4MB" }, { probe = "256KB", data = "6MB" }]',
+        'time_limit = "60s"',
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -147,9 +179,18 @@ def _carry_out(folder: Path, seconds: float) -> None:
         _write(folder, began, seconds, code, done)
 
 
-def _write(folder: Path, began: float, seconds: float, code: int | None, done: Sequence[dict[str, Any]]) -> None:
+def _write(
+    folder: Path, began: float, seconds: float, code: int | None, done: Sequence[dict[str, Any]]
+) -> None:
     """What was done so far, whatever comes."""
-    told = {"began": began, "seconds": seconds, "code": code, "pairs": PAIRS, "period": PERIOD_SECONDS, "faults": done}
+    told = {
+        "began": began,
+        "seconds": seconds,
+        "code": code,
+        "pairs": PAIRS,
+        "period": PERIOD_SECONDS,
+        "faults": done,
+    }
     (folder / "told.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
@@ -157,13 +198,24 @@ class _Campaign:
     """The command that carries the campaign out."""
 
     def __init__(self, file: Path, folder: Path) -> None:
-        self._words = [sys.executable, "-m", "trustbed", "pairs", str(file), "-o", str(folder / "out"), "--no-color"]
+        self._words = [
+            sys.executable,
+            "-m",
+            "trustbed",
+            "pairs",
+            str(file),
+            "-o",
+            str(folder / "out"),
+            "--no-color",
+        ]
         self._log = folder / "pairs.log"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(self._words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self._process = subprocess.Popen(
+                self._words, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
 
     def wait(self, until: float) -> int | None:
         """Until it ends, or a moment; its code."""
@@ -221,7 +273,9 @@ def _begin(field: Field, campaign: _Campaign, fault: Fault) -> str | None:
             one.fill()
         case "starved", one if one is not None:
             one.starve(_STARVED_SHARE, _STARVED_PERIOD_US)
-            return f"{_STARVED_SHARE:.1%} of a processor, given every {_STARVED_PERIOD_US // 1000} ms"
+            return (
+                f"{_STARVED_SHARE:.1%} of a processor, given every {_STARVED_PERIOD_US // 1000} ms"
+            )
         case "campaign interrupted", _:
             return f"ended with code {campaign.end(signal.SIGINT)}"
         case "campaign killed", _:
@@ -248,8 +302,16 @@ def _in_a_round(out: Path, host: str) -> Iterator[None]:
     pairs = {f"{one}-{other}" for one, other in PAIRS if host in (one, other)}
     deadline = time.monotonic() + 2 * PERIOD_SECONDS
     while time.monotonic() < deadline:
-        lines = [json.loads(line) for line in (out / "journal.jsonl").read_text(encoding="utf-8").splitlines() if line.endswith("}")]
-        own = [line for line in lines if line.get("pair") in pairs and line["event"] in ("began", "ended", "skipped")]
+        lines = [
+            json.loads(line)
+            for line in (out / "journal.jsonl").read_text(encoding="utf-8").splitlines()
+            if line.endswith("}")
+        ]
+        own = [
+            line
+            for line in lines
+            if line.get("pair") in pairs and line["event"] in ("began", "ended", "skipped")
+        ]
         if own and own[-1]["event"] == "began":
             time.sleep(3.0)
             break

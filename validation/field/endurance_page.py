@@ -43,7 +43,9 @@ class Round:
     @property
     def hosts(self) -> set[str]:
         """Whose fault it may be."""
-        return {host for pair in (self.pair, self.by) if pair is not None for host in pair.split("-")}
+        return {
+            host for pair in (self.pair, self.by) if pair is not None for host in pair.split("-")
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +68,13 @@ def rounds_of(out: Path) -> list[Round]:
         if line["event"] == "skipped":
             due = line["due_ns"] / 1e9
             numbers = range(line["first"], line["first"] + line["count"])
-            skipped = {"pair": line["pair"], "began": due, "ended": due, "outcome": line["reason"], "by": line.get("by")}
+            skipped = {
+                "pair": line["pair"],
+                "began": due,
+                "ended": due,
+                "outcome": line["reason"],
+                "by": line.get("by"),
+            }
             found += [Round(number=one, **skipped) for one in numbers]
         elif line["event"] == "began":
             began[line["pair"], line["number"]] = line["at_ns"] / 1e9
@@ -75,10 +83,23 @@ def rounds_of(out: Path) -> list[Round]:
             facts: dict[str, Any] = {}
             if (folder := judged.get(key)) is not None and folder.is_judged:
                 told = folder.judged()
-                causes = tuple(row["cause"] for row in told["connections"] if row["role"] == "data" and row["cause"])
+                causes = tuple(
+                    row["cause"]
+                    for row in told["connections"]
+                    if row["role"] == "data" and row["cause"]
+                )
                 facts = {"use": told["use"], "causes": causes, "flags": tuple(told["flags"])}
                 facts["troubles"] = len(folder.record().get("troubles") or ())
-            found.append(Round(pair=key[0], number=key[1], began=began[key], ended=line["at_ns"] / 1e9, outcome=line["outcome"], **facts))
+            found.append(
+                Round(
+                    pair=key[0],
+                    number=key[1],
+                    began=began[key],
+                    ended=line["at_ns"] / 1e9,
+                    outcome=line["outcome"],
+                    **facts,
+                )
+            )
     return sorted(found, key=lambda one: (one.began, one.pair))
 
 
@@ -89,16 +110,30 @@ def checked(told: Told, rounds: Sequence[Round]) -> list[Check]:
     found = [
         *_whole(told, rounds),
         _share("rounds away from every fault: complete", complete, calm, 0.98),
-        _share("of these: to be trusted", [one for one in complete if one.use == "trust"], complete, 0.9),
+        _share(
+            "of these: to be trusted",
+            [one for one in complete if one.use == "trust"],
+            complete,
+            0.9,
+        ),
     ]
     for fault in told["faults"]:
         found += _FAULTS[fault["kind"]](fault, rounds)
     for fault in told["faults"]:
         if fault["kind"] in ("SSH cut", "host killed"):
             end = fault["end"] + _RETRY_SECONDS + _MARGIN_SECONDS
-            later = [one for one in calm if fault["host"] in one.pair.split("-") and one.began > end]
+            later = [
+                one for one in calm if fault["host"] in one.pair.split("-") and one.began > end
+            ]
             measured = [one for one in later if one.outcome == "complete"]
-            found.append(_share(f"{_name(fault)}: rounds of it afterwards, away from other faults: complete", measured, later, 0.98))
+            found.append(
+                _share(
+                    f"{_name(fault)}: rounds of it afterwards, away from other faults: complete",
+                    measured,
+                    later,
+                    0.98,
+                )
+            )
     return found
 
 
@@ -108,7 +143,12 @@ def _whole(told: Told, rounds: Sequence[Round]) -> list[Check]:
     asked = int(told["seconds"] // told["period"])
     numbers = {pair: Counter(one.number for one in rounds if one.pair == pair) for pair in pairs}
     return [
-        Check(what="the campaign ended by itself: its code", wanted="0", found=str(told["code"]), holds=told["code"] == 0),
+        Check(
+            what="the campaign ended by itself: its code",
+            wanted="0",
+            found=str(told["code"]),
+            holds=told["code"] == 0,
+        ),
         Check(
             what=f"rounds that are told of, each exactly once, of {len(pairs)} × {asked}",
             wanted=str(len(pairs) * asked),
@@ -121,19 +161,40 @@ def _whole(told: Told, rounds: Sequence[Round]) -> list[Check]:
 def _cut(fault: Fault, rounds: Sequence[Round]) -> list[Check]:
     own = [one for one in rounds if _struck(one, fault)]
     complete = [one for one in own if one.outcome == "complete"]
-    return [_share(f"{_name(fault)}: rounds in which the sessions were cut are complete all the same", complete, own, 1)]
+    return [
+        _share(
+            f"{_name(fault)}: rounds in which the sessions were cut are complete all the same",
+            complete,
+            own,
+            1,
+        )
+    ]
 
 
 def _killed(fault: Fault, rounds: Sequence[Round]) -> list[Check]:
     own = [one for one in rounds if _struck(one, fault)]
-    return [_share(f"{_name(fault)}: rounds while it is dead are not complete", [one for one in own if one.outcome in _LOST], own, 1)]
+    return [
+        _share(
+            f"{_name(fault)}: rounds while it is dead are not complete",
+            [one for one in own if one.outcome in _LOST],
+            own,
+            1,
+        )
+    ]
 
 
 def _full(fault: Fault, rounds: Sequence[Round]) -> list[Check]:
     """Rounds that were skipped kept nothing, and show nothing of what a full disk does."""
     own = [one for one in rounds if _struck(one, fault) and one.outcome not in _SKIPPED]
     saying = [one for one in own if one.flags or one.troubles]
-    return [_share(f"{_name(fault)}: rounds that took place say, by a finding or a trouble, what was not kept", saying, own, 1)]
+    return [
+        _share(
+            f"{_name(fault)}: rounds that took place say, by a finding or a trouble, what was not kept",
+            saying,
+            own,
+            1,
+        )
+    ]
 
 
 def _starved(fault: Fault, rounds: Sequence[Round]) -> list[Check]:
@@ -141,7 +202,12 @@ def _starved(fault: Fault, rounds: Sequence[Round]) -> list[Check]:
     kept_out = [one for one in own if one.outcome in _LOST or _is_hosts(one)]
     discarded = sum(_is_hosts(one) for one in rounds if one.pair.split("-")[0] == fault["host"])
     return [
-        _share(f"{_name(fault)}: rounds that it sends meanwhile are not complete, or discarded for the host", kept_out, own, 0.8),
+        _share(
+            f"{_name(fault)}: rounds that it sends meanwhile are not complete, or discarded for the host",
+            kept_out,
+            own,
+            0.8,
+        ),
         Check(
             what=f"{_name(fault)}: rounds that it sends, in the whole campaign, that took place and are discarded for the host",
             wanted="at least 1",
@@ -152,14 +218,20 @@ def _starved(fault: Fault, rounds: Sequence[Round]) -> list[Check]:
 
 
 def _stopped(fault: Fault, rounds: Sequence[Round]) -> list[Check]:
-    lost = [one for one in rounds if one.ended >= fault["begin"] and one.began <= fault["end"] and one.outcome != "complete"]
+    lost = [
+        one
+        for one in rounds
+        if one.ended >= fault["begin"] and one.began <= fault["end"] and one.outcome != "complete"
+    ]
     said = Counter(one.outcome for one in lost)
     return [
         Check(
             what=f"{fault['kind']}: rounds of that time that are not complete",
             wanted="interrupted, missed, or waited for a pair that is named",
             found=", ".join(f"{count} {name}" for name, count in said.items()) or "none",
-            holds=all(one.outcome in ("interrupted", "missed") or one.by is not None for one in lost),
+            holds=all(
+                one.outcome in ("interrupted", "missed") or one.by is not None for one in lost
+            ),
         )
     ]
 
@@ -192,7 +264,11 @@ def _is_hosts(one: Round) -> bool:
 def _struck(one: Round, fault: Fault) -> bool:
     """Whether a fault held while a round ran. Who is starved sends: as a receiver it has little to do."""
     hosts = one.pair.split("-")
-    if fault["host"] is None or fault["host"] not in hosts or (fault["kind"] == "starved" and fault["host"] != hosts[0]):
+    if (
+        fault["host"] is None
+        or fault["host"] not in hosts
+        or (fault["kind"] == "starved" and fault["host"] != hosts[0])
+    ):
         return False
     begin, end = float(fault["begin"]), float(fault["end"])
     if fault["kind"] == "SSH cut":
@@ -206,7 +282,9 @@ def _near(one: Round, faults: Sequence[Fault]) -> bool:
     """Whether a round may have to do with a fault: one of its hosts, or the campaign itself."""
     margin = _RETRY_SECONDS + _MARGIN_SECONDS
     return any(
-        (fault["host"] is None or fault["host"] in one.hosts) and one.ended >= fault["begin"] and one.began <= fault["end"] + margin
+        (fault["host"] is None or fault["host"] in one.hosts)
+        and one.ended >= fault["begin"]
+        and one.began <= fault["end"] + margin
         for fault in faults
     )
 
@@ -225,9 +303,20 @@ def render(told: Told, rounds: Sequence[Round], checks: Sequence[Check]) -> str:
     ]
     for one in told["faults"]:
         begin, end = (_clock(one[key] - told["began"]) for key in ("begin", "end"))
-        lines.append(f"| {one['kind']} | {one['host'] or 'the campaign'} | {begin} | {end} | {one['note'] or ''} |")
-    lines += ["", "What the campaign says of it:", "", "| rounds | wanted | found | |", "|---|---|---|---|"]
-    lines += [f"| {one.what} | {one.wanted} | {one.found} | {'holds' if one.holds else '**missed**'} |" for one in checks]
+        lines.append(
+            f"| {one['kind']} | {one['host'] or 'the campaign'} | {begin} | {end} | {one['note'] or ''} |"
+        )
+    lines += [
+        "",
+        "What the campaign says of it:",
+        "",
+        "| rounds | wanted | found | |",
+        "|---|---|---|---|",
+    ]
+    lines += [
+        f"| {one.what} | {one.wanted} | {one.found} | {'holds' if one.holds else '**missed**'} |"
+        for one in checks
+    ]
     lines += [
         "",
         "Not complete is a round that is overrun, unreachable, missed, interrupted, failed or partial. Of a starved sender only as much",
@@ -237,13 +326,28 @@ def render(told: Told, rounds: Sequence[Round], checks: Sequence[Check]) -> str:
         "overrun too, and names the pair that it waited for: it is not away from the fault. A host that was killed is found again when it",
         "is tried again, a minute after the last try.",
     ]
-    lines += ["", "Rounds, all of them:", "", "| pair | outcomes | to be used | causes of data connections |", "|---|---|---|---|"]
+    lines += [
+        "",
+        "Rounds, all of them:",
+        "",
+        "| pair | outcomes | to be used | causes of data connections |",
+        "|---|---|---|---|",
+    ]
     for pair in ("-".join(pair) for pair in told["pairs"]):
         own = [one for one in rounds if one.pair == pair]
         causes = Counter(cause for one in own for cause in one.causes)
-        counts = (Counter(one.outcome for one in own), Counter(one.use for one in own if one.use), causes)
+        counts = (
+            Counter(one.outcome for one in own),
+            Counter(one.use for one in own if one.use),
+            causes,
+        )
         lines.append(
-            f"| {pair} | " + " | ".join(", ".join(f"{count} {name}" for name, count in each.most_common()) for each in counts) + " |"
+            f"| {pair} | "
+            + " | ".join(
+                ", ".join(f"{count} {name}" for name, count in each.most_common())
+                for each in counts
+            )
+            + " |"
         )
     return "\n".join(lines)
 

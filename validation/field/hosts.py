@@ -57,20 +57,37 @@ class Reached:
         mounts = _MOUNTS.format(disk=self.disk_bytes, cache=self.cache)
         # Into its group first: whatever descends from it is born there.
         script = f"echo $$ > {self.group.path}/cgroup.procs && {mounts} && exec {shutil.which('sshd')} -D -f {self.folder}/sshd_config"
-        words = ["nsenter", f"--net={self.namespace}", "unshare", "--mount", "sh", "-c", f"{script} -E {self.folder}/log"]
+        words = [
+            "nsenter",
+            f"--net={self.namespace}",
+            "unshare",
+            "--mount",
+            "sh",
+            "-c",
+            f"{script} -E {self.folder}/log",
+        ]
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + _READY_SECONDS
         while True:
-            with contextlib.suppress(OSError), socket.create_connection((self.address, _PORT), timeout=1.0):
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection((self.address, _PORT), timeout=1.0),
+            ):
                 return
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the sshd of {self.name} does not answer: {(self.folder / 'log').read_text(encoding='utf-8')}")
+                raise RuntimeError(
+                    f"the sshd of {self.name} does not answer: {(self.folder / 'log').read_text(encoding='utf-8')}"
+                )
             time.sleep(0.05)
 
     def cut(self) -> int:
         """Kills what serves those that are logged in, as a way that breaks does; how many there were."""
         assert self.process is not None, "it was started"
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii").split()
+        children = (
+            Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+            .read_text(encoding="ascii")
+            .split()
+        )
         for pid in children:
             _kill(int(pid))
         return len(children)
@@ -99,7 +116,11 @@ class Reached:
 
     def _inside(self, script: str) -> None:
         assert self.process is not None, "it was started"
-        subprocess.run(["nsenter", f"--target={self.process.pid}", "--mount", "sh", "-c", script], check=True, timeout=60)
+        subprocess.run(
+            ["nsenter", f"--target={self.process.pid}", "--mount", "sh", "-c", script],
+            check=True,
+            timeout=60,
+        )
 
     def starve(self, share: float | None, period_us: int = _PERIOD_US) -> None:
         """Lets all that runs there have so much of a processor in every period; without a share, as much as it likes.
@@ -109,13 +130,19 @@ class Reached:
         """
         most = _LARGE_BUFFER if share is None else _SMALL_BUFFER
         script = f"echo 4096 {min(most, 16_384 if share is None else most)} {most} > /proc/sys/net/ipv4/tcp_wmem"
-        subprocess.run(["nsenter", f"--net={self.namespace}", "sh", "-c", script], check=True, timeout=60)
+        subprocess.run(
+            ["nsenter", f"--net={self.namespace}", "sh", "-c", script], check=True, timeout=60
+        )
         quota = None if share is None else max(1000, round(share * period_us))
         if self.group.version == 1:
             (self.group.path / "cpu.cfs_period_us").write_text(str(period_us), encoding="ascii")
-            (self.group.path / "cpu.cfs_quota_us").write_text(str(-1 if quota is None else quota), encoding="ascii")
+            (self.group.path / "cpu.cfs_quota_us").write_text(
+                str(-1 if quota is None else quota), encoding="ascii"
+            )
         else:
-            (self.group.path / "cpu.max").write_text(f"{'max' if quota is None else quota} {period_us}", encoding="ascii")
+            (self.group.path / "cpu.max").write_text(
+                f"{'max' if quota is None else quota} {period_us}", encoding="ascii"
+            )
 
 
 def _kill(pid: int) -> None:
@@ -135,8 +162,15 @@ class Field:
         """The file that names them."""
         lines = ['known_hosts = "known_hosts"', "[defaults]", 'user = "root"', 'keys = ["key"]']
         for one in self.hosts.values():
-            lines += [f"[hosts.{one.name}]", f'ssh = "{one.address}"', f'measure = "{one.measured}"', f'folder = "{one.cache}"']
-        (self.folder / "known_hosts").write_text("".join(one.known for one in self.hosts.values()), encoding="utf-8")
+            lines += [
+                f"[hosts.{one.name}]",
+                f'ssh = "{one.address}"',
+                f'measure = "{one.measured}"',
+                f'folder = "{one.cache}"',
+            ]
+        (self.folder / "known_hosts").write_text(
+            "".join(one.known for one in self.hosts.values()), encoding="utf-8"
+        )
         file = self.folder / "hosts.toml"
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return file
@@ -144,7 +178,13 @@ class Field:
 
 @contextlib.contextmanager
 def standing(
-    folder: Path, names: Sequence[str], topology: Mapping[str, Any], *, seed: int, idle: str = "poll", disk_bytes: int = 200_000_000
+    folder: Path,
+    names: Sequence[str],
+    topology: Mapping[str, Any],
+    *,
+    seed: int,
+    idle: str = "poll",
+    disk_bytes: int = 200_000_000,
 ) -> Iterator[Field]:
     """Hosts by name, with the emulator between them, until the block ends.
 
@@ -156,12 +196,18 @@ def standing(
         idle: What the emulator does while nothing passes: ``poll`` for its accuracy, or ``halt``.
         disk_bytes: The size of each host's disk.
     """
-    described = [Host(name=name, addresses=(f"10.77.0.{number}",)) for number, name in enumerate(names, 1)]
+    described = [
+        Host(name=name, addresses=(f"10.77.0.{number}",)) for number, name in enumerate(names, 1)
+    ]
     planned = plan(described)
     _key(folder / "key")
     with Testbed(planned, purpose="validation of campaigns") as bed:
         known = [{"name": host.name, "addresses": list(host.addresses)} for host in described]
-        emulator = bed.start_agent("emulate", planned.emulator({"hosts": known, **topology}, seed=seed, idle=idle), where="net")
+        emulator = bed.start_agent(
+            "emulate",
+            planned.emulator({"hosts": known, **topology}, seed=seed, idle=idle),
+            where="net",
+        )
         emulator.begin()
         made: dict[str, Reached] = {}
         try:
@@ -179,7 +225,19 @@ def _made(bed: Testbed, folder: Path, host: Host, number: int, disk_bytes: int) 
     """A host with its second network, which leads to us alone."""
     namespace = bed.namespace(host.name)
     address = f"10.99.{number}.2"
-    _run("ip", "link", "add", f"control{number}", "type", "veth", "peer", "name", "control", "netns", str(namespace))
+    _run(
+        "ip",
+        "link",
+        "add",
+        f"control{number}",
+        "type",
+        "veth",
+        "peer",
+        "name",
+        "control",
+        "netns",
+        str(namespace),
+    )
     _run("ip", "address", "add", f"10.99.{number}.1/30", "dev", f"control{number}")
     _run("ip", "link", "set", f"control{number}", "up")
     inside = ("nsenter", f"--net={namespace}", "ip")
@@ -201,7 +259,9 @@ def _made(bed: Testbed, folder: Path, host: Host, number: int, disk_bytes: int) 
         "KbdInteractiveAuthentication no",
     )
     (home / "sshd_config").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    one = Reached(host.name, host.addresses[0], address, home, namespace, bed.group(host.name), disk_bytes)
+    one = Reached(
+        host.name, host.addresses[0], address, home, namespace, bed.group(host.name), disk_bytes
+    )
     one.start()
     return one
 

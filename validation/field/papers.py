@@ -60,9 +60,23 @@ class Way:
 
 
 PATHS = (
-    Way(study="planetlab", sender="beta", receiver="alpha", round_trip=0.0428, loss=0.0004, rate=60_000_000, cross=33_000_000),
+    Way(
+        study="planetlab",
+        sender="beta",
+        receiver="alpha",
+        round_trip=0.0428,
+        loss=0.0004,
+        rate=60_000_000,
+        cross=33_000_000,
+    ),
     Way(study="planetlab", sender="delta", receiver="gamma", round_trip=0.0830, loss=0.00015),
-    Way(study="planetlab", sender="lambda", receiver="kappa", round_trip=0.0200, starved=(0.005, 400_000)),
+    Way(
+        study="planetlab",
+        sender="lambda",
+        receiver="kappa",
+        round_trip=0.0200,
+        starved=(0.005, 400_000),
+    ),
     Way(study="planetlab", sender="nu", receiver="mu", round_trip=0.0900, starved=(0.006, 500_000)),
     Way(study="ec2", sender="client", receiver="instance", round_trip=0.2131, loss=0.0104),
 )
@@ -95,7 +109,13 @@ def main(words: Sequence[str]) -> int:
         try:
             with ending_in_order():
                 _carry_out(options.folder, options.rounds)
-        except (AgentError, TestbedError, RuntimeError, OSError, subprocess.SubprocessError) as error:
+        except (
+            AgentError,
+            TestbedError,
+            RuntimeError,
+            OSError,
+            subprocess.SubprocessError,
+        ) as error:
             print(f"error: {getattr(error, 'message', error)}", file=sys.stderr)
             return 2
     models = {name: open_campaign(options.folder / name) for name in _TABLES}
@@ -107,18 +127,34 @@ def main(words: Sequence[str]) -> int:
         (options.output / "README.md").write_text(text, encoding="utf-8")
         for name, model in models.items():
             now = model["campaign"]["ends_ns"]
-            (options.output / f"{name}.txt").write_text(campaign_text.render(model, now_ns=now), encoding="utf-8")
+            (options.output / f"{name}.txt").write_text(
+                campaign_text.render(model, now_ns=now), encoding="utf-8"
+            )
             shutil.copy(options.folder / f"{name}.toml", options.output / f"{name}.toml")
     return 0 if all(one.as_published for one in found) else 1
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
     root = captures.project()
-    parser = argparse.ArgumentParser(prog=f"python -m validation {NAME}", description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--folder", type=Path, default=root / "build" / NAME, help="where campaigns are kept (default: build/papers)")
-    parser.add_argument("--output", type=Path, default=root / "examples" / NAME, help="where the table goes (default: examples/papers)")
+    parser = argparse.ArgumentParser(
+        prog=f"python -m validation {NAME}", description=(__doc__ or "").split("\n\n")[0]
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=root / "build" / NAME,
+        help="where campaigns are kept (default: build/papers)",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=root / "examples" / NAME,
+        help="where the table goes (default: examples/papers)",
+    )
     parser.add_argument("--rounds", type=int, help="of each pair (default: 5, and 3 of EC2)")
-    parser.add_argument("--score-only", action="store_true", help="measure nothing, look again at what was measured")
+    parser.add_argument(
+        "--score-only", action="store_true", help="measure nothing, look again at what was measured"
+    )
     parser.add_argument("--print", action="store_true", help="write no files")
     options = parser.parse_args(words)
     options.folder = options.folder.absolute()
@@ -134,16 +170,31 @@ def topology() -> dict[str, Any]:
     pipes: list[dict[str, Any]] = []
     for path in PATHS:
         queue = {"kind": "drop_tail", "limit_packets": 400}
-        link: dict[str, Any] = {"rate_bits_per_second": path.rate, "delay_ns": round(path.round_trip * 1e9 / 2), "queue": queue}
-        lossy = link | ({"loss": {"kind": "independent", "probability": path.loss}} if path.loss else {})
+        link: dict[str, Any] = {
+            "rate_bits_per_second": path.rate,
+            "delay_ns": round(path.round_trip * 1e9 / 2),
+            "queue": queue,
+        }
+        lossy = link | (
+            {"loss": {"kind": "independent", "probability": path.loss}} if path.loss else {}
+        )
         first, second = path.sender, path.receiver
         joined = [(first, _HUB), (second, _HUB)]
         if path.cross:
             first, second = f"{path.pair}-in", f"{path.pair}-out"
             routers += [first, second]
-            joined = [(path.sender, first), ("others", first), (path.receiver, second), ("elsewhere", second), (first, _HUB)]
+            joined = [
+                (path.sender, first),
+                ("others", first),
+                (path.receiver, second),
+                ("elsewhere", second),
+                (first, _HUB),
+            ]
         for place, other in joined:
-            pipes += [{"name": f"{place}.up", "from": place, "to": other}, {"name": f"{place}.down", "from": other, "to": place}]
+            pipes += [
+                {"name": f"{place}.up", "from": place, "to": other},
+                {"name": f"{place}.down", "from": other, "to": place},
+            ]
         pipes.append({"name": f"{path.pair}.up", "from": first, "to": second, **lossy})
         pipes.append({"name": f"{path.pair}.down", "from": second, "to": first, **link})
     return {"routers": routers, "pipes": pipes}
@@ -156,14 +207,28 @@ def study(name: str, inventory: Path, rounds: int | None) -> str:
     for path in PATHS:
         if path.study == name:
             lines += ["[[pairs]]", f'sender = "{path.sender}"', f'receiver = "{path.receiver}"']
-    return "\n".join([*lines, "[rounds]", f"count = {rounds or count}", f'period = "{period}s"', f"table = {table}"]) + "\n"
+    return (
+        "\n".join(
+            [
+                *lines,
+                "[rounds]",
+                f"count = {rounds or count}",
+                f'period = "{period}s"',
+                f"table = {table}",
+            ]
+        )
+        + "\n"
+    )
 
 
 def _carry_out(folder: Path, rounds: int | None) -> None:
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
-    names = [name for path in PATHS for name in (path.sender, path.receiver)] + ["others", "elsewhere"]
+    names = [name for path in PATHS for name in (path.sender, path.receiver)] + [
+        "others",
+        "elsewhere",
+    ]
     with standing(folder, names, topology(), seed=1) as field, ExitStack() as stack:
         for path in PATHS:
             if path.cross:
@@ -174,8 +239,19 @@ def _carry_out(folder: Path, rounds: int | None) -> None:
             file = folder / f"{name}.toml"
             file.write_text(study(name, inventory, rounds), encoding="utf-8")
             log = stack.enter_context((folder / f"{name}.log").open("wb"))
-            words = [sys.executable, "-m", "trustbed", "pairs", str(file), "-o", str(folder / name), "--no-color"]
-            running.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+            words = [
+                sys.executable,
+                "-m",
+                "trustbed",
+                "pairs",
+                str(file),
+                "-o",
+                str(folder / name),
+                "--no-color",
+            ]
+            running.append(
+                subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            )
             stack.callback(_end, running[-1])
         _wait_for_pings(folder)
         for path in PATHS:
@@ -190,10 +266,14 @@ def _wait_for_pings(folder: Path) -> None:
     """Until every campaign's first round has begun: logging in to a starved host takes minutes."""
     deadline = time.monotonic() + _CONNECT_SECONDS
     while not all(
-        (file := folder / name / "journal.jsonl").is_file() and '"began"' in file.read_text(encoding="utf-8") for name in _TABLES
+        (file := folder / name / "journal.jsonl").is_file()
+        and '"began"' in file.read_text(encoding="utf-8")
+        for name in _TABLES
     ):
         if time.monotonic() > deadline:
-            raise RuntimeError(f"no round has begun after {_CONNECT_SECONDS:g} s: see {folder}/*.log")
+            raise RuntimeError(
+                f"no round has begun after {_CONNECT_SECONDS:g} s: see {folder}/*.log"
+            )
         time.sleep(0.2)
 
 
@@ -206,9 +286,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _send(field: Field, path: Way, stack: ExitStack) -> None:
     """Traffic of others, from beside the sender to beside the receiver, until the end."""
     to = f"{field.hosts['elsewhere'].measured}:{_CROSS_PORT}"
-    sink = field.bed.start_agent("sink", {"listen": [{"transport": "udp", "address": to}]}, where="elsewhere")
+    sink = field.bed.start_agent(
+        "sink", {"listen": [{"transport": "udp", "address": to}]}, where="elsewhere"
+    )
     sink.begin()
-    model = {"kind": "poisson", "mode": "packets", "rate_bits_per_second": path.cross, "packet_bytes": _PACKETS}
+    model = {
+        "kind": "poisson",
+        "mode": "packets",
+        "rate_bits_per_second": path.cross,
+        "packet_bytes": _PACKETS,
+    }
     source = {"name": "others", "transport": "udp", "to": to, "model": model, "seed": 1}
     sender = field.bed.start_agent("send", {"sources": [source]}, where="others")
     sender.begin()

@@ -40,32 +40,42 @@ class Published:
 PUBLISHED: Mapping[str, Published] = {
     "beta-alpha": Published(
         title="β to α",
-        values=Values(ideal=1475.1, least=893.4, mean=1073.7, most=1236.5, ping=0.0428, rtt=0.0556, loss=0.049),
+        values=Values(
+            ideal=1475.1, least=893.4, mean=1073.7, most=1236.5, ping=0.0428, rtt=0.0556, loss=0.049
+        ),
         said="congestion",
         causes=frozenset({"network_congestion"}),
     ),
     "delta-gamma": Published(
         title="δ to γ",
-        values=Values(ideal=760.6, least=680.4, mean=730.6, most=739.2, ping=0.083, rtt=0.0829, loss=0.015),
+        values=Values(
+            ideal=760.6, least=680.4, mean=730.6, most=739.2, ping=0.083, rtt=0.0829, loss=0.015
+        ),
         said="the window",
         causes=frozenset({"window_limited"}),
     ),
     "lambda-kappa": Published(
         title="λ to κ",
-        values=Values(ideal=3156.7, least=251.9, mean=288.6, most=413.1, ping=0.02, rtt=0.0225, loss=0.001),
+        values=Values(
+            ideal=3156.7, least=251.9, mean=288.6, most=413.1, ping=0.02, rtt=0.0225, loss=0.001
+        ),
         said="the host",
         causes=frozenset({"host_scheduling"}),
     ),
     "nu-mu": Published(
         title="ν to μ",
-        values=Values(ideal=701.5, least=128.7, mean=241.9, most=363.3, ping=0.09, rtt=0.0974, loss=0.001),
+        values=Values(
+            ideal=701.5, least=128.7, mean=241.9, most=363.3, ping=0.09, rtt=0.0974, loss=0.001
+        ),
         said="the host",
         causes=frozenset({"host_scheduling"}),
     ),
     # Tables of the means of I0 to I9; throughputs are told of single runs only.
     "client-instance": Published(
         title="EC2",
-        values=Values(ideal=None, least=None, mean=None, most=None, ping=0.2131, rtt=0.2167, loss=1.04),
+        values=Values(
+            ideal=None, least=None, mean=None, most=None, ping=0.2131, rtt=0.2167, loss=1.04
+        ),
         said="loss",
         causes=frozenset({"network_loss"}),
     ),
@@ -106,7 +116,13 @@ def found(pair: str, model: Model) -> Found:
         rtt=_mean(data, "rtt_mean"),
         loss=_mean(data, "loss_mean", 0.01),
     )
-    return Found(pair=pair, values=values, rounds=told["judged"], discarded=told["statement"]["discarded"], causes=causes)
+    return Found(
+        pair=pair,
+        values=values,
+        rounds=told["judged"],
+        discarded=told["statement"]["discarded"],
+        causes=causes,
+    )
 
 
 def _mean(rows: Sequence[Model], key: str, unit: float = 1.0) -> float | None:
@@ -145,10 +161,18 @@ def render(rows: Sequence[Found]) -> str:
         published = PUBLISHED[one.pair]
         lines.append(f"| {published.title} | published | {_cells(published.values)} |")
         lines.append(f"| | here | {_cells(one.values)} |")
-    lines += ["", "What limits them:", "", "| path | published | here | discarded | |", "|---|---|---|---|---|"]
+    lines += [
+        "",
+        "What limits them:",
+        "",
+        "| path | published | here | discarded | |",
+        "|---|---|---|---|---|",
+    ]
     for one in rows:
         published = PUBLISHED[one.pair]
-        said = ", ".join(f"{cause} {count} ({verdict})" for (cause, verdict), count in one.causes.most_common())
+        said = ", ".join(
+            f"{cause} {count} ({verdict})" for (cause, verdict), count in one.causes.most_common()
+        )
         lines.append(
             f"| {published.title} | {published.said} | {said} | {one.discarded} of {one.rounds} rounds | "
             f"{'the same' if one.as_published else '**differs**'} |"

@@ -28,14 +28,20 @@ def enter(words: Sequence[str]) -> None:
     """
     if os.environ.get(_MARK) == str(os.getpid()):
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True, timeout=10)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"], check=True, timeout=10)
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"], check=True, timeout=10
+        )
         return
     if os.geteuid() != 0:
         raise NotPossible("hosts with an sshd each can be made by root only", "run it as root")
     for program in ("unshare", "ip", "sshd", "ssh-keygen", "nsenter"):
         if shutil.which(program) is None:
-            raise NotPossible(f"there is no {program}", "install Debian's openssh-server, iproute2 and util-linux")
+            raise NotPossible(
+                f"there is no {program}", "install Debian's openssh-server, iproute2 and util-linux"
+            )
     sys.stdout.flush()
     # The process stays the same one: its number is what tells it, in there, that it has arrived.
     os.environ[_MARK] = str(os.getpid())
-    os.execvp("unshare", ["unshare", "--net", "--mount", sys.executable, "-m", "validation", *words])
+    os.execvp(
+        "unshare", ["unshare", "--net", "--mount", sys.executable, "-m", "validation", *words]
+    )

@@ -50,7 +50,9 @@ class Case:
         what += ["10 KB fetches"] if self.kind == "http" else []
         what += [f"{self.loss} loss"] if self.loss else []
         what += [f"window {self.receive_buffer}"] if self.receive_buffer else []
-        what += [f"{self.background_megabits} Mbit/s CBR beside it"] if self.background_megabits else []
+        what += (
+            [f"{self.background_megabits} Mbit/s CBR beside it"] if self.background_megabits else []
+        )
         return ", ".join(what)
 
 
@@ -113,7 +115,12 @@ class Disturbance:
 
 STOPS_MS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 INTERVALS_MS = (None, 1000, 100, 20)
-DISTURBANCES = tuple(Disturbance(stop, every) for stop in STOPS_MS for every in INTERVALS_MS if every is None or stop <= every / 2)
+DISTURBANCES = tuple(
+    Disturbance(stop, every)
+    for stop in STOPS_MS
+    for every in INTERVALS_MS
+    if every is None or stop <= every / 2
+)
 LONG = Disturbance(250.0, None)
 """Longer than the least retransmission timeout of Linux, 200 ms: what was sent before it is sent again."""
 
@@ -160,16 +167,39 @@ def scenario(group: str, seed: int) -> str:
 
 def _tables(case: Case) -> str:
     near, far = f"{case.name}-near", f"{case.name}-far"
-    lines = [f"[hosts.{near}]", f"[hosts.{far}]", f"[links.{case.name}]", f'between = ["{near}", "{far}"]']
-    lines += [f'rate = "{case.megabits}Mbit/s"', f'delay = "{case.rtt_ms / 2:g}ms"', f'queue = "{case.queue_packets}p"']
-    lines += [f'{"down" if case.kind == "http" else "up"}.loss = "{case.loss}"'] if case.loss else []
-    for host in (near, far):  # every host has to reach every other; nothing takes this way, because each transfer has a shorter one
+    lines = [
+        f"[hosts.{near}]",
+        f"[hosts.{far}]",
+        f"[links.{case.name}]",
+        f'between = ["{near}", "{far}"]',
+    ]
+    lines += [
+        f'rate = "{case.megabits}Mbit/s"',
+        f'delay = "{case.rtt_ms / 2:g}ms"',
+        f'queue = "{case.queue_packets}p"',
+    ]
+    lines += (
+        [f'{"down" if case.kind == "http" else "up"}.loss = "{case.loss}"'] if case.loss else []
+    )
+    for host in (
+        near,
+        far,
+    ):  # every host has to reach every other; nothing takes this way, because each transfer has a shorter one
         lines += [f"[links.{host}-joins]", f'between = ["{host}", "{_HUB}"]']
-    lines += [f"[workload.{case.name}]", f'kind = "{case.kind}"', f'host = "{near}"', f'to = "{far}"']
+    lines += [
+        f"[workload.{case.name}]",
+        f'kind = "{case.kind}"',
+        f'host = "{near}"',
+        f'to = "{far}"',
+    ]
     lines += ['object = "10KB"'] if case.kind == "http" else []
     lines += [f'receive_buffer = "{case.receive_buffer}"'] if case.receive_buffer else []
     if case.background_megabits:
-        lines += [f"[background.{case.name}-noise]", 'model = "cbr"', f'rate = "{case.background_megabits}Mbit/s"']
+        lines += [
+            f"[background.{case.name}-noise]",
+            'model = "cbr"',
+            f'rate = "{case.background_megabits}Mbit/s"',
+        ]
         lines += [f'from = "{near}"', f'to = "{far}"']
     return "\n".join(lines) + "\n"
 

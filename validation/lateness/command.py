@@ -34,7 +34,10 @@ def main(arguments: Sequence[str]) -> int:
             rows += _measure(left, options.results, options.minutes)
         except _failures() as error:
             print(f"error: {getattr(error, 'message', error)}", file=sys.stderr)
-            print(f"hint: {getattr(error, 'hint', 'the same command goes on with this trial')}", file=sys.stderr)
+            print(
+                f"hint: {getattr(error, 'hint', 'the same command goes on with this trial')}",
+                file=sys.stderr,
+            )
             return 2
     missing = len(_left(wanted, rows))
     text = page.render([row for row in rows if row["seed"] in options.seeds])
@@ -42,7 +45,9 @@ def main(arguments: Sequence[str]) -> int:
         print(text)
     else:
         sections.write(options.output, NAME, f"python -m validation {NAME}", text)
-    print(f"{len(wanted) - missing} of {len(wanted)} trials done, {options.results}", file=sys.stderr)
+    print(
+        f"{len(wanted) - missing} of {len(wanted)} trials done, {options.results}", file=sys.stderr
+    )
     return 1 if missing else 0
 
 
@@ -64,11 +69,36 @@ def _failures() -> tuple[type[Exception], ...]:
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     root = captures.project()
     parser = argparse.ArgumentParser(prog=f"python -m validation {NAME}", description=__doc__)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="whose trials are made and told of (default: 1)")
-    parser.add_argument("--minutes", type=float, default=60.0, help="begin no trial after so many (default: 60); 0 only renders")
-    parser.add_argument("--results", type=Path, default=root / "build" / "lateness.jsonl", help="where trials are kept")
-    parser.add_argument("--output", type=Path, default=root / "docs" / "validation.md", help="the page (default: docs/validation.md)")
-    parser.add_argument("--partial", action="store_true", help="write the section even though trials are missing; it says how many")
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        nargs="+",
+        default=[1],
+        help="whose trials are made and told of (default: 1)",
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=60.0,
+        help="begin no trial after so many (default: 60); 0 only renders",
+    )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=root / "build" / "lateness.jsonl",
+        help="where trials are kept",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=root / "docs" / "validation.md",
+        help="the page (default: docs/validation.md)",
+    )
+    parser.add_argument(
+        "--partial",
+        action="store_true",
+        help="write the section even though trials are missing; it says how many",
+    )
     parser.add_argument("--print", action="store_true", help="print the section instead")
     return parser.parse_args(arguments)
 
@@ -96,7 +126,12 @@ def _measure(left: Sequence[cases.Trial], path: Path, minutes: float) -> list[Ro
             if spent > minutes * 60:
                 break
             if sys.stderr.isatty():
-                print(f"\r{number} of {len(left)} in {spent:.0f} s", end="", file=sys.stderr, flush=True)
+                print(
+                    f"\r{number} of {len(left)} in {spent:.0f} s",
+                    end="",
+                    file=sys.stderr,
+                    flush=True,
+                )
             row = carrying.carry_out(trial)
             if not effects.is_clean(row):
                 carrying.wait_for_calm(_PATIENCE_SECONDS)

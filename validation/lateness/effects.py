@@ -66,18 +66,28 @@ def outcomes(rows: Sequence[Row]) -> tuple[list[Outcome], dict[tuple[int, str], 
     found: list[Outcome] = []
     noises: dict[tuple[int, str], Noise] = {}
     for seed, case in sorted({(row["seed"], case) for row in rows for case in row["cases"]}):
-        of_case = [(row, row["cases"][case]) for row in rows if row["seed"] == seed and case in row["cases"]]
+        of_case = [
+            (row, row["cases"][case])
+            for row in rows
+            if row["seed"] == seed and case in row["cases"]
+        ]
         twins = [each["got"] for row, each in of_case if row["stop_ms"] is None and is_clean(row)]
         if len(twins) < 3:
             continue  # nothing to compare with yet
         noise = noises[seed, case] = _noise(twins)
         for row, each in of_case:
-            others = twins if row["stop_ms"] is not None else [twin for twin in twins if twin is not each["got"]]
+            others = (
+                twins
+                if row["stop_ms"] is not None
+                else [twin for twin in twins if twin is not each["got"]]
+            )
             change = _change(each["got"], others)
             late = each["late"]
             clean = is_clean(row)
             harmful = _harmful(change, noise) and not (clean and row["stop_ms"] is None)
-            found.append(Outcome(seed, case, row["stop_ms"], row["every_ms"], late, change, harmful, clean))
+            found.append(
+                Outcome(seed, case, row["stop_ms"], row["every_ms"], late, change, harmful, clean)
+            )
     return found, noises
 
 
@@ -90,7 +100,9 @@ def _change(got: Row, twins: Sequence[Row]) -> Change:
         throughput=relative("throughput"),
         rtt_p50=relative("rtt_p50_ns"),
         rtt_p99=relative("rtt_p99_ns"),
-        retransmitted=float(got["retransmitted"] - statistics.median(twin["retransmitted"] for twin in twins)),
+        retransmitted=float(
+            got["retransmitted"] - statistics.median(twin["retransmitted"] for twin in twins)
+        ),
         cause_changed=got["cause"] not in {twin["cause"] for twin in twins},
         verdict_changed=got["verdict"] not in {twin["verdict"] for twin in twins},
     )
@@ -113,4 +125,8 @@ def _counted(words: Iterable[str | None]) -> Mapping[str | None, int]:
 
 
 def _harmful(change: Change, noise: Noise) -> bool:
-    return abs(change.throughput) > max(HARM, noise.throughput) or abs(change.rtt_p50) > max(HARM, noise.rtt_p50) or change.cause_changed
+    return (
+        abs(change.throughput) > max(HARM, noise.throughput)
+        or abs(change.rtt_p50) > max(HARM, noise.rtt_p50)
+        or change.cause_changed
+    )

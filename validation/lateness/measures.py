@@ -59,7 +59,10 @@ def lateness(sent: Sequence[Sent], *, megabits: int, rtt_ns: int, begin: int, en
         return ordered[max(math.ceil(len(ordered) * share), 1) - 1]
 
     own = sum(each > one.length * 8e3 / megabits for each, one in zip(late, within, strict=True))
-    overdue = [_union((one.due, one.done) for one in within if one.done - one.due > least) for least in (frame, 1e5, 1e6)]
+    overdue = [
+        _union((one.due, one.done) for one in within if one.done - one.due > least)
+        for least in (frame, 1e5, 1e6)
+    ]
     return Lateness(
         packets=len(late),
         mean_ns=sum(late) / len(late),

@@ -6,7 +6,16 @@ from typing import Any
 
 from trustbed.diagnose.run_findings import MEDIAN_SECONDS, STANDSTILL_SHARE, run_findings
 from validation.lateness import rules
-from validation.lateness.cases import CASES, DISTURBANCES, GROUPS, INTERVALS_MS, LONG, STOPS_MS, TRANSFER_SECONDS, trials
+from validation.lateness.cases import (
+    CASES,
+    DISTURBANCES,
+    GROUPS,
+    INTERVALS_MS,
+    LONG,
+    STOPS_MS,
+    TRANSFER_SECONDS,
+    trials,
+)
 from validation.lateness.effects import HARM, UNASKED_NS, Noise, Outcome, is_clean, outcomes
 
 Row = dict[str, Any]
@@ -16,15 +25,29 @@ Rule = Callable[[Outcome], bool]
 def in_use(one: Outcome) -> bool:
     """Whether a repetition with this lateness is discarded for it: the product's own rule."""
     late = one.late
-    told = {"packets": late["packets"], "p50_ns": late["p50_ns"], "p99_ns": late["p99_ns"], "max_ns": late["max_ns"]}
-    told |= {"late_by_more_than_a_packet_time": late["later_than_frame_time"], "overdue_share": late["overdue_1ms_share"]}
-    return any(found.severity == "error" for found in run_findings({"emulator": {"lateness": told}}))
+    told = {
+        "packets": late["packets"],
+        "p50_ns": late["p50_ns"],
+        "p99_ns": late["p99_ns"],
+        "max_ns": late["max_ns"],
+    }
+    told |= {
+        "late_by_more_than_a_packet_time": late["later_than_frame_time"],
+        "overdue_share": late["overdue_1ms_share"],
+    }
+    return any(
+        found.severity == "error" for found in run_findings({"emulator": {"lateness": told}})
+    )
 
 
 def by_argument(one: Outcome) -> bool:
     """The rule that was set before anything was measured: three thresholds, the second against the packet's own time."""
     late = one.late
-    return late["p99_ns"] >= 1e6 or (late["later_than_own_time"] >= 0.05 and late["p99_ns"] >= 5e5) or late["max_ns"] >= 5e7
+    return (
+        late["p99_ns"] >= 1e6
+        or (late["later_than_own_time"] >= 0.05 and late["p99_ns"] >= 5e5)
+        or late["max_ns"] >= 5e7
+    )
 
 
 def render(rows: Sequence[Row]) -> str:
@@ -33,7 +56,15 @@ def render(rows: Sequence[Row]) -> str:
     disturbed = [one for one in found if one.stop_ms is not None and one.clean]
     if not disturbed:
         return "## Lateness of the emulator\n\nNothing has been measured yet."
-    parts = [_introduction(rows, found), _noise(noises), _effects(disturbed), _rules(found), _frames(found), _chosen(found), _odd(found)]
+    parts = [
+        _introduction(rows, found),
+        _noise(noises),
+        _effects(disturbed),
+        _rules(found),
+        _frames(found),
+        _chosen(found),
+        _odd(found),
+    ]
     return "\n".join(parts)
 
 
@@ -86,31 +117,45 @@ def _noise(noises: dict[tuple[int, str], Noise]) -> str:
     for name, case in CASES.items():
         own = [noise for (_, each), noise in noises.items() if each == name]
         if own:
-            most = (_percent(max(getattr(noise, key) for noise in own), 1) for key in ("throughput", "rtt_p50", "rtt_p99"))
+            most = (
+                _percent(max(getattr(noise, key) for noise in own), 1)
+                for key in ("throughput", "rtt_p50", "rtt_p99")
+            )
             causes = sorted({str(cause) for noise in own for cause in noise.causes})
             lines.append((case.words, sum(noise.twins for noise in own), *most, ", ".join(causes)))
     text = "### Noise\n\nThe largest deviation of an undisturbed twin from the median of the others.\n\n"
-    return text + _table(("link and transfer", "twins", "throughput ±", "RTT p50 ±", "RTT p99 ±", "causes"), lines)
+    return text + _table(
+        ("link and transfer", "twins", "throughput ±", "RTT p50 ±", "RTT p99 ±", "causes"), lines
+    )
 
 
 def _effects(disturbed: Sequence[Outcome]) -> str:
     """Of every stop and interval: the share of transfers harmed, and the median changes."""
     lines = []
     for stop in (*STOPS_MS, LONG.stop_ms):
-        own = [[one for one in disturbed if (one.stop_ms, one.every_ms) == (stop, every)] for every in INTERVALS_MS]
+        own = [
+            [one for one in disturbed if (one.stop_ms, one.every_ms) == (stop, every)]
+            for every in INTERVALS_MS
+        ]
         if any(own):
             lines.append((f"{stop:g} ms", *map(_effect, own)))
     text = (
         "### What stops did\n\nOnly the emulator stood still. Transfers harmed, of how many; in brackets the median changes of "
         "throughput, of the median\nand of the 99th percentile of round trips.\n\n"
     )
-    return text + _table(("stop", *("once" if every is None else f"every {every} ms" for every in INTERVALS_MS)), lines)
+    return text + _table(
+        ("stop", *("once" if every is None else f"every {every} ms" for every in INTERVALS_MS)),
+        lines,
+    )
 
 
 def _effect(own: Sequence[Outcome]) -> str:
     if not own:
         return ""
-    changes = (statistics.median(getattr(one.change, key) for one in own) for key in ("throughput", "rtt_p50", "rtt_p99"))
+    changes = (
+        statistics.median(getattr(one.change, key) for one in own)
+        for key in ("throughput", "rtt_p50", "rtt_p99")
+    )
     return f"{sum(one.harmful for one in own)} of {len(own)} ({', '.join(f'{change:+.1%}' for change in changes)})"
 
 
@@ -118,11 +163,16 @@ def _rules(found: Sequence[Outcome]) -> str:
     """Each half of the transfers is judged with the threshold that is best for the other."""
     first, second = halves(found)
     of_first = set(map(id, first))
-    lines = [("**in use**", *_figures(found, in_use)), ("set by argument", *_figures(found, by_argument))]
+    lines = [
+        ("**in use**", *_figures(found, in_use)),
+        ("set by argument", *_figures(found, by_argument)),
+    ]
     for candidate in rules.CANDIDATES:
         best = [rules.best(half, candidate.score) for half in (first, second)]
 
-        def discards(one: Outcome, score: rules.Score = candidate.score, best: list[float] = best) -> bool:
+        def discards(
+            one: Outcome, score: rules.Score = candidate.score, best: list[float] = best
+        ) -> bool:
             return score(one) >= best[id(one) in of_first]
 
         lines.append((candidate.words.format(*sorted(best)), *_figures(found, discards)))
@@ -131,7 +181,15 @@ def _rules(found: Sequence[Outcome]) -> str:
         "discards (recall),\nwith their harmonic mean. For a single number the best threshold of each half of the transfers was found, "
         "and used on the other half;\nthe rule in use was set on these very transfers, which flatters it.\n\n"
     )
-    head = ("rule", "emulator stopped: precision", "recall", "F1", "machine held up: precision", "recall", "F1")
+    head = (
+        "rule",
+        "emulator stopped: precision",
+        "recall",
+        "F1",
+        "machine held up: precision",
+        "recall",
+        "F1",
+    )
     return text + _table(head, lines)
 
 
@@ -159,23 +217,41 @@ def _frames(found: Sequence[Outcome]) -> str:
     lines = []
     for megabits in sorted({CASES[one.case].megabits for one in twins}):
         own = [one.late for one in twins if CASES[one.case].megabits == megabits]
-        shares = (_percent(max(late[key] for late in own), 1) for key in ("later_than_own_time", "later_than_frame_time"))
+        shares = (
+            _percent(max(late[key] for late in own), 1)
+            for key in ("later_than_own_time", "later_than_frame_time")
+        )
         lines.append((f"{megabits} Mbit/s", len(own), *shares))
     text = (
         "### Later than a packet's own time, or than a full frame's\n\nThe largest share of packets in an undisturbed transfer. An "
         "acknowledgement takes a few microseconds on its link, and no emulator is\nmore exact than that: `late_by_more_than_a_packet_time` "
         "counts against the time of a full frame (1514 bytes) on the slowest link of the way.\n\n"
     )
-    return text + _table(("link", "transfers", "later than own time", "later than a full frame's"), lines)
+    return text + _table(
+        ("link", "transfers", "later than own time", "later than a full frame's"), lines
+    )
 
 
 def _chosen(found: Sequence[Outcome]) -> str:
     score = rules.BY_NAME["overdue 1ms"].score
-    stopped, held = (rules.best([one for one in found if one.clean is clean], score) for clean in (True, False))
+    stopped, held = (
+        rules.best([one for one in found if one.clean is clean], score) for clean in (True, False)
+    )
     calm = max(one.late["overdue_1ms_share"] for one in found if one.clean and one.stop_ms is None)
-    single = [one for one in found if one.clean and one.stop_ms is not None and one.stop_ms >= 50 and one.every_ms is None]
-    tails = [one for one in found if one.clean and one.stop_ms is not None and not one.harmful and not in_use(one)]
-    harmed, grown = sum(one.harmful for one in single), sum(one.change.rtt_p99 > HARM for one in tails)
+    single = [
+        one
+        for one in found
+        if one.clean and one.stop_ms is not None and one.stop_ms >= 50 and one.every_ms is None
+    ]
+    tails = [
+        one
+        for one in found
+        if one.clean and one.stop_ms is not None and not one.harmful and not in_use(one)
+    ]
+    harmed, grown = (
+        sum(one.harmful for one in single),
+        sum(one.change.rtt_p99 > HARM for one in tails),
+    )
     limit, median, harm = f"{STANDSTILL_SHARE:.0%}", f"{MEDIAN_SECONDS * 1e3:g} ms", f"{HARM:.0%}"
     return f"""### What was chosen
 
@@ -203,19 +279,50 @@ emulator's report), or when half of them were {median} late and more.
 
 def _odd(found: Sequence[Outcome]) -> str:
     missed = [one for one in found if one.harmful and not in_use(one)]
-    vain = [sum(one.clean is clean and not one.harmful and in_use(one) for one in found) for clean in (True, False)]
+    vain = [
+        sum(one.clean is clean and not one.harmful and in_use(one) for one in found)
+        for clean in (True, False)
+    ]
     lines = []
     for one in missed:
         change = one.change
-        stops = "none" if one.stop_ms is None else f"{one.stop_ms:g} ms, {'once' if one.every_ms is None else f'every {one.every_ms} ms'}"
-        late = (_percent(one.late["overdue_1ms_share"], 1), f"{one.late['p99_ns'] / 1e6:.2f}", f"{one.late['max_ns'] / 1e6:.1f}")
+        stops = (
+            "none"
+            if one.stop_ms is None
+            else f"{one.stop_ms:g} ms, {'once' if one.every_ms is None else f'every {one.every_ms} ms'}"
+        )
+        late = (
+            _percent(one.late["overdue_1ms_share"], 1),
+            f"{one.late['p99_ns'] / 1e6:.2f}",
+            f"{one.late['max_ns'] / 1e6:.1f}",
+        )
         changes = (f"{each:+.1%}" for each in (change.throughput, change.rtt_p50, change.rtt_p99))
         who = "emulator" if one.clean else "machine"
-        lines.append((CASES[one.case].words, who, stops, *late, *changes, "changed" if change.cause_changed else ""))
+        lines.append(
+            (
+                CASES[one.case].words,
+                who,
+                stops,
+                *late,
+                *changes,
+                "changed" if change.cause_changed else "",
+            )
+        )
     text = (
         f"### Where the rule in use is wrong\n\nIn vain it discards {vain[0]} transfers of an emulator that was stopped alone, and "
         f"{vain[1]} of a machine that was held up.\nThese were harmed, and it keeps them; a median round trip mostly, which hangs on "
         "where in the window's sawtooth three seconds end.\n\n"
     )
-    head = ("link and transfer", "held up", "stops", "overdue", "p99, ms", "most, ms", "throughput", "RTT p50", "RTT p99", "cause")
+    head = (
+        "link and transfer",
+        "held up",
+        "stops",
+        "overdue",
+        "p99, ms",
+        "most, ms",
+        "throughput",
+        "RTT p50",
+        "RTT p99",
+        "cause",
+    )
     return text + _table(head, lines)

@@ -58,7 +58,9 @@ class Pauses:
         self._process.wait()
 
 
-def carry_out(pid: int, stops: Sequence[tuple[float, float]], *, input_number: int) -> list[tuple[int, int]]:
+def carry_out(
+    pid: int, stops: Sequence[tuple[float, float]], *, input_number: int
+) -> list[tuple[int, int]]:
     """Stops a process at these times from now on until the last one, or until the input ends."""
     zero = time.monotonic()
     done = []
@@ -85,7 +87,9 @@ def main() -> int:
     asked: dict[str, Any] = json.loads(_line(sys.stdin.fileno()))
     done: list[tuple[int, int]] = []
     if _line(sys.stdin.fileno()):
-        with contextlib.suppress(ProcessLookupError):  # it ended by itself: there is nothing left to disturb
+        with contextlib.suppress(
+            ProcessLookupError
+        ):  # it ended by itself: there is nothing left to disturb
             done = carry_out(asked["pid"], asked["stops"], input_number=sys.stdin.fileno())
     sys.stdout.write(json.dumps(done))
     return 0

@@ -34,7 +34,9 @@ class Scored:
     @property
     def precision(self) -> float | None:
         """Of what it discards, the share that was harmed."""
-        return self.hits / (self.hits + self.false_alarms) if self.hits + self.false_alarms else None
+        return (
+            self.hits / (self.hits + self.false_alarms) if self.hits + self.false_alarms else None
+        )
 
     @property
     def recall(self) -> float | None:
@@ -61,14 +63,30 @@ CANDIDATES = (
     Candidate("mean", "mean ≥ {:.3g}…{:.3g} ms", _of("mean_ns", 1e6)),
     Candidate("most", "most ≥ {:.3g}…{:.3g} ms", _of("max_ns", 1e6)),
     Candidate("own", "later than own time ≥ {:.1%}…{:.1%}", _of("later_than_own_time")),
-    Candidate("frame", "later than a full frame's time ≥ {:.1%}…{:.1%}", _of("later_than_frame_time")),
-    Candidate("rtt share", "later than 5 % of the base RTT ≥ {:.1%}…{:.1%}", _of("later_than_rtt_share")),
+    Candidate(
+        "frame", "later than a full frame's time ≥ {:.1%}…{:.1%}", _of("later_than_frame_time")
+    ),
+    Candidate(
+        "rtt share", "later than 5 % of the base RTT ≥ {:.1%}…{:.1%}", _of("later_than_rtt_share")
+    ),
     Candidate("p99/rtt", "p99 / base RTT ≥ {:.1%}…{:.1%}", _of_round_trip("p99_ns")),
     Candidate("mean/rtt", "mean / base RTT ≥ {:.1%}…{:.1%}", _of_round_trip("mean_ns")),
     Candidate("most/rtt", "most / base RTT ≥ {:.1%}…{:.1%}", _of_round_trip("max_ns")),
-    Candidate("overdue frame", "share of time overdue (by over a full frame) ≥ {:.1%}…{:.1%}", _of("overdue_frame_share")),
-    Candidate("overdue 100us", "share of time overdue (by over 100 µs) ≥ {:.1%}…{:.1%}", _of("overdue_100us_share")),
-    Candidate("overdue 1ms", "share of time overdue (by over 1 ms) ≥ {:.1%}…{:.1%}", _of("overdue_1ms_share")),
+    Candidate(
+        "overdue frame",
+        "share of time overdue (by over a full frame) ≥ {:.1%}…{:.1%}",
+        _of("overdue_frame_share"),
+    ),
+    Candidate(
+        "overdue 100us",
+        "share of time overdue (by over 100 µs) ≥ {:.1%}…{:.1%}",
+        _of("overdue_100us_share"),
+    ),
+    Candidate(
+        "overdue 1ms",
+        "share of time overdue (by over 1 ms) ≥ {:.1%}…{:.1%}",
+        _of("overdue_1ms_share"),
+    ),
 )
 BY_NAME = {candidate.name: candidate for candidate in CANDIDATES}
 
@@ -81,7 +99,9 @@ def scored(outcomes: Sequence[Outcome], discards: Callable[[Outcome], bool]) -> 
 
 def best(outcomes: Sequence[Outcome], score: Score) -> float:
     """The threshold with the highest F1; of several the lowest, which misses least. Infinite where nothing was harmed."""
-    ordered = sorted(((score(one), one.harmful) for one in outcomes), key=lambda pair: pair[0], reverse=True)
+    ordered = sorted(
+        ((score(one), one.harmful) for one in outcomes), key=lambda pair: pair[0], reverse=True
+    )
     harmful = sum(harm for _, harm in ordered)
     found, threshold, hits = 0.0, float("inf"), 0
     for place, (value, harm) in enumerate(ordered, 1):

@@ -47,7 +47,9 @@ class _DisturbedBed(Testbed):
         self._pauses: Pauses | None = None
         self.done: list[tuple[int, int]] = []
 
-    def start_agent(self, verb: str, config: Mapping[str, Any], *, where: str, **options: Any) -> Agent:  # noqa: ANN401 - handed on
+    def start_agent(
+        self, verb: str, config: Mapping[str, Any], *, where: str, **options: Any
+    ) -> Agent:  # noqa: ANN401 - handed on
         """As any testbed does."""
         agent = super().start_agent(verb, config, where=where, **options)
         if verb == "emulate" and self._stops:
@@ -95,11 +97,24 @@ def _run(trial: Trial, scenario: Scenario, folder: Path) -> tuple[Row, list[tupl
     repetition = Repetition(number=trial.number, cell=0, round=0, seed=trial.seed)
     planned = plan_of(scenario)
     ledger = {"path": str(folder / "ledger" / _LEDGER), "detail": "packets"}
-    emulator = planned.emulator(topology(scenario), seed=repetition.seed_of("emulator"), ledger=ledger, priority=scenario.emulator.priority)
+    emulator = planned.emulator(
+        topology(scenario),
+        seed=repetition.seed_of("emulator"),
+        ledger=ledger,
+        priority=scenario.emulator.priority,
+    )
     ahead = _AHEAD_SECONDS + cases.WARM_UP_SECONDS
     stops = trial.disturbance.stops(trial.seed, cases.TRANSFER_SECONDS) if trial.disturbance else []
     with _DisturbedBed(planned, [(begin + ahead, length) for begin, length in stops]) as bed:
-        execution = Execution(bed, scenario, repetition, folder=folder, clock=SystemClock(), emulator=emulator, on_phase=bed.on_phase)
+        execution = Execution(
+            bed,
+            scenario,
+            repetition,
+            folder=folder,
+            clock=SystemClock(),
+            emulator=emulator,
+            on_phase=bed.on_phase,
+        )
         return execution.carry_out(), bed.done
 
 
@@ -112,9 +127,20 @@ def _row(trial: Trial, record: Row, done: list[tuple[int, int]], folder: Path) -
     for case in cases.GROUPS[trial.group]:
         (workload,) = (one for one in record["workloads"] if one["name"] == case.name)
         rtt_ns = case.rtt_ms * 1_000_000
-        late = lateness(sent[case.name], megabits=case.megabits, rtt_ns=rtt_ns, begin=span[0], end=span[1]).row
-        unasked = max(unasked, measures.unasked((one for one in sent[case.name] if span[0] <= one.due < span[1]), done))
-        found[case.name] = {"late": late, "got": _got(case, workload, folder), "dropped": _dropped(case, record)}
+        late = lateness(
+            sent[case.name], megabits=case.megabits, rtt_ns=rtt_ns, begin=span[0], end=span[1]
+        ).row
+        unasked = max(
+            unasked,
+            measures.unasked(
+                (one for one in sent[case.name] if span[0] <= one.due < span[1]), done
+            ),
+        )
+        found[case.name] = {
+            "late": late,
+            "got": _got(case, workload, folder),
+            "dropped": _dropped(case, record),
+        }
     return {
         "key": trial.key,
         "seed": trial.seed,
@@ -181,7 +207,9 @@ def _got(case: Case, workload: Row, folder: Path) -> Row:
     transfers = [one for one in capture.transfers.to_pylist() if one["cause"] is not None]
     transfers.sort(key=lambda one: -one["payload_bytes"])
     if case.kind == "http":
-        causes, verdicts = (Counter(one[key] for one in transfers).most_common(1) for key in ("cause", "verdict"))
+        causes, verdicts = (
+            Counter(one[key] for one in transfers).most_common(1) for key in ("cause", "verdict")
+        )
         return {
             "throughput": report["good_requests"] / cases.TRANSFER_SECONDS,
             "rtt_p50_ns": report["total"]["p50_ns"],

@@ -77,7 +77,11 @@ def calibrate(answers: Iterable[Answered]) -> Calibration:
     for answer in given:
         inside[_place(answer.confidence)].append(answer)
     bins = tuple(_bin(place, found) for place, found in enumerate(inside) if found)
-    error = sum(each.answers * abs(each.stated - each.observed) for each in bins) / len(given) if given else None
+    error = (
+        sum(each.answers * abs(each.stated - each.observed) for each in bins) / len(given)
+        if given
+        else None
+    )
     return Calibration(bins=bins, error=error)
 
 

@@ -66,7 +66,10 @@ class Processors(NamedTuple):
 
 def _processors() -> Processors:
     """From the first line of ``/proc/stat``, see proc_stat(5); guests' time is in their programs' already."""
-    ticks = [int(word) for word in Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]]
+    ticks = [
+        int(word)
+        for word in Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]
+    ]
     return Processors(stolen=ticks[STEAL] if len(ticks) > STEAL else 0, all=sum(ticks))
 
 

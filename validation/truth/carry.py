@@ -29,7 +29,9 @@ from validation.truth.scenario import ROUTER, toml, undisturbed
 
 MADE, NOT_MADE, SPOILT, FAILED = "made", "not made", "spoilt", "failed"
 ATTEMPTS = 2
-_SPOILING = frozenset({"run_emulator_late", "run_emulator_dropped", "run_generator_late", "run_agent_failed"})
+_SPOILING = frozenset(
+    {"run_emulator_late", "run_emulator_dropped", "run_generator_late", "run_agent_failed"}
+)
 
 Kept = dict[str, Any]
 
@@ -43,7 +45,12 @@ def carry_out(planned: Planned, *, keep: Path | None = None, calm: Calm | None =
         found: Kept = {}
         for attempt in range(ATTEMPTS):
             before = dict(calm.wait()) if calm else {}
-            found = {**about, "attempt": attempt, "before": before, **_attempt(file, Path(folder) / f"run-{attempt}", keep)}
+            found = {
+                **about,
+                "attempt": attempt,
+                "before": before,
+                **_attempt(file, Path(folder) / f"run-{attempt}", keep),
+            }
             if found["outcome"] != SPOILT:
                 break
         return found
@@ -88,14 +95,24 @@ def _attempt(file: Path, run: Path, keep: Path | None) -> Kept:
 def _kept(directory: RunDirectory, folder: str, *, faults: int) -> Kept:
     """A run whose record does not say that every fault was made counts for nothing: it would be taken for a transfer that felt nothing."""
     record = directory.record(folder)
-    reasons = [one["reason"] for one in (*record["workloads"], *record.get("faults", ())) if one.get("reason")]
+    reasons = [
+        one["reason"]
+        for one in (*record["workloads"], *record.get("faults", ()))
+        if one.get("reason")
+    ]
     if record["outcome"] == NOT_MADE:
         return {"outcome": NOT_MADE, "reason": "; ".join(dict.fromkeys(reasons))}
     made = [fault for fault in record.get("faults") or () if fault.get("made")]
     if len(made) < faults:
-        return {"outcome": NOT_MADE, "reason": "; ".join(dict.fromkeys(reasons)) or "the record does not say that the fault was made"}
+        return {
+            "outcome": NOT_MADE,
+            "reason": "; ".join(dict.fromkeys(reasons))
+            or "the record does not say that the fault was made",
+        }
     findings = run_findings(record)
-    spoilt = [found.message for found in findings if found.code in _SPOILING and found.severity == "error"]
+    spoilt = [
+        found.message for found in findings if found.code in _SPOILING and found.severity == "error"
+    ]
     if record["outcome"] != "complete":
         failures = [one["message"] for one in record["failures"]]
         return {"outcome": FAILED, "reason": "; ".join([*reasons, *failures]) or "see its record"}
@@ -109,14 +126,19 @@ def _kept(directory: RunDirectory, folder: str, *, faults: int) -> Kept:
 def _keep(captures: Path, place: Path) -> None:
     place.mkdir(parents=True, exist_ok=True)
     for file in captures.glob("*.pcapng"):
-        with file.open("rb") as source, gzip.open(place / f"{file.name}.gz", "wb", compresslevel=1) as target:
+        with (
+            file.open("rb") as source,
+            gzip.open(place / f"{file.name}.gz", "wb", compresslevel=1) as target,
+        ):
             shutil.copyfileobj(source, target, 1 << 20)
 
 
 @cache
 def captures_in_the_middle() -> bool:
     """Whether scenarios can name a router as a place of capture."""
-    network = Network(rate_megabits=10, round_trip_ms=10, limit="link", congestion_control="cubic", seconds=1)
+    network = Network(
+        rate_megabits=10, round_trip_ms=10, limit="link", congestion_control="cubic", seconds=1
+    )
     with tempfile.TemporaryDirectory(prefix="trustbed-truth-") as folder:
         file = Path(folder) / f"{ROUTER}.toml"
         file.write_text(toml(undisturbed(network, seed=1, middle=True)), encoding="utf-8")

@@ -17,7 +17,13 @@ _BY_KIND = {one.kind: one for one in DISTURBANCES}
 
 def _network(limit: Limit, **more: Any) -> Network:  # noqa: ANN401 - fields of a network
     """20 Mbit/s and 20 ms: 50 000 bytes fit into the path."""
-    values: Mapping[str, Any] = {"rate_megabits": 20, "round_trip_ms": 20, "limit": limit, "congestion_control": "cubic", "seconds": 3.0}
+    values: Mapping[str, Any] = {
+        "rate_megabits": 20,
+        "round_trip_ms": 20,
+        "limit": limit,
+        "congestion_control": "cubic",
+        "seconds": 3.0,
+    }
     return Network(**{**values, **more})
 
 
@@ -28,7 +34,13 @@ _GUEST = _network("window", window_bytes=24_576, guest="virtio-net", seconds=4.0
 
 
 def _planned(kind: str, network: Network, **dose: Any) -> Planned:  # noqa: ANN401 - keys of a dose
-    return Planned(name=f"clear.{kind}", seed=7, network=network, disturbance=_BY_KIND.get(kind), dose=tuple(dose.items()))
+    return Planned(
+        name=f"clear.{kind}",
+        seed=7,
+        network=network,
+        disturbance=_BY_KIND.get(kind),
+        dose=tuple(dose.items()),
+    )
 
 
 CLEAR: tuple[Planned, ...] = (

@@ -46,7 +46,11 @@ def main(words: Sequence[str]) -> int:
         sections.write(_document(), SECTION, COMMAND, page.table_only())
         return 0
     try:
-        failed = 0 if options.score_only or options.again or options.fit else _make(Plan(options.seed), store, options)
+        failed = (
+            0
+            if options.score_only or options.again or options.fit
+            else _make(Plan(options.seed), store, options)
+        )
         if options.again:
             _measure_again(store)
         result = Result.of(store)
@@ -72,16 +76,34 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--folder", type=Path, default=captures.project() / "truth-data", help="where the transfers of one plan are kept")
     parser.add_argument(
-        "--seed", type=int, default=UNSEEN, help="decides every transfer; a folder holds those of one (default: %(default)s)"
+        "--folder",
+        type=Path,
+        default=captures.project() / "truth-data",
+        help="where the transfers of one plan are kept",
     )
-    parser.add_argument("--seeds", choices=("odd", "even", "all"), default="all", help="which transfers are made")
-    parser.add_argument("--only", action="append", metavar="KIND", help="kinds whose name contains this (repeatable)")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=UNSEEN,
+        help="decides every transfer; a folder holds those of one (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seeds", choices=("odd", "even", "all"), default="all", help="which transfers are made"
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="KIND",
+        help="kinds whose name contains this (repeatable)",
+    )
     parser.add_argument("--minutes", type=float, help="stop when so many have passed")
     parser.add_argument("--limit", type=int, help="make at most so many transfers")
     parser.add_argument(
-        "--jobs", type=int, default=1, help="so many transfers over slow links side by side: quicker, and noisier (default: 1)"
+        "--jobs",
+        type=int,
+        default=1,
+        help="so many transfers over slow links side by side: quicker, and noisier (default: 1)",
     )
     parser.add_argument(
         "--wait",
@@ -90,19 +112,55 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         metavar="SECONDS",
         help="while others take the machine, wait before the next transfer; at most so long in a run, 0: never (default: %(default)g)",
     )
-    parser.add_argument("--keep", action="store_true", help="keep the captures too, for changes of what is measured")
-    parser.add_argument("--retry", action="store_true", help="try again what could not be made, failed or was spoilt")
-    parser.add_argument("--score-only", action="store_true", help="make nothing: judge again what was made")
-    parser.add_argument("--again", action="store_true", help="measure the captures that were kept anew, then judge")
-    parser.add_argument("--fit", action="store_true", help="make nothing: fit what a score is worth to odd seeds, and write it down")
     parser.add_argument(
-        "--seen", action="append", type=Path, metavar="FOLDER", help="leave out of the fit what rules were developed on (repeatable)"
+        "--keep", action="store_true", help="keep the captures too, for changes of what is measured"
     )
-    parser.add_argument("--report", choices=("odd", "even", "all"), default="even", help="which transfers are scored (default: even)")
-    parser.add_argument("--document", action="store_true", help="write the result into docs/validation.md")
-    parser.add_argument("--table", action="store_true", help="write only the table of what is accepted into docs/validation.md")
-    parser.add_argument("--wrong", type=Path, metavar="FILE", help="write every wrong answer with its numbers")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result (default: result.json in the folder)")
+    parser.add_argument(
+        "--retry",
+        action="store_true",
+        help="try again what could not be made, failed or was spoilt",
+    )
+    parser.add_argument(
+        "--score-only", action="store_true", help="make nothing: judge again what was made"
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="measure the captures that were kept anew, then judge"
+    )
+    parser.add_argument(
+        "--fit",
+        action="store_true",
+        help="make nothing: fit what a score is worth to odd seeds, and write it down",
+    )
+    parser.add_argument(
+        "--seen",
+        action="append",
+        type=Path,
+        metavar="FOLDER",
+        help="leave out of the fit what rules were developed on (repeatable)",
+    )
+    parser.add_argument(
+        "--report",
+        choices=("odd", "even", "all"),
+        default="even",
+        help="which transfers are scored (default: even)",
+    )
+    parser.add_argument(
+        "--document", action="store_true", help="write the result into docs/validation.md"
+    )
+    parser.add_argument(
+        "--table",
+        action="store_true",
+        help="write only the table of what is accepted into docs/validation.md",
+    )
+    parser.add_argument(
+        "--wrong", type=Path, metavar="FILE", help="write every wrong answer with its numbers"
+    )
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="write the result (default: result.json in the folder)",
+    )
     options = parser.parse_args(words)
     strange = [name for name in options.only or () if not any(name in kind for kind in KINDS)]
     if strange:
@@ -129,13 +187,17 @@ class _Making:
         self._minutes: float | None = options.minutes
         self._keep: bool = options.keep
         self._begun = time.monotonic()
-        self.calm = Calm(options.wait, Senses(say=progress.on_waiting, is_over=lambda: self.is_over))
+        self.calm = Calm(
+            options.wait, Senses(say=progress.on_waiting, is_over=lambda: self.is_over)
+        )
         self.failed = 0
 
     @property
     def is_over(self) -> bool:
         """Whether the time that was asked for has passed."""
-        return self._minutes is not None and time.monotonic() - self._begun >= self._minutes * MINUTE
+        return (
+            self._minutes is not None and time.monotonic() - self._begun >= self._minutes * MINUTE
+        )
 
     def place(self, planned: Planned) -> Path | None:
         """Where the captures of a transfer are kept, if they are."""
@@ -152,7 +214,11 @@ def _make(plan: Plan, store: Store, options: argparse.Namespace) -> int:
     """Makes what is missing; how many failed."""
     store.belong_to(plan.identity)
     planned = list(_chosen(plan, options))
-    settled = {one.name: outcome for one in planned if (outcome := _settled(store, one, retry=options.retry)) is not None}
+    settled = {
+        one.name: outcome
+        for one in planned
+        if (outcome := _settled(store, one, retry=options.retry)) is not None
+    }
     missing = [one for one in planned if one.name not in settled][: options.limit]
     progress = Progress(missing, minutes=options.minutes)
     for one in planned:
@@ -210,22 +276,32 @@ def _measure_again(store: Store) -> None:
 
 
 def _fit(result: Result, seen: Sequence[Path]) -> int:
-    given, words = fit.unseen(fit.samples(result), {kept["name"] for folder in seen for kept in Store(folder)})
+    given, words = fit.unseen(
+        fit.samples(result), {kept["name"] for folder in seen for kept in Store(folder)}
+    )
     sys.stdout.write(f"{words}\n")
     if not given:
-        print("error: nothing to fit to: no answer about an unseen transfer with an odd seed counts", file=sys.stderr)
+        print(
+            "error: nothing to fit to: no answer about an unseen transfer with an odd seed counts",
+            file=sys.stderr,
+        )
         print("hint: make some first: python -m validation truth --seeds odd", file=sys.stderr)
         return 2
     sys.stdout.write(fit.report(given))
     fit.write(given)
-    print(f"written: {fit.TABLE}; what is judged from now on states its confidence by it", file=sys.stderr)
+    print(
+        f"written: {fit.TABLE}; what is judged from now on states its confidence by it",
+        file=sys.stderr,
+    )
     return 0
 
 
 def _show(result: Result, options: argparse.Namespace) -> None:
     sys.stdout.write(text.render(result, options.report))
     target = options.json or options.folder / "result.json"
-    target.write_text(json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    target.write_text(
+        json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     if options.wrong is not None:
         options.wrong.write_text(text.wrong_answers(result, options.report), encoding="utf-8")
     if options.document:

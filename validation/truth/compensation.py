@@ -54,7 +54,9 @@ class Guess:
     @property
     def error(self) -> float | None:
         """Of the estimate, as a share of what was given."""
-        return None if self.given is None or self.estimate is None else self.estimate / self.given - 1
+        return (
+            None if self.given is None or self.estimate is None else self.estimate / self.given - 1
+        )
 
     @property
     def is_covered(self) -> bool:
@@ -82,7 +84,12 @@ class Accuracy:
 
 def guesses(judged: Iterable[Judged], view: str) -> list[Guess]:
     """Of every transfer that this view discards for stalls of its host."""
-    return [guess for one in judged if (answer := one.answers.get(view)) is not None and (guess := _guess(one, answer)) is not None]
+    return [
+        guess
+        for one in judged
+        if (answer := one.answers.get(view)) is not None
+        and (guess := _guess(one, answer)) is not None
+    ]
 
 
 def _guess(one: Judged, answer: Answer) -> Guess | None:
@@ -101,14 +108,26 @@ def _guess(one: Judged, answer: Answer) -> Guess | None:
 
 def _given(one: Judged) -> float | None:
     rate, cost = throughput(one.kept), one.label.cost
-    return rate / 8 / (1 - cost) if rate is not None and cost is not None and one.kept["kind"] in ENDS else None
+    return (
+        rate / 8 / (1 - cost)
+        if rate is not None and cost is not None and one.kept["kind"] in ENDS
+        else None
+    )
 
 
 def _removed(answer: Answer) -> float | None:
     """What one would try first: bytes over the time in which nothing was withheld."""
     evidence = answer.evidence
-    rate, withheld, window = evidence["throughput_bytes_per_second"], evidence["withheld_fraction"], evidence["window_bytes"]
-    trip, payload, packet = evidence["rtt_seconds"], evidence["payload_bytes"], evidence["packet_bytes"]
+    rate, withheld, window = (
+        evidence["throughput_bytes_per_second"],
+        evidence["withheld_fraction"],
+        evidence["window_bytes"],
+    )
+    trip, payload, packet = (
+        evidence["rtt_seconds"],
+        evidence["payload_bytes"],
+        evidence["packet_bytes"],
+    )
     if rate is None or withheld is None:
         return None
     bounds = [window * payload / (packet * trip)] if window and trip else []
@@ -122,7 +141,11 @@ def accuracy(found: Sequence[Guess]) -> Accuracy:
     comparable = [guess for guess in found if guess.given is not None]
     errors = [guess.error for guess in comparable if guess.error is not None]
     made = [guess for guess in comparable if guess.estimate is not None]
-    removed = [guess.removed / guess.given - 1 for guess in made if guess.removed is not None and guess.given is not None]
+    removed = [
+        guess.removed / guess.given - 1
+        for guess in made
+        if guess.removed is not None and guess.given is not None
+    ]
     return Accuracy(
         discarded=len(found),
         comparable=len(comparable),

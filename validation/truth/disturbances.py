@@ -47,12 +47,18 @@ def _doses(**settings: tuple[Any, ...]) -> tuple[Parameters, ...]:
 
 def _stops(*pairs: str) -> tuple[Parameters, ...]:
     """Each as *stopped/every*."""
-    return tuple({"stopped": stopped, "every": every} for stopped, _, every in (pair.partition("/") for pair in pairs))
+    return tuple(
+        {"stopped": stopped, "every": every}
+        for stopped, _, every in (pair.partition("/") for pair in pairs)
+    )
 
 
 def _shares(*pairs: str) -> tuple[Parameters, ...]:
     """Quotas, each as *share/period*."""
-    return tuple({"share": share, "period": period} for share, _, period in (pair.partition("/") for pair in pairs))
+    return tuple(
+        {"share": share, "period": period}
+        for share, _, period in (pair.partition("/") for pair in pairs)
+    )
 
 
 def _spins(*words: str) -> tuple[Parameters, ...]:
@@ -99,7 +105,14 @@ _PATHS = (
         write=writers.steady,
         shared=True,
     ),
-    Disturbance(kind="reverse", transfers=24, limits=_BOTH, doses=_doses(share=(0.3, 0.97, 1.1, 1.4)), write=writers.reverse, shared=True),
+    Disturbance(
+        kind="reverse",
+        transfers=24,
+        limits=_BOTH,
+        doses=_doses(share=(0.3, 0.97, 1.1, 1.4)),
+        write=writers.reverse,
+        shared=True,
+    ),
     Disturbance(
         kind="policer",
         transfers=40,
@@ -111,10 +124,19 @@ _PATHS = (
         kind="shaper-burst",
         transfers=24,
         limits=("link",),
-        doses=(*_doses(share=(0.2, 0.4, 0.6), burst_share=(0.15, 0.3, 0.6)), {"share": 0.95, "burst_share": 0.3}),
+        doses=(
+            *_doses(share=(0.2, 0.4, 0.6), burst_share=(0.15, 0.3, 0.6)),
+            {"share": 0.95, "burst_share": 0.3},
+        ),
         write=writers.shaper,
     ),
-    Disturbance(kind="shaper", transfers=16, limits=("link",), doses=_doses(share=(0.3, 0.6, 0.8, 0.97)), write=writers.shaper),
+    Disturbance(
+        kind="shaper",
+        transfers=16,
+        limits=("link",),
+        doses=_doses(share=(0.3, 0.6, 0.8, 0.97)),
+        write=writers.shaper,
+    ),
     Disturbance(
         kind="reordering",
         transfers=36,
@@ -131,7 +153,13 @@ _PATHS = (
         least_trip_ms=5,
         most_trip_ms=100,
     ),
-    Disturbance(kind="outage", transfers=24, limits=_BOTH, doses=_doses(lasts=("100ms", "1s", "2s")), write=writers.outage),
+    Disturbance(
+        kind="outage",
+        transfers=24,
+        limits=_BOTH,
+        doses=_doses(lasts=("100ms", "1s", "2s")),
+        write=writers.outage,
+    ),
     Disturbance(
         kind="loss-and-queue",
         transfers=12,
@@ -167,7 +195,12 @@ _APPLICATIONS = (
         least_trip_ms=10,
     ),
     Disturbance(
-        kind="delayed-ack", transfers=16, limits=("window",), doses=_doses(delayed=("always",)), write=writers.delayed_ack, tiny_window=True
+        kind="delayed-ack",
+        transfers=16,
+        limits=("window",),
+        doses=_doses(delayed=("always",)),
+        write=writers.delayed_ack,
+        tiny_window=True,
     ),
 )
 
@@ -176,7 +209,16 @@ _PROCESSES = (
         kind="freeze",
         transfers=128,
         limits=("window",),
-        doses=_stops("5ms/50ms", "35ms/50ms", "70ms/100ms", "140ms/200ms", "100ms/1s", "300ms/400ms", "500ms/1s", "800ms/1s"),
+        doses=_stops(
+            "5ms/50ms",
+            "35ms/50ms",
+            "70ms/100ms",
+            "140ms/200ms",
+            "100ms/1s",
+            "300ms/400ms",
+            "500ms/1s",
+            "800ms/1s",
+        ),
         write=writers.fault(kind="freeze"),
         small_buffer=True,
     ),
@@ -192,7 +234,13 @@ _PROCESSES = (
         kind="spinner",
         transfers=40,
         limits=("window",),
-        doses=_spins("8ms/10ms normal", "45ms/50ms realtime", "8ms/10ms realtime", "90ms/100ms realtime", "270ms/300ms realtime"),
+        doses=_spins(
+            "8ms/10ms normal",
+            "45ms/50ms realtime",
+            "8ms/10ms realtime",
+            "90ms/100ms realtime",
+            "270ms/300ms realtime",
+        ),
         write=writers.fault(kind="spinner"),
         small_buffer=True,
     ),
@@ -211,7 +259,11 @@ _MACHINES = (
         kind="nic-stall",
         transfers=14,
         limits=("window",),
-        doses=({"stalls": 1, "connections": 3}, {"stalls": 1, "connections": 6}, {"stalls": 2, "connections": 4}),
+        doses=(
+            {"stalls": 1, "connections": 3},
+            {"stalls": 1, "connections": 6},
+            {"stalls": 2, "connections": 4},
+        ),
         write=writers.nic_stall,
         least_trip_ms=5,
     ),
@@ -219,7 +271,16 @@ _MACHINES = (
         kind="guest-quota",
         transfers=72,
         limits=("window",),
-        doses=_shares("10%/10ms", "90%/10ms", "20%/10ms", "20%/100ms", "50%/10ms", "15%/10ms", "10%/50ms", "30%/20ms"),
+        doses=_shares(
+            "10%/10ms",
+            "90%/10ms",
+            "20%/10ms",
+            "20%/100ms",
+            "50%/10ms",
+            "15%/10ms",
+            "10%/50ms",
+            "30%/20ms",
+        ),
         write=writers.fault(kind="cpu-quota"),
         guest=True,
     ),
@@ -227,7 +288,9 @@ _MACHINES = (
         kind="guest-freeze",
         transfers=72,
         limits=("window",),
-        doses=_stops("2ms/50ms", "140ms/200ms", "35ms/50ms", "70ms/100ms", "300ms/400ms", "500ms/1s"),
+        doses=_stops(
+            "2ms/50ms", "140ms/200ms", "35ms/50ms", "70ms/100ms", "300ms/400ms", "500ms/1s"
+        ),
         write=writers.fault(kind="freeze"),
         guest=True,
     ),
@@ -235,7 +298,13 @@ _MACHINES = (
         kind="guest-spinner",
         transfers=30,
         limits=("window",),
-        doses=_spins("9ms/10ms realtime", "7ms/10ms realtime", "45ms/50ms realtime", "9ms/10ms normal", "90ms/100ms realtime"),
+        doses=_spins(
+            "9ms/10ms realtime",
+            "7ms/10ms realtime",
+            "45ms/50ms realtime",
+            "9ms/10ms normal",
+            "90ms/100ms realtime",
+        ),
         write=writers.fault(kind="spinner"),
         guest=True,
     ),

@@ -29,7 +29,15 @@ from pathlib import Path
 from typing import get_args
 
 import trustbed.diagnose
-from trustbed.diagnose.calibration import PRIOR_ANSWERS, Calibration, Counted, Fitted, Place, kind_of, stated
+from trustbed.diagnose.calibration import (
+    PRIOR_ANSWERS,
+    Calibration,
+    Counted,
+    Fitted,
+    Place,
+    kind_of,
+    stated,
+)
 from trustbed.diagnose.confidence import HIGHEST, LOWEST
 from trustbed.diagnose.limits import LIMITS
 from validation.truth import text
@@ -58,7 +66,12 @@ class Sample:
 
 def samples(result: Result) -> list[Sample]:
     """Every answer of the odd seeds that counts, in the order of the store."""
-    return [sample for one in result.chosen(SEEDS) for view in VIEWS if (sample := _sample(one, view)) is not None]
+    return [
+        sample
+        for one in result.chosen(SEEDS)
+        for view in VIEWS
+        if (sample := _sample(one, view)) is not None
+    ]
 
 
 def _sample(one: Judged, view: View) -> Sample | None:
@@ -93,16 +106,29 @@ def fit(given: Iterable[Sample]) -> Calibration:
     by_place: dict[Place, list[Sample]] = defaultdict(list)
     for sample in given:
         by_place[sample.place].append(sample)
-    return {place: Fitted(curve=_curve(found), answers=_answers(found)) for place in get_args(Place) if (found := by_place.get(place))}
+    return {
+        place: Fitted(curve=_curve(found), answers=_answers(found))
+        for place in get_args(Place)
+        if (found := by_place.get(place))
+    }
 
 
 def _curve(given: Sequence[Sample]) -> dict[int, float]:
     of = Counter(sample.score for sample in given)
     right = Counter(sample.score for sample in given if sample.is_right)
     scores = sorted(of)
-    drawn = [((right[score] + PRIOR_ANSWERS * score / 100) / (of[score] + PRIOR_ANSWERS), of[score] + PRIOR_ANSWERS) for score in scores]
+    drawn = [
+        (
+            (right[score] + PRIOR_ANSWERS * score / 100) / (of[score] + PRIOR_ANSWERS),
+            of[score] + PRIOR_ANSWERS,
+        )
+        for score in scores
+    ]
     # No confidence says more than that, and a rounded 1 would.
-    return {score: min(HIGHEST / 100, max(LOWEST / 100, round(share, 3))) for score, share in zip(scores, isotonic(drawn), strict=True)}
+    return {
+        score: min(HIGHEST / 100, max(LOWEST / 100, round(share, 3)))
+        for score, share in zip(scores, isotonic(drawn), strict=True)
+    }
 
 
 def _answers(given: Sequence[Sample]) -> dict[str, Counted]:
@@ -119,7 +145,11 @@ def isotonic(points: Sequence[tuple[float, float]]) -> list[float]:
         while blocks and blocks[-1][0] > block[0]:
             before = blocks.pop()
             both = before[1] + block[1]
-            block = ((before[0] * before[1] + block[0] * block[1]) / both, both, before[2] + block[2])
+            block = (
+                (before[0] * before[1] + block[0] * block[1]) / both,
+                both,
+                before[2] + block[2],
+            )
         blocks.append(block)
     return [value for value, _, length in blocks for _ in range(length)]
 
@@ -166,18 +196,34 @@ def written(calibration: Calibration, transfers: int) -> str:
 def write(given: Sequence[Sample]) -> None:
     """Fits and replaces the table of the package, which is complete at every moment. The same answers give the same file."""
     partial = TABLE.with_name(TABLE.name + ".partial")
-    partial.write_text(written(fit(given), len({sample.name for sample in given})), encoding="utf-8")
+    partial.write_text(
+        written(fit(given), len({sample.name for sample in given})), encoding="utf-8"
+    )
     partial.replace(TABLE)
 
 
 def _lines(calibration: Calibration, transfers: int) -> Iterator[str]:
-    used = ", ".join(name for name, is_used in (("Calibration", True), ("Counted", calibration), ("Fitted", calibration)) if is_used)
+    used = ", ".join(
+        name
+        for name, is_used in (
+            ("Calibration", True),
+            ("Counted", calibration),
+            ("Fitted", calibration),
+        )
+        if is_used
+    )
     yield '"""How many answers of each kind were right, and what a score was worth, by place: transfers of odd seeds whose cause was made.'
     yield ""
     yield f"Written by `python -m validation truth --fit` from {transfers} transfers. Do not edit. How it is used:"
     yield ":mod:`trustbed.diagnose.calibration`."
     yield '"""'
-    yield from ("", "from __future__ import annotations", "", f"from trustbed.diagnose.calibration import {used}", "")
+    yield from (
+        "",
+        "from __future__ import annotations",
+        "",
+        f"from trustbed.diagnose.calibration import {used}",
+        "",
+    )
     if not calibration:
         yield "CALIBRATION: Calibration = {}"
         return
@@ -188,7 +234,10 @@ def _lines(calibration: Calibration, transfers: int) -> Iterator[str]:
         yield from (f"            {score}: {share!r}," for score, share in fitted.curve.items())
         yield "        },"
         yield "        answers={"
-        yield from (f'            "{kind}": Counted({number.right}, {number.of}),' for kind, number in fitted.answers.items())
+        yield from (
+            f'            "{kind}": Counted({number.right}, {number.of}),'
+            for kind, number in fitted.answers.items()
+        )
         yield "        },"
         yield "    ),"
     yield "}"
@@ -197,19 +246,46 @@ def _lines(calibration: Calibration, transfers: int) -> Iterator[str]:
 def report(given: Sequence[Sample]) -> str:
     """How well the score, the table, and tables fitted without the network in question say how often they are right."""
     table, crossed = fit(given), held_out(given)
-    rows: list[tuple[str, ...]] = [("", "answers", "right", "stated", "calibration error", "Brier score", "bins that hold")]
+    rows: list[tuple[str, ...]] = [
+        ("", "answers", "right", "stated", "calibration error", "Brier score", "bins that hold")
+    ]
     for place in table:
         here = [sample for sample in given if sample.place == place]
-        rows.append((place.replace("_", " "), str(len(here)), f"{sum(sample.is_right for sample in here) / len(here):.3f}", "", "", "", ""))
+        rows.append(
+            (
+                place.replace("_", " "),
+                str(len(here)),
+                f"{sum(sample.is_right for sample in here) / len(here):.3f}",
+                "",
+                "",
+                "",
+                "",
+            )
+        )
         rows.append(_row("  the score itself", said({}, here)))
         rows.append(_row("  fitted", said(table, here)))
-        rows.append(_row("  fitted without the network", [answer for sample, answer in crossed if sample.place == place]))
+        rows.append(
+            _row(
+                "  fitted without the network",
+                [answer for sample, answer in crossed if sample.place == place],
+            )
+        )
     bins = text.reliability(calibrate(answer for _, answer in crossed))
-    return "\n".join([*text.columns(rows), "", "ALL PLACES, FITTED WITHOUT THE NETWORK", *bins]) + "\n"
+    return (
+        "\n".join([*text.columns(rows), "", "ALL PLACES, FITTED WITHOUT THE NETWORK", *bins]) + "\n"
+    )
 
 
 def _row(words: str, answers: Sequence[Said]) -> tuple[str, ...]:
     found = calibrate(answers)
     held = [each.holds for each in found.bins if each.holds is not None]
     mean = sum(answer.confidence for answer in answers) / len(answers)
-    return (words, "", "", f"{mean:.3f}", text.error_words(found), f"{brier(answers):.4f}", f"{sum(held)} of {len(held)}")
+    return (
+        words,
+        "",
+        "",
+        f"{mean:.3f}",
+        text.error_words(found),
+        f"{brier(answers):.4f}",
+        f"{sum(held)} of {len(held)}",
+    )

@@ -25,10 +25,24 @@ def wilson(hits: int, of: int) -> Interval:
     return (0.0, 1.0) if found is None else (found.low, found.high)
 
 
-def bootstrap(cases: Sequence[T], figure: Callable[[Sequence[T]], float | None], *, seed: int = 1, draws: int = DRAWS) -> Interval | None:
+def bootstrap(
+    cases: Sequence[T],
+    figure: Callable[[Sequence[T]], float | None],
+    *,
+    seed: int = 1,
+    draws: int = DRAWS,
+) -> Interval | None:
     """95 % interval of a figure; ``None`` where it cannot be computed from most draws."""
     random = Random(seed)
-    found = sorted(value for _ in range(draws) if (value := figure(random.choices(cases, k=len(cases)))) is not None) if cases else []
+    found = (
+        sorted(
+            value
+            for _ in range(draws)
+            if (value := figure(random.choices(cases, k=len(cases)))) is not None
+        )
+        if cases
+        else []
+    )
     if len(found) <= draws // 2:
         return None
     return (found[int(0.025 * (len(found) - 1))], found[math.ceil(0.975 * (len(found) - 1))])

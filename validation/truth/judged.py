@@ -53,7 +53,11 @@ def judge(kept: Kept, place: str, *, known: bool = False) -> Answer | None:
     flags: tuple[str, ...] = ()
     if known:
         evidence, flags = _with_host(evidence, kept)
-    return _answer(diagnose(evidence, quality=quality, flags=flags, shares=Shares.from_transfer(row)), evidence, quality)
+    return _answer(
+        diagnose(evidence, quality=quality, flags=flags, shares=Shares.from_transfer(row)),
+        evidence,
+        quality,
+    )
 
 
 def _workload(kept: Kept) -> Any:  # noqa: ANN401 - a literal
@@ -86,5 +90,7 @@ def _answer(diagnosis: Diagnosis, evidence: Evidence, quality: Quality) -> Answe
         evidence=asdict(evidence),
         alternatives=tuple(other.cause for other in diagnosis.alternatives),
         place=diagnosis.place,
-        estimate=estimated(Case.of(evidence, THRESHOLDS), diagnosis.cause, quality) if stalled else None,
+        estimate=estimated(Case.of(evidence, THRESHOLDS), diagnosis.cause, quality)
+        if stalled
+        else None,
     )

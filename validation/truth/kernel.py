@@ -43,9 +43,15 @@ def agreements(transfers: Iterable[Mapping[str, Any]]) -> tuple[Agreement, ...]:
             continue
         if row.get("app_limited_fraction") is not None:
             idle.append((row["app_limited_fraction"], min(1.0, max(0.0, 1 - busy / duration))))
-        if row.get("rwnd_limited") is not None and told.get("receive_window_limited_ns") is not None:
+        if (
+            row.get("rwnd_limited") is not None
+            and told.get("receive_window_limited_ns") is not None
+        ):
             window.append((row["rwnd_limited"], min(1.0, told["receive_window_limited_ns"] / busy)))
-    return (_agreement("idle: nothing to send", idle), _agreement("limited by the receiver's window", window))
+    return (
+        _agreement("idle: nothing to send", idle),
+        _agreement("limited by the receiver's window", window),
+    )
 
 
 def buffer_limited(transfers: Iterable[Mapping[str, Any]]) -> int:
@@ -53,7 +59,8 @@ def buffer_limited(transfers: Iterable[Mapping[str, Any]]) -> int:
     shares = [
         (told["send_buffer_limited_ns"] / told["busy_ns"])
         for kept in transfers
-        if (told := kept.get("kernel") or {}).get("busy_ns") and told.get("send_buffer_limited_ns") is not None
+        if (told := kept.get("kernel") or {}).get("busy_ns")
+        and told.get("send_buffer_limited_ns") is not None
     ]
     return sum(share >= HALF for share in shares)
 

@@ -57,7 +57,15 @@ def _kind(
     costs: Costs = "twin",
 ) -> Kind:
     capture = Wanted(causes=causes, verdicts=verdicts)
-    return Kind(name=name, done=done, capture=capture, known=known or capture, away=away or capture, why=why, costs=costs)
+    return Kind(
+        name=name,
+        done=done,
+        capture=capture,
+        known=known or capture,
+        away=away or capture,
+        why=why,
+        costs=costs,
+    )
 
 
 def _host(name: str, done: str, why: str, capture: Wanted) -> Kind:
@@ -67,9 +75,13 @@ def _host(name: str, done: str, why: str, capture: Wanted) -> Kind:
     return Kind(name=name, done=done, capture=capture, known=known, away=away, why=why)
 
 
-_PROCESS = Wanted(causes=("host_scheduling", "sender_application_limited"), verdicts=(REVIEW, DISCARD))
+_PROCESS = Wanted(
+    causes=("host_scheduling", "sender_application_limited"), verdicts=(REVIEW, DISCARD)
+)
 _MACHINE = Wanted(causes=("host_scheduling",), verdicts=(DISCARD,))
-_MACHINE_WORDS = "everything in the machine stops, its answers to ACKs too: no application does that"
+_MACHINE_WORDS = (
+    "everything in the machine stops, its answers to ACKs too: no application does that"
+)
 _PROCESS_WORDS = "a process that is kept from running leaves the same packets as one that pauses; the host's samples tell"
 
 _KINDS: tuple[Kind, ...] = (
@@ -104,7 +116,13 @@ _KINDS: tuple[Kind, ...] = (
         (REVIEW,),
         "packets vanish: on the path under test or in the fabric of the testbed, which no capture tells",
     ),
-    _kind("loss-bursty", "loss in bursts (Gilbert-Elliott) on one of the two links", ("network_loss",), (REVIEW,), "as for random loss"),
+    _kind(
+        "loss-bursty",
+        "loss in bursts (Gilbert-Elliott) on one of the two links",
+        ("network_loss",),
+        (REVIEW,),
+        "as for random loss",
+    ),
     _kind(
         "cross-greedy",
         "one to six TCP transfers of another host share the narrow link",
@@ -177,12 +195,36 @@ _KINDS: tuple[Kind, ...] = (
         costs="most",
         away=Wanted(causes=("driver_stall", "outage", "host_stall"), verdicts=(REVIEW, DISCARD)),
     ),
-    _host("quota", "the sending process gets a share of a processor (cgroup)", _PROCESS_WORDS, _PROCESS),
-    _host("spinner", "another process competes for the sender's processor", _PROCESS_WORDS, _PROCESS),
-    _host("freeze", "the sending process is stopped and continued periodically", _PROCESS_WORDS, _PROCESS),
-    _host("guest-quota", "the sending machine gets a share of a processor", _MACHINE_WORDS, _MACHINE),
-    _host("guest-spinner", "another process competes with the sending machine", _MACHINE_WORDS, _MACHINE),
-    _host("guest-freeze", "the sending machine is stopped and continued periodically", _MACHINE_WORDS, _MACHINE),
+    _host(
+        "quota",
+        "the sending process gets a share of a processor (cgroup)",
+        _PROCESS_WORDS,
+        _PROCESS,
+    ),
+    _host(
+        "spinner", "another process competes for the sender's processor", _PROCESS_WORDS, _PROCESS
+    ),
+    _host(
+        "freeze",
+        "the sending process is stopped and continued periodically",
+        _PROCESS_WORDS,
+        _PROCESS,
+    ),
+    _host(
+        "guest-quota", "the sending machine gets a share of a processor", _MACHINE_WORDS, _MACHINE
+    ),
+    _host(
+        "guest-spinner",
+        "another process competes with the sending machine",
+        _MACHINE_WORDS,
+        _MACHINE,
+    ),
+    _host(
+        "guest-freeze",
+        "the sending machine is stopped and continued periodically",
+        _MACHINE_WORDS,
+        _MACHINE,
+    ),
     _kind(
         "slow-reader",
         "the receiving application reads slower than data come",

@@ -48,7 +48,11 @@ class Twins:
         windows: dict[Network, list[float]] = {}
         for kept in transfers:
             rate = throughput(kept)
-            if kept["outcome"] == MADE and KINDS[kept["kind"]].costs == "nothing" and rate is not None:
+            if (
+                kept["outcome"] == MADE
+                and KINDS[kept["kind"]].costs == "nothing"
+                and rate is not None
+            ):
                 found.setdefault(network_of(kept), []).append(rate)
                 if (offered := window(kept)) is not None:
                     windows.setdefault(network_of(kept), []).append(offered)
@@ -58,7 +62,11 @@ class Twins:
     def rate(self, network: Network) -> float | None:
         """Bits of payload per second; ``None`` where none was made or the network is not what it was built to be."""
         rate = self._rates.get(network)
-        return rate if rate is not None and _is_as_built(network, rate, self._windows.get(network)) else None
+        return (
+            rate
+            if rate is not None and _is_as_built(network, rate, self._windows.get(network))
+            else None
+        )
 
     def window(self, network: Network) -> float | None:
         """The largest window that was offered, in bytes."""
@@ -88,7 +96,12 @@ def _window_share(kept: Kept, twins: Twins) -> float:
     That part is not what the disturbance cost, unless it is what a disturbance of the receiver does.
     """
     own, theirs = window(kept), twins.window(network_of(kept))
-    if own is None or theirs is None or network_of(kept).limit != "window" or "receiver_limited" in KINDS[kept["kind"]].capture.causes:
+    if (
+        own is None
+        or theirs is None
+        or network_of(kept).limit != "window"
+        or "receiver_limited" in KINDS[kept["kind"]].capture.causes
+    ):
         return 1.0
     return min(1.0, own / theirs)
 
@@ -120,7 +133,9 @@ def label(kept: Kept, twins: Twins) -> Label:
         return Label(standing="disturbed", made=kind.cause, cost=None, wanted=own)
     if kind.costs == "nothing":
         clear = rate is not None and _is_as_built(network, rate, window(kept))
-        return Label(standing="healthy" if clear else "unclear", made=kind.cause, cost=None, wanted=own)
+        return Label(
+            standing="healthy" if clear else "unclear", made=kind.cause, cost=None, wanted=own
+        )
     twin = twins.rate(network)
     if twin is None or rate is None:
         return Label(standing="unclear", made=kind.cause, cost=None, wanted=own)
@@ -131,7 +146,9 @@ def label(kept: Kept, twins: Twins) -> Label:
     healthy = cost < SLIGHT
     wanted: dict[Knowledge, Wanted] = {
         name: _healthy(theirs, ours) if healthy else _either(theirs, ours)
-        for name, theirs, ours in zip(own, (base.capture, base.known, base.away), own.values(), strict=True)
+        for name, theirs, ours in zip(
+            own, (base.capture, base.known, base.away), own.values(), strict=True
+        )
     }
     made = base.cause if healthy else kind.cause
     return Label(standing="healthy" if healthy else "slight", made=made, cost=cost, wanted=wanted)
@@ -144,7 +161,10 @@ def _healthy(undisturbed: Wanted, disturbed: Wanted) -> Wanted:
 
 
 def _either(undisturbed: Wanted, disturbed: Wanted) -> Wanted:
-    return Wanted(causes=_union(undisturbed.causes, disturbed.causes), verdicts=_union(undisturbed.verdicts, disturbed.verdicts))
+    return Wanted(
+        causes=_union(undisturbed.causes, disturbed.causes),
+        verdicts=_union(undisturbed.verdicts, disturbed.verdicts),
+    )
 
 
 def _union(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:

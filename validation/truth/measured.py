@@ -32,7 +32,9 @@ def measured(repetition: Path, record: Mapping[str, Any]) -> Values:
     transfers = workload["report"]["transfers"]
     return {
         "seconds": record["seconds"],
-        "payload_bits_per_second": sum(one.get("goodput_bits_per_second") or 0.0 for one in transfers),
+        "payload_bits_per_second": sum(
+            one.get("goodput_bits_per_second") or 0.0 for one in transfers
+        ),
         "payload_bytes": sum(one.get("payload_bytes") or 0 for one in transfers),
         "kernel": kernel(transfers),
         "machine": record.get("machine"),
@@ -62,7 +64,11 @@ def kernel(transfers: list[Mapping[str, Any]]) -> Values | None:
 def _without_moments(fault: Mapping[str, Any]) -> Values:
     """Reports of faults may list every single stop: their number is enough."""
     reports = [
-        {key: value for key, value in report.items() if not (isinstance(value, list) and key.endswith("_ns"))}
+        {
+            key: value
+            for key, value in report.items()
+            if not (isinstance(value, list) and key.endswith("_ns"))
+        }
         for report in fault.get("reports") or ()
     ]
     return {**fault, "reports": reports}
@@ -72,7 +78,11 @@ def _samples(folder: Path) -> Values:
     """What was seen of the machine, and of the sending host's quotas and processes."""
     found: Values = {}
     for file in sorted(folder.glob("*.parquet")):
-        if file.stem.split(".")[-1] in ("machine", "cgroups", "processes") and not file.stem.startswith(SERVER):
+        if file.stem.split(".")[-1] in (
+            "machine",
+            "cgroups",
+            "processes",
+        ) and not file.stem.startswith(SERVER):
             found[file.stem] = json.loads(json.dumps(pq.read_table(file).to_pylist(), default=str))
     return found
 

@@ -64,7 +64,9 @@ class Network:
     @property
     def queue_packets(self) -> int:
         """Length of the narrow link's queue."""
-        return max(LEAST_QUEUE_PACKETS, math.ceil(self.queue_paths * self.path_bytes / PACKET_BYTES))
+        return max(
+            LEAST_QUEUE_PACKETS, math.ceil(self.queue_paths * self.path_bytes / PACKET_BYTES)
+        )
 
     @property
     def expected_megabits(self) -> float:
@@ -85,7 +87,12 @@ class Network:
             f"{self.narrow}{self.near_share:g}",
             f"{self.seconds:g}s",
         ]
-        for letter, value in (("w", self.window_bytes), ("b", self.send_buffer_bytes), ("n", self.transfer_bytes), ("", self.guest)):
+        for letter, value in (
+            ("w", self.window_bytes),
+            ("b", self.send_buffer_bytes),
+            ("n", self.transfer_bytes),
+            ("", self.guest),
+        ):
             if value is not None:
                 parts.append(f"{letter}{value}")
         if self.clamped:
@@ -95,7 +102,15 @@ class Network:
 
 def rounds_to_fill(network: Network) -> float:
     """Round trips that slow start needs to fill the path, and a few more to find out that it has."""
-    return max(0.0, math.log2(network.path_bytes * (1 + network.queue_paths) / (INITIAL_SEGMENTS * PAYLOAD_BYTES))) + 3
+    return (
+        max(
+            0.0,
+            math.log2(
+                network.path_bytes * (1 + network.queue_paths) / (INITIAL_SEGMENTS * PAYLOAD_BYTES)
+            ),
+        )
+        + 3
+    )
 
 
 def _seconds(round_trip_ms: float) -> float:
@@ -105,7 +120,13 @@ def _seconds(round_trip_ms: float) -> float:
 def drawn(random: Random, limit: Limit) -> Network:
     """A network with this limit, drawn among all that can be built."""
     while True:
-        found = _window(random) if limit == "window" else _link(random) if limit == "link" else _short(random)
+        found = (
+            _window(random)
+            if limit == "window"
+            else _link(random)
+            if limit == "link"
+            else _short(random)
+        )
         if found is not None:
             return found
 
@@ -141,9 +162,13 @@ def _link(random: Random) -> Network | None:
 def _short(random: Random) -> Network | None:
     """So long and fast a path that slow start from ten segments is still growing when the last byte is sent."""
     trip, rounds = random.choice(LONG_TRIPS_MS), random.choice(ROUNDS)
-    network = replace(_common(random, "short"), rate_megabits=random.choice(FAST_MEGABITS), round_trip_ms=trip)
+    network = replace(
+        _common(random, "short"), rate_megabits=random.choice(FAST_MEGABITS), round_trip_ms=trip
+    )
     flight = 2**rounds * INITIAL_SEGMENTS * PAYLOAD_BYTES
     if network.path_bytes < flight:
         return None
     seconds = math.ceil(trip * (rounds + 2) / 1e3 + 1)
-    return replace(network, transfer_bytes=flight - INITIAL_SEGMENTS * PAYLOAD_BYTES, seconds=seconds)
+    return replace(
+        network, transfer_bytes=flight - INITIAL_SEGMENTS * PAYLOAD_BYTES, seconds=seconds
+    )

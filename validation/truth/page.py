@@ -72,7 +72,12 @@ def table_only() -> str:
 
 def render(result: Result) -> str:
     """The section with the result."""
-    parts = [table_only(), _result(result), _figures(result), *(_view(result, view) for view in VIEWS)]
+    parts = [
+        table_only(),
+        _result(result),
+        _figures(result),
+        *(_view(result, view) for view in VIEWS),
+    ]
     parts += [_compensation(result), _kernel(result)]
     return "\n".join([*parts, _made(result), _wrong(result)])
 
@@ -91,14 +96,33 @@ def _result(result: Result) -> str:
         f"which are scored here, and {odd} with odd ones. {_waited(result)}Intervals: 95 %.\n\n{_BEFORE}"
     )
     rows: list[tuple[str, ...]] = [
-        ("", "cases", "macro F1", "wanted", "cause right", "verdict right", "false alarms", "missed discards", "calibration error")
+        (
+            "",
+            "cases",
+            "macro F1",
+            "wanted",
+            "cause right",
+            "verdict right",
+            "false alarms",
+            "missed discards",
+            "calibration error",
+        )
     ]
     for seeds in (REPORTED, "odd"):
         for view in VIEWS:
             found = result.score(view, seeds)
             words = view.words if seeds == REPORTED else f"*odd seeds: {view.words}*"
             error = text_of.error_words(result.calibration(view, seeds))
-            rows.append((words, str(found.cases), text_of.f1_words(found), _wanted(found, view), *_shares(found), error))
+            rows.append(
+                (
+                    words,
+                    str(found.cases),
+                    text_of.f1_words(found),
+                    _wanted(found, view),
+                    *_shares(found),
+                    error,
+                )
+            )
     return f"{text}{_table(rows)}{_short_of(result)}"
 
 
@@ -117,15 +141,26 @@ def _short_of(result: Result) -> str:
         found, reached = scores[view.name], scores[view.name].macro_f1
         if reached is None or reached >= view.wanted_f1:
             continue
-        lowest = sorted(((one.f1, one) for one in found.causes if one.f1 is not None), key=lambda pair: pair[0])[:_LOWEST]
-        named = ", ".join(f"`{one.cause}` {value:.2f} (of {one.recall.of})" for value, one in lowest)
+        lowest = sorted(
+            ((one.f1, one) for one in found.causes if one.f1 is not None), key=lambda pair: pair[0]
+        )[:_LOWEST]
+        named = ", ".join(
+            f"`{one.cause}` {value:.2f} (of {one.recall.of})" for value, one in lowest
+        )
         text += (
             f"\n**Missed**: {view.words}, {reached:.3f} where {view.wanted_f1:.2f} was wanted. "
             f"A macro F1 counts every cause alike, however few transfers\nhave it. The lowest are {named}.\n"
         )
-        less = next((one for one in VIEWS if view.known and one.place == view.place and not one.known), None)
+        less = next(
+            (one for one in VIEWS if view.known and one.place == view.place and not one.known), None
+        )
         alone = scores[less.name] if less is not None else None
-        if less is not None and alone is not None and alone.macro_f1 is not None and alone.macro_f1 > reached:
+        if (
+            less is not None
+            and alone is not None
+            and alone.macro_f1 is not None
+            and alone.macro_f1 > reached
+        ):
             text += f"It is also less than the {alone.macro_f1:.3f} of the {less.words}{_worse(found, alone)}.\n"
     return text
 
@@ -136,7 +171,9 @@ def _worse(found: Score, alone: Score) -> str:
     worse = [
         f"`{one.cause}`, {one.f1:.2f} instead of {earlier:.2f} (of {one.recall.of})"
         for one in found.causes
-        if one.f1 is not None and (earlier := before.get(one.cause)) is not None and one.f1 < earlier
+        if one.f1 is not None
+        and (earlier := before.get(one.cause)) is not None
+        and one.f1 < earlier
     ]
     return f": worse is {', '.join(worse)}" if worse else ""
 
@@ -144,11 +181,18 @@ def _worse(found: Score, alone: Score) -> str:
 def _of_plan(result: Result) -> str:
     """What is missing of the plan is said; what is there holds all kinds in proportion."""
     missing = (result.planned or 0) - len(result.transfers)
-    return f" of the {result.planned} that are planned (the rest is not made yet)" if result.planned and missing > 0 else ""
+    return (
+        f" of the {result.planned} that are planned (the rest is not made yet)"
+        if result.planned and missing > 0
+        else ""
+    )
 
 
 def _shares(found: Score) -> tuple[str, ...]:
-    return tuple(_share(one) for one in (found.right, found.verdicts_right, found.false_alarms, found.missed_discards))
+    return tuple(
+        _share(one)
+        for one in (found.right, found.verdicts_right, found.false_alarms, found.missed_discards)
+    )
 
 
 def _share(share: Share) -> str:
@@ -169,16 +213,28 @@ def _view(result: Result, view: View) -> str:
         return f"\n#### {view.words.capitalize()}\n\nNo such capture was taken.\n"
     rows: list[tuple[object, ...]] = [("cause that was made", "made", "precision", "recall", "F1")]
     for each in found.causes:
-        interval = f" ({each.f1_interval[0]:.2f}–{each.f1_interval[1]:.2f})" if each.f1_interval else ""
+        interval = (
+            f" ({each.f1_interval[0]:.2f}–{each.f1_interval[1]:.2f})" if each.f1_interval else ""
+        )
         value = "–" if each.f1 is None else f"{each.f1:.2f}{interval}"
-        rows.append((f"`{each.cause}`", each.recall.of, _share(each.precision), _share(each.recall), value))
-    bins: list[tuple[object, ...]] = [("stated confidence", "answers", "mean", "right", "stated lies inside")]
+        rows.append(
+            (f"`{each.cause}`", each.recall.of, _share(each.precision), _share(each.recall), value)
+        )
+    bins: list[tuple[object, ...]] = [
+        ("stated confidence", "answers", "mean", "right", "stated lies inside")
+    ]
     calibrated = result.calibration(view, REPORTED)
     for one in calibrated.bins:
         low, high = one.interval
         holds = {True: "yes", False: "**no**", None: "too few"}[one.holds]
         bins.append(
-            (f"{one.low:.2f}–{one.high:.2f}", one.answers, f"{one.stated:.2f}", f"{one.observed:.2f} ({low:.2f}–{high:.2f})", holds)
+            (
+                f"{one.low:.2f}–{one.high:.2f}",
+                one.answers,
+                f"{one.stated:.2f}",
+                f"{one.observed:.2f} ({low:.2f}–{high:.2f})",
+                holds,
+            )
         )
     slight = f"Slight disturbances, scored apart: {_share(found.slight)} named acceptably.\n"
     return f"\n#### {view.words.capitalize()}\n\n{_table(rows)}\n{_table(bins)}\n{_pooled(calibrated)}\n{slight}"
@@ -187,7 +243,9 @@ def _view(result: Result, view: View) -> str:
 def _pooled(found: Calibration) -> str:
     """What the reliability table comes to."""
     held = [each.holds for each in found.bins if each.holds is not None]
-    kept = "" if found.error is None else ": kept" if found.error <= WANTED_ERROR else ": **missed**"
+    kept = (
+        "" if found.error is None else ": kept" if found.error <= WANTED_ERROR else ": **missed**"
+    )
     return (
         f"Pooled calibration error (bins weighted by their answers): {text_of.error_words(found)}, wanted at most {WANTED_ERROR:.2f}"
         f"{kept}. Of the bins with {LEAST} answers and more {sum(held)} of {len(held)} hold.\n"
@@ -198,14 +256,28 @@ def _compensation(result: Result) -> str:
     """Of transfers discarded for stalls of their host; only beside the sender anything is discarded for them."""
     views = [view for view in VIEWS if view.place == "sender"]
     rows: list[tuple[object, ...]] = [
-        ("", "discarded", "with a twin", "estimated", f"within {NEAR:.0%}", "median error", "in the interval", "silences removed")
+        (
+            "",
+            "discarded",
+            "with a twin",
+            "estimated",
+            f"within {NEAR:.0%}",
+            "median error",
+            "in the interval",
+            "silences removed",
+        )
     ]
     for seeds in (REPORTED, "odd"):
         for view in views:
             found = result.compensation(view, seeds)
             words = view.words if seeds == REPORTED else f"*odd seeds: {view.words}*"
             middle = "–" if found.median_error is None else f"{found.median_error:+.1%}"
-            shares = (_share(found.within), middle, _share(found.covered), _share(found.removed_within))
+            shares = (
+                _share(found.within),
+                middle,
+                _share(found.covered),
+                _share(found.removed_within),
+            )
             rows.append((words, found.discarded, found.comparable, found.available, *shares))
     text = f"\n#### What the network would have given\n\n{_COMPENSATION}\n\n{_table(rows)}\n{_shown(result, views)}\n"
     for view in views:
@@ -222,7 +294,9 @@ def _shown(result: Result, views: Sequence[View]) -> str:
     enough = all(share.of and share.hits >= WANTED_SHARE * share.of for share in shares)
     wanted = f"within {NEAR:.0%} in {WANTED_SHARE:.0%} of the cases that it is available for"
     words = f"Reports show {'it beside the measured value, for it is' if enough else 'no estimate, for it is not'} {wanted}."
-    bounds = [found for view in views if (found := result.compensation(view, "odd").central) is not None]
+    bounds = [
+        found for view in views if (found := result.compensation(view, "odd").central) is not None
+    ]
     if not bounds:
         return words
     low, high = min(each[0] for each in bounds), max(each[1] for each in bounds)
@@ -230,7 +304,9 @@ def _shown(result: Result, views: Sequence[View]) -> str:
 
 
 def _kernel(result: Result) -> str:
-    rows: list[tuple[object, ...]] = [("share of time", "transfers", "median difference", "within 0.1", "same side of one half")]
+    rows: list[tuple[object, ...]] = [
+        ("share of time", "transfers", "median difference", "within 0.1", "same side of one half")
+    ]
     for each in result.agreements(REPORTED):
         middle = "–" if each.median_difference is None else f"{each.median_difference:+.3f}"
         rows.append((each.what, each.transfers, middle, each.near, each.same_side))
@@ -254,7 +330,15 @@ def _made(result: Result) -> str:
         text += f"\nNot made, and counted for nothing:\n\n{_table(lost)}"
     if result.twins.unlike:
         text += "\nNetworks that did not give what they were built to give, left out:\n\n"
-        text += _table([("network", "share"), *((f"`{name}`", f"{share:.0%}") for name, share in sorted(result.twins.unlike.items()))])
+        text += _table(
+            [
+                ("network", "share"),
+                *(
+                    (f"`{name}`", f"{share:.0%}")
+                    for name, share in sorted(result.twins.unlike.items())
+                ),
+            ]
+        )
     return text
 
 
@@ -286,7 +370,9 @@ def _wrong(result: Result) -> str:
     )
     for each in (*CLASSES, OPEN):
         if each.name in by_class:
-            text += f"\n**{each.name.capitalize()}.** {each.words}\n\n{_mistakes(by_class[each.name])}"
+            text += (
+                f"\n**{each.name.capitalize()}.** {each.words}\n\n{_mistakes(by_class[each.name])}"
+            )
     return text
 
 
@@ -303,5 +389,8 @@ def _mistakes(found: Sequence[Mistake]) -> str:
         )
         lines[key] = lines.get(key, "") + LETTERS[mistake.view.name]
     rows: list[tuple[object, ...]] = [("transfer", "cost", "said", "verdict and rule", "views")]
-    rows += [(f"`{name}`", cost, f"`{cause}`", verdict, views) for (name, cost, cause, verdict), views in lines.items()]
+    rows += [
+        (f"`{name}`", cost, f"`{cause}`", verdict, views)
+        for (name, cost, cause, verdict), views in lines.items()
+    ]
     return _table(rows)

@@ -19,7 +19,14 @@ _CONFIG = {
     "background": "white",
     "font": "DejaVu Sans, sans-serif",
     "view": {"stroke": None},
-    "axis": {"grid": False, "domainColor": QUIET, "tickColor": QUIET, "labelColor": INK, "titleColor": INK, "titleFontWeight": "normal"},
+    "axis": {
+        "grid": False,
+        "domainColor": QUIET,
+        "tickColor": QUIET,
+        "labelColor": INK,
+        "titleColor": INK,
+        "titleFontWeight": "normal",
+    },
     "title": {"anchor": "start", "fontSize": 13, "color": INK, "fontWeight": "bold"},
 }
 
@@ -73,13 +80,33 @@ def confusion(result: Result, view: View, seeds: str) -> Specification:
         for (cause, name), count in sorted(found.confusion.items())
     ]
     axes: Specification = {
-        "x": {"field": "said", "type": "nominal", "sort": [_words(name) for name in said], "title": "what was said"},
-        "y": {"field": "made", "type": "nominal", "sort": [f"{_words(name)} ({of[name]})" for name in made], "title": "what was made"},
+        "x": {
+            "field": "said",
+            "type": "nominal",
+            "sort": [_words(name) for name in said],
+            "title": "what was said",
+        },
+        "y": {
+            "field": "made",
+            "type": "nominal",
+            "sort": [f"{_words(name)} ({of[name]})" for name in made],
+            "title": "what was made",
+        },
     }
     axes["x"]["axis"] = {"labelAngle": -40, "orient": "top"}
     axes["x"]["scale"] = {"domain": [_words(name) for name in said]}
-    shade = {"field": "share", "type": "quantitative", "scale": {"domain": [0, 1], "range": [0.12, 1]}, "legend": None}
-    colour = {"field": "kind", "type": "nominal", "scale": {"domain": ["right", "wrong"], "range": [RIGHT, WRONG]}, "legend": None}
+    shade = {
+        "field": "share",
+        "type": "quantitative",
+        "scale": {"domain": [0, 1], "range": [0.12, 1]},
+        "legend": None,
+    }
+    colour = {
+        "field": "kind",
+        "type": "nominal",
+        "scale": {"domain": ["right", "wrong"], "range": [RIGHT, WRONG]},
+        "legend": None,
+    }
     layers = [
         {"mark": {"type": "rect"}, "encoding": {**axes, "color": colour, "opacity": shade}},
         {
@@ -87,11 +114,20 @@ def confusion(result: Result, view: View, seeds: str) -> Specification:
             "encoding": {
                 **axes,
                 "text": {"field": "transfers"},
-                "color": {"condition": {"test": "datum.share > 0.55", "value": "white"}, "value": INK},
+                "color": {
+                    "condition": {"test": "datum.share > 0.55", "value": "white"},
+                    "value": INK,
+                },
             },
         },
     ]
-    return _chart(f"What was made, what was said: {view.words}", rows, layer=layers, width={"step": 34}, height={"step": 24})
+    return _chart(
+        f"What was made, what was said: {view.words}",
+        rows,
+        layer=layers,
+        width={"step": 34},
+        height={"step": 24},
+    )
 
 
 def confidence(result: Result, views: list[View], seeds: str) -> Specification:
@@ -100,28 +136,69 @@ def confidence(result: Result, views: list[View], seeds: str) -> Specification:
     for view in views:
         for each in result.calibration(view, seeds).bins:
             low, high = each.interval
-            judged = {True: "holds", False: "does not hold", None: "fewer than 30 answers"}[each.holds]
-            rows.append({"view": view.words, "stated": each.stated, "right": each.observed, "low": low, "high": high, "judged": judged})
+            judged = {True: "holds", False: "does not hold", None: "fewer than 30 answers"}[
+                each.holds
+            ]
+            rows.append(
+                {
+                    "view": view.words,
+                    "stated": each.stated,
+                    "right": each.observed,
+                    "low": low,
+                    "high": high,
+                    "judged": judged,
+                }
+            )
     colour = {
         "field": "judged",
         "type": "nominal",
         "title": None,
-        "scale": {"domain": ["holds", "does not hold", "fewer than 30 answers"], "range": [RIGHT, WRONG, QUIET]},
+        "scale": {
+            "domain": ["holds", "does not hold", "fewer than 30 answers"],
+            "range": [RIGHT, WRONG, QUIET],
+        },
     }
-    x = {"field": "stated", "type": "quantitative", "title": "stated confidence", "scale": {"domain": [0, 1]}}
+    x = {
+        "field": "stated",
+        "type": "quantitative",
+        "title": "stated confidence",
+        "scale": {"domain": [0, 1]},
+    }
     y = {"type": "quantitative", "title": "share of right answers", "scale": {"domain": [0, 1]}}
     layers: list[Specification] = [
         {
             "data": {"values": [{"at": 0}, {"at": 1}]},
             "mark": {"type": "line", "color": QUIET, "strokeDash": [4, 3]},
-            "encoding": {"x": {"field": "at", "type": "quantitative"}, "y": {"field": "at", "type": "quantitative"}},
+            "encoding": {
+                "x": {"field": "at", "type": "quantitative"},
+                "y": {"field": "at", "type": "quantitative"},
+            },
         },
-        {"mark": "rule", "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour}},
-        {"mark": {"type": "point", "filled": True, "size": 55}, "encoding": {"x": x, "y": {**y, "field": "right"}, "color": colour}},
+        {
+            "mark": "rule",
+            "encoding": {
+                "x": x,
+                "y": {**y, "field": "low"},
+                "y2": {"field": "high"},
+                "color": colour,
+            },
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 55},
+            "encoding": {"x": x, "y": {**y, "field": "right"}, "color": colour},
+        },
     ]
-    facet = {"field": "view", "type": "nominal", "title": None, "sort": [view.words for view in views], "header": {"labelFontSize": 11}}
+    facet = {
+        "field": "view",
+        "type": "nominal",
+        "title": None,
+        "sort": [view.words for view in views],
+        "header": {"labelFontSize": 11},
+    }
     specification = {"width": 190, "height": 190, "layer": layers}
-    return _chart("Does a confidence mean what it says?", rows, facet=facet, columns=4, spec=specification)
+    return _chart(
+        "Does a confidence mean what it says?", rows, facet=facet, columns=4, spec=specification
+    )
 
 
 def causes(result: Result, views: list[View], seeds: str) -> Specification:
@@ -131,16 +208,40 @@ def causes(result: Result, views: list[View], seeds: str) -> Specification:
         for each in result.score(view, seeds).causes:
             if each.f1 is not None:
                 low, high = each.f1_interval or (each.f1, each.f1)
-                rows.append({"view": view.words, "cause": f"{_words(each.cause)}", "f1": each.f1, "low": low, "high": high})
+                rows.append(
+                    {
+                        "view": view.words,
+                        "cause": f"{_words(each.cause)}",
+                        "f1": each.f1,
+                        "low": low,
+                        "high": high,
+                    }
+                )
     y = {"field": "cause", "type": "nominal", "title": None}
     x = {"type": "quantitative", "title": "F1", "scale": {"domain": [0, 1]}}
     layers: list[Specification] = [
-        {"mark": {"type": "rule", "color": QUIET}, "encoding": {"y": y, "x": {**x, "field": "low"}, "x2": {"field": "high"}}},
-        {"mark": {"type": "point", "filled": True, "size": 50, "color": INK}, "encoding": {"y": y, "x": {**x, "field": "f1"}}},
+        {
+            "mark": {"type": "rule", "color": QUIET},
+            "encoding": {"y": y, "x": {**x, "field": "low"}, "x2": {"field": "high"}},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 50, "color": INK},
+            "encoding": {"y": y, "x": {**x, "field": "f1"}},
+        },
     ]
-    facet = {"field": "view", "type": "nominal", "title": None, "sort": [view.words for view in views], "header": {"labelFontSize": 11}}
+    facet = {
+        "field": "view",
+        "type": "nominal",
+        "title": None,
+        "sort": [view.words for view in views],
+        "header": {"labelFontSize": 11},
+    }
     return _chart(
-        "How well each cause is found", rows, facet=facet, columns=4, spec={"width": 170, "height": {"step": 18}, "layer": layers}
+        "How well each cause is found",
+        rows,
+        facet=facet,
+        columns=4,
+        spec={"width": 170, "height": {"step": 18}, "layer": layers},
     )
 
 
@@ -151,7 +252,11 @@ def doses(result: Result, seeds: str) -> Specification:
         {
             "kind": _words(case.kind),
             "cost": max(-0.1, case.cost),
-            "answer": "right" if case.is_right and case.verdict_is_right else "wrong verdict" if case.is_right else "wrong cause",
+            "answer": "right"
+            if case.is_right and case.verdict_is_right
+            else "wrong verdict"
+            if case.is_right
+            else "wrong cause",
         }
         for case in result.cases(view, seeds)
         if case.cost is not None
@@ -160,16 +265,27 @@ def doses(result: Result, seeds: str) -> Specification:
         "field": "answer",
         "type": "nominal",
         "title": None,
-        "scale": {"domain": ["right", "wrong verdict", "wrong cause"], "range": [RIGHT, "#d9a400", WRONG]},
+        "scale": {
+            "domain": ["right", "wrong verdict", "wrong cause"],
+            "range": [RIGHT, "#d9a400", WRONG],
+        },
     }
-    x = {"field": "cost", "type": "quantitative", "title": "share of the throughput that it took", "axis": {"format": "%"}}
+    x = {
+        "field": "cost",
+        "type": "quantitative",
+        "title": "share of the throughput that it took",
+        "axis": {"format": "%"},
+    }
     y = {"field": "kind", "type": "nominal", "title": None}
     borders = {
         "data": {"values": [{"at": 0.05}, {"at": 0.15}]},
         "mark": {"type": "rule", "color": QUIET, "strokeDash": [3, 3]},
         "encoding": {"x": {"field": "at", "type": "quantitative"}},
     }
-    points = {"mark": {"type": "point", "filled": True, "size": 26, "opacity": 0.7}, "encoding": {"x": x, "y": y, "color": colour}}
+    points = {
+        "mark": {"type": "point", "filled": True, "size": 26, "opacity": 0.7},
+        "encoding": {"x": x, "y": y, "color": colour},
+    }
     title = f"What disturbances cost, and how they were judged: {view.words}"
     return _chart(title, rows, layer=[borders, points], width=620, height={"step": 18})
 
@@ -185,15 +301,35 @@ def kernel(result: Result, seeds: str) -> Specification:
             continue
         window = told.get("receive_window_limited_ns")
         if row.get("rwnd_limited") is not None and window is not None:
-            rows.append({"what": "limited by the receiver's window", "kernel": min(1.0, window / busy), "capture": row["rwnd_limited"]})
+            rows.append(
+                {
+                    "what": "limited by the receiver's window",
+                    "kernel": min(1.0, window / busy),
+                    "capture": row["rwnd_limited"],
+                }
+            )
         if row.get("app_limited_fraction") is not None:
             idle = min(1.0, max(0.0, 1 - busy / duration))
-            rows.append({"what": "nothing to send", "kernel": idle, "capture": row["app_limited_fraction"]})
+            rows.append(
+                {"what": "nothing to send", "kernel": idle, "capture": row["app_limited_fraction"]}
+            )
     encoding = {
-        "x": {"field": "kernel", "type": "quantitative", "title": "share of time, says the kernel", "scale": {"domain": [0, 1]}},
-        "y": {"field": "capture", "type": "quantitative", "title": "share of time, says the capture", "scale": {"domain": [0, 1]}},
+        "x": {
+            "field": "kernel",
+            "type": "quantitative",
+            "title": "share of time, says the kernel",
+            "scale": {"domain": [0, 1]},
+        },
+        "y": {
+            "field": "capture",
+            "type": "quantitative",
+            "title": "share of time, says the capture",
+            "scale": {"domain": [0, 1]},
+        },
     }
     mark = {"type": "point", "filled": True, "size": 22, "opacity": 0.5, "color": INK}
     specification = {"width": 260, "height": 260, "mark": mark, "encoding": encoding}
     facet = {"field": "what", "type": "nominal", "title": None}
-    return _chart("The sender's capture against its kernel", rows, facet=facet, columns=2, spec=specification)
+    return _chart(
+        "The sender's capture against its kernel", rows, facet=facet, columns=2, spec=specification
+    )

@@ -68,7 +68,11 @@ class Planned:
     @property
     def is_light(self) -> bool:
         """Whether others may be made beside it: a slow link, and nobody's processor is disturbed."""
-        return self.network.rate_megabits <= LIGHT_MEGABITS and self.network.guest is None and "faults" not in self.values(middle=False)
+        return (
+            self.network.rate_megabits <= LIGHT_MEGABITS
+            and self.network.guest is None
+            and "faults" not in self.values(middle=False)
+        )
 
     @property
     def seconds(self) -> float:
@@ -80,7 +84,9 @@ class Planned:
         """Its scenario."""
         values = undisturbed(self.network, seed=self.seed, middle=middle)
         if self.disturbance is not None:
-            self.disturbance.write(values, self.network, dict(self.dose), Random(f"details {self.seed}"))
+            self.disturbance.write(
+                values, self.network, dict(self.dose), Random(f"details {self.seed}")
+            )
         return values
 
     def scenario(self, *, middle: bool) -> str:
@@ -135,14 +141,24 @@ class Plan:
                     for number in _both(pair):
                         kind = UNDISTURBED[network.limit]
                         seed = self._seed(kind, network.name, number)
-                        yield Planned(name=f"{kind}.{network.name}.{number}", seed=seed, network=network, place=place)
+                        yield Planned(
+                            name=f"{kind}.{network.name}.{number}",
+                            seed=seed,
+                            network=network,
+                            place=place,
+                        )
 
     def _shorts(self) -> Iterator[Planned]:
         for pair in range(SHORT // _ODD_AND_EVEN):
             for number in _both(pair):
                 seed = self._seed("short", "", number)
                 network = drawn(Random(f"network {seed}"), "short")
-                yield Planned(name=f"short.{number}", seed=seed, network=network, place=self._place("short", pair, SHORT))
+                yield Planned(
+                    name=f"short.{number}",
+                    seed=seed,
+                    network=network,
+                    place=self._place("short", pair, SHORT),
+                )
 
     def _disturbed(self, disturbance: Disturbance) -> Iterator[Planned]:
         for pair in range(disturbance.transfers // _ODD_AND_EVEN):
@@ -153,15 +169,26 @@ class Plan:
                 seed = self._seed(disturbance.kind, "", number)
                 network = Random(f"network {seed}").choice(pool)
                 name = f"{disturbance.kind}.{number}"
-                yield Planned(name=name, seed=seed, network=network, disturbance=disturbance, dose=dose, place=place)
+                yield Planned(
+                    name=name,
+                    seed=seed,
+                    network=network,
+                    disturbance=disturbance,
+                    dose=dose,
+                    place=place,
+                )
 
     def _place(self, kind: str, pair: int, transfers: int) -> float:
         """Somewhere in this pair's part of the run."""
-        return (pair + Random(f"{self.seed} place {kind} {pair}").random()) * _ODD_AND_EVEN / transfers
+        return (
+            (pair + Random(f"{self.seed} place {kind} {pair}").random()) * _ODD_AND_EVEN / transfers
+        )
 
     def _seed(self, kind: str, network: str, number: int) -> int:
         """A seed of 31 bits whose last says whether the transfer is one to develop on: the first of each pair is."""
-        return (_hash(self.seed, kind, network, str(number // 2)) % (1 << 30)) * 2 + (number + 1) % 2
+        return (_hash(self.seed, kind, network, str(number // 2)) % (1 << 30)) * 2 + (
+            number + 1
+        ) % 2
 
 
 def _both(pair: int) -> tuple[int, int]:

@@ -39,7 +39,10 @@ class Pools:
         self._pools: dict[str, tuple[Network, ...]] = {
             "window": self._drawn("window", WINDOW_NETWORKS),
             "link": self._drawn("link", LINK_NETWORKS),
-            "small": tuple(_with_small_buffer(network) for network in self._drawn("window", SMALL_BUFFER_NETWORKS, wide=True)),
+            "small": tuple(
+                _with_small_buffer(network)
+                for network in self._drawn("window", SMALL_BUFFER_NETWORKS, wide=True)
+            ),
             "tiny": tuple(self._tiny()),
             "guest": self._guests(),
         }
@@ -48,7 +51,10 @@ class Pools:
     def rounds(self) -> tuple[tuple[Network, ...], ...]:
         """Every network, by round."""
         return tuple(
-            tuple(network for pool in self._pools.values() for network in pool[number :: self._count]) for number in range(self._count)
+            tuple(
+                network for pool in self._pools.values() for network in pool[number :: self._count]
+            )
+            for number in range(self._count)
         )
 
     def fit_for(self, disturbance: Disturbance, number: int) -> list[Network]:
@@ -59,11 +65,23 @@ class Pools:
         place = slice(None) if number is None else slice(number, None, self._count)
         special = [
             name
-            for name, asked in (("guest", disturbance.guest), ("small", disturbance.small_buffer), ("tiny", disturbance.tiny_window))
+            for name, asked in (
+                ("guest", disturbance.guest),
+                ("small", disturbance.small_buffer),
+                ("tiny", disturbance.tiny_window),
+            )
             if asked
         ]
-        among = [network for name in special or disturbance.limits for network in self._pools[name][place]]
-        fit = [one for one in among if disturbance.least_trip_ms <= one.round_trip_ms <= disturbance.most_trip_ms]
+        among = [
+            network
+            for name in special or disturbance.limits
+            for network in self._pools[name][place]
+        ]
+        fit = [
+            one
+            for one in among
+            if disturbance.least_trip_ms <= one.round_trip_ms <= disturbance.most_trip_ms
+        ]
         return [one for one in fit if one.narrow == "far" or not disturbance.shared]
 
     def _drawn(self, limit: Limit, count: int, *, wide: bool = False) -> tuple[Network, ...]:
@@ -80,7 +98,9 @@ class Pools:
 
     def _tiny(self) -> Iterator[Network]:
         """A window of a few segments, which a receiver may wait to acknowledge."""
-        for network, segments in zip(self._drawn("window", len(TINY_SEGMENTS), wide=True), TINY_SEGMENTS, strict=True):
+        for network, segments in zip(
+            self._drawn("window", len(TINY_SEGMENTS), wide=True), TINY_SEGMENTS, strict=True
+        ):
             yield replace(network, window_bytes=segments * PACKET_BYTES, clamped=True)
 
     def _guests(self) -> tuple[Network, ...]:
@@ -105,7 +125,10 @@ class Pools:
 
 def _suits_a_guest(network: Network) -> bool:
     least, most = GUEST_MEGABITS
-    fills = network.window_bytes is not None and network.window_bytes > network.path_bytes * WINDOW_SHARES[-1]
+    fills = (
+        network.window_bytes is not None
+        and network.window_bytes > network.path_bytes * WINDOW_SHARES[-1]
+    )
     return not fills and least <= network.expected_megabits <= most
 
 

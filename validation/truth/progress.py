@@ -22,7 +22,9 @@ _ALWAYS = ("made", "spoilt", "failed")
 class Progress:
     """First :meth:`on_settled` for what is there, then :meth:`on_made` with each transfer, :meth:`ends` at the end."""
 
-    def __init__(self, missing: Iterable[Planned], *, minutes: float | None, stream: TextIO | None = None) -> None:
+    def __init__(
+        self, missing: Iterable[Planned], *, minutes: float | None, stream: TextIO | None = None
+    ) -> None:
         self._expected = {one.name: one.seconds for one in missing}
         self._left_seconds = self._whole_seconds = sum(self._expected.values())
         self._done = 0
@@ -41,15 +43,24 @@ class Progress:
         self._is_waiting = False
         self._left_seconds -= self._expected[kept["name"]]
         self._outcomes[bool(kept["seed"] % 2), kept["outcome"]] += 1
-        if self._is_terminal or self._done % _EVERY == 0 or self._done == len(self._expected) or kept["outcome"] == "failed":
+        if (
+            self._is_terminal
+            or self._done % _EVERY == 0
+            or self._done == len(self._expected)
+            or kept["outcome"] == "failed"
+        ):
             self._write(self.line(kept, passed=passed))
 
     def on_waiting(self, lost: float, left_seconds: float) -> None:
         """The machine is taken by others; 0 seconds are left to wait when the last of them has passed."""
         if not left_seconds:
-            self._write(f"others took {lost:.0%} of the machine at last; the time for waiting is used up: going on, whatever they take")
+            self._write(
+                f"others took {lost:.0%} of the machine at last; the time for waiting is used up: going on, whatever they take"
+            )
         elif self._is_terminal or not self._is_waiting:
-            self._write(f"others take {lost:.0%} of the machine: waiting, {left_seconds:.0f} s more at most")
+            self._write(
+                f"others take {lost:.0%} of the machine: waiting, {left_seconds:.0f} s more at most"
+            )
         self._is_waiting = True
 
     def ends(self) -> None:
@@ -61,21 +72,37 @@ class Progress:
     def line(self, kept: Mapping[str, Any], *, passed: float) -> str:
         """What is said of a transfer."""
         is_made = kept["outcome"] == "made"
-        came = f"{kept['payload_bits_per_second'] / 1e6:.2f} Mbit/s" if is_made else f"{kept['outcome']}: {kept['reason']}"
-        left = f"{passed / self._done:.1f} s each, about {self._left(passed) / _MINUTE:.0f} min left"
-        return f"{self._done}/{len(self._expected)}  {left}  {self._counts()}  {kept['name']}  {came}"
+        came = (
+            f"{kept['payload_bits_per_second'] / 1e6:.2f} Mbit/s"
+            if is_made
+            else f"{kept['outcome']}: {kept['reason']}"
+        )
+        left = (
+            f"{passed / self._done:.1f} s each, about {self._left(passed) / _MINUTE:.0f} min left"
+        )
+        return (
+            f"{self._done}/{len(self._expected)}  {left}  {self._counts()}  {kept['name']}  {came}"
+        )
 
     def _left(self, passed: float) -> float:
         done = self._whole_seconds - self._left_seconds
         left = self._left_seconds * passed / done if done else self._left_seconds
-        return left if self._minutes is None else min(left, max(0.0, self._minutes * _MINUTE - passed))
+        return (
+            left if self._minutes is None else min(left, max(0.0, self._minutes * _MINUTE - passed))
+        )
 
     def _counts(self) -> str:
-        return "  ".join(f"{name}: {self._of(is_odd)}" for name, is_odd in (("even", False), ("odd", True)))
+        return "  ".join(
+            f"{name}: {self._of(is_odd)}" for name, is_odd in (("even", False), ("odd", True))
+        )
 
     def _of(self, is_odd: bool) -> str:
-        others = sorted({outcome for odd, outcome in self._outcomes if odd == is_odd} - set(_ALWAYS))
-        return ", ".join(f"{self._outcomes[is_odd, outcome]} {outcome}" for outcome in (*_ALWAYS, *others))
+        others = sorted(
+            {outcome for odd, outcome in self._outcomes if odd == is_odd} - set(_ALWAYS)
+        )
+        return ", ".join(
+            f"{self._outcomes[is_odd, outcome]} {outcome}" for outcome in (*_ALWAYS, *others)
+        )
 
     @property
     def _is_terminal(self) -> bool:

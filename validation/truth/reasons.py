@@ -22,7 +22,9 @@ FEW_LOSSES = 12
 SLOW_MEGABITS, NEAR_MS = 5, 20
 """Where two packets take as long as the path."""
 LATE_MISSED = 0.05
-_EXPLAINED = frozenset(rule.name for stage in STAGES if stage.name == "explained" for rule in stage.rules)
+_EXPLAINED = frozenset(
+    rule.name for stage in STAGES if stage.name == "explained" for rule in stage.rules
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,10 @@ class Mistake:
     @property
     def is_short_path(self) -> bool:
         """Whether a couple of packets take as long as the path."""
-        return bool(self.network["rate_megabits"] <= SLOW_MEGABITS and self.network["round_trip_ms"] <= NEAR_MS)
+        return bool(
+            self.network["rate_megabits"] <= SLOW_MEGABITS
+            and self.network["round_trip_ms"] <= NEAR_MS
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +91,19 @@ CLASSES: tuple[Class, ...] = (
         "small dose, the network's own limit still explains the rate",
         "It took less than three tenths of the throughput, and the comparison with what window, loss and capacity allow has a "
         "tolerance of two.",
-        lambda m: m.label.cost is not None and m.label.cost < LITTLE and (m.answer.rule in _EXPLAINED or m.answer.cause == "unexplained"),
+        lambda m: (
+            m.label.cost is not None
+            and m.label.cost < LITTLE
+            and (m.answer.rule in _EXPLAINED or m.answer.cause == "unexplained")
+        ),
     ),
     Class(
         "the guest's clock stood still",
         "Seen from afar. A guest that is stopped between stamping and sending, or whose clock is stopped with it, shows a way "
         "that is as late as it is itself: no timestamp clears the path.",
-        lambda m: m.is_afar and m.kind.startswith("guest") and m.answer.cause == "network_congestion",
+        lambda m: (
+            m.is_afar and m.kind.startswith("guest") and m.answer.cause == "network_congestion"
+        ),
     ),
     Class(
         "a policer on a path of a few packets",
@@ -103,12 +114,18 @@ CLASSES: tuple[Class, ...] = (
     Class(
         "too few losses",
         "So few that chance, a queue and a bucket cannot be told apart.",
-        lambda m: m.kind in ("policer", "loss-random", "loss-bursty", "reordering") and m.number("loss_events") < FEW_LOSSES,
+        lambda m: (
+            m.kind in ("policer", "loss-random", "loss-bursty", "reordering")
+            and m.number("loss_events") < FEW_LOSSES
+        ),
     ),
     Class(
         "losses before the capture",
         "Seen from afar: when a packet that was lost before the capture had been sent is an estimate, and with many losses a bad one.",
-        lambda m: m.is_afar and m.kind in ("policer", "loss-random", "loss-bursty", "loss-and-queue", "reordering"),
+        lambda m: (
+            m.is_afar
+            and m.kind in ("policer", "loss-random", "loss-bursty", "loss-and-queue", "reordering")
+        ),
     ),
     Class(
         "a bucket behind a queue",
@@ -124,7 +141,11 @@ CLASSES: tuple[Class, ...] = (
         "a steady rate that is not the link's",
         "A buffer that is refilled at once, a sender that is stopped evenly, a policer that BBR follows: each gives a steady rate with "
         "the same data outstanding all the time. With a queue on the way, whoever made it, that is how a full link is told.",
-        lambda m: m.answer.rule in ("link_was_full", "path_was_full") and m.label.standing == "disturbed" and m.kind != "bursty-writer",
+        lambda m: (
+            m.answer.rule in ("link_was_full", "path_was_full")
+            and m.label.standing == "disturbed"
+            and m.kind != "bursty-writer"
+        ),
     ),
     Class(
         "a stalled interface, seen from afar",
@@ -142,24 +163,36 @@ CLASSES: tuple[Class, ...] = (
         "A writer is woken when a third of its buffer is free: between that and the next packet lie pauses under an open "
         "window. Only who knows the buffer's size can tell; where the processor was short as well, the host's samples speak for"
         " the machine.",
-        lambda m: m.kind == "send-buffer" and m.answer.cause in ("host_scheduling", "unexplained", "network_congestion"),
+        lambda m: (
+            m.kind == "send-buffer"
+            and m.answer.cause in ("host_scheduling", "unexplained", "network_congestion")
+        ),
     ),
     Class(
         "short pauses make a steady rate",
         "Writes that follow one another within a round trip keep data outstanding all the time, at a rate as steady as a link's.",
-        lambda m: m.kind == "bursty-writer" and m.answer.cause in ("bandwidth_limited", "network_congestion", "unexplained"),
+        lambda m: (
+            m.kind == "bursty-writer"
+            and m.answer.cause in ("bandwidth_limited", "network_congestion", "unexplained")
+        ),
     ),
     Class(
         "a program that pauses, on a processor that is short",
         "Its process waited for a processor for 5 % of the time and more (others used the machine), so the samples do not clear"
         " the machine.",
-        lambda m: m.kind == "bursty-writer" and m.view.known and m.answer.cause == "host_scheduling",
+        lambda m: (
+            m.kind == "bursty-writer" and m.view.known and m.answer.cause == "host_scheduling"
+        ),
     ),
     Class(
         "a process stopped in step with the samples",
         "The samples of each second found the process running: a stop shorter than their distance shows only by chance, and the"
         " samples then speak for the machine. The cause is right or open, the verdict is review.",
-        lambda m: m.kind in ("freeze", "quota", "spinner") and m.view.known and m.answer.verdict == "review",
+        lambda m: (
+            m.kind in ("freeze", "quota", "spinner")
+            and m.view.known
+            and m.answer.verdict == "review"
+        ),
     ),
     Class(
         "a starved process that its kernel carries",
@@ -205,4 +238,8 @@ def class_of(mistake: Mistake) -> Class:
 
 def _is_wrong(one: Judged, view: View) -> bool:
     case = one.case(view)
-    return case is not None and case.standing in ("healthy", "disturbed") and not (case.is_right and case.verdict_is_right)
+    return (
+        case is not None
+        and case.standing in ("healthy", "disturbed")
+        and not (case.is_right and case.verdict_is_right)
+    )

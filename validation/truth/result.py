@@ -39,12 +39,36 @@ class View:
 
 
 VIEWS: tuple[View, ...] = (
-    View(name="sender-known", place="sender", known=True, words="sender's capture and host samples", wanted_f1=0.95),
-    View(name="sender", place="sender", known=False, words="sender's capture alone", wanted_f1=0.90),
-    View(name="receiver", place="receiver", known=False, words="receiver's capture alone", wanted_f1=0.85),
-    View(name="middle", place="middle", known=False, words="capture in the middle alone", wanted_f1=0.85),
+    View(
+        name="sender-known",
+        place="sender",
+        known=True,
+        words="sender's capture and host samples",
+        wanted_f1=0.95,
+    ),
+    View(
+        name="sender", place="sender", known=False, words="sender's capture alone", wanted_f1=0.90
+    ),
+    View(
+        name="receiver",
+        place="receiver",
+        known=False,
+        words="receiver's capture alone",
+        wanted_f1=0.85,
+    ),
+    View(
+        name="middle",
+        place="middle",
+        known=False,
+        words="capture in the middle alone",
+        wanted_f1=0.85,
+    ),
 )
-SELECTIONS = {"odd": "odd seeds (rules are developed on them)", "even": "even seeds", "all": "all seeds"}
+SELECTIONS = {
+    "odd": "odd seeds (rules are developed on them)",
+    "even": "even seeds",
+    "all": "all seeds",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +128,11 @@ class Result:
         return cls(list(store), planned=_planned(store.plan))
 
     def _judged(self, kept: Kept) -> Judged:
-        answers = {view.name: answer for view in VIEWS if (answer := judge(kept, view.place, known=view.known)) is not None}
+        answers = {
+            view.name: answer
+            for view in VIEWS
+            if (answer := judge(kept, view.place, known=view.known)) is not None
+        }
         return Judged(kept=kept, label=label(kept, self.twins), answers=answers)
 
     def chosen(self, seeds: str) -> list[Judged]:
@@ -139,7 +167,9 @@ class Result:
     def not_made(self) -> dict[tuple[str, str, str], int]:
         """What is missing, by kind, outcome and reason."""
         lost = [kept for kept in self.transfers if kept["outcome"] != MADE]
-        return dict(Counter((kept["kind"], kept["outcome"], kept.get("reason") or "") for kept in lost))
+        return dict(
+            Counter((kept["kind"], kept["outcome"], kept.get("reason") or "") for kept in lost)
+        )
 
     def standings(self, seeds: str) -> dict[tuple[str, str], int]:
         """Transfers by kind and standing."""
@@ -152,20 +182,35 @@ class Result:
             "transfers": len(self.transfers),
             "made": len(self.made),
             "guests": sum(one.kept["network"]["guest"] is not None for one in self.made),
-            "not_made": [{"kind": kind, "outcome": how, "reason": why, "transfers": n} for (kind, how, why), n in self.not_made.items()],
+            "not_made": [
+                {"kind": kind, "outcome": how, "reason": why, "transfers": n}
+                for (kind, how, why), n in self.not_made.items()
+            ],
             "unlike_their_design": self.twins.unlike,
-            "scores": {seeds: {view.name: self._score_json(view, seeds) for view in VIEWS} for seeds in SELECTIONS},
-            "compensation": {
-                seeds: {view.name: asdict(self.compensation(view, seeds)) for view in VIEWS if view.place == "sender"}
+            "scores": {
+                seeds: {view.name: self._score_json(view, seeds) for view in VIEWS}
                 for seeds in SELECTIONS
             },
-            "kernel": {seeds: [asdict(one) for one in self.agreements(seeds)] for seeds in SELECTIONS},
+            "compensation": {
+                seeds: {
+                    view.name: asdict(self.compensation(view, seeds))
+                    for view in VIEWS
+                    if view.place == "sender"
+                }
+                for seeds in SELECTIONS
+            },
+            "kernel": {
+                seeds: [asdict(one) for one in self.agreements(seeds)] for seeds in SELECTIONS
+            },
             "answers": [self._answer_json(one) for one in self.made],
         }
 
     def _score_json(self, view: View, seeds: str) -> dict[str, Any]:
         found = asdict(self.score(view, seeds))
-        found["confusion"] = [{"made": made, "answered": said, "transfers": n} for (made, said), n in sorted(found["confusion"].items())]
+        found["confusion"] = [
+            {"made": made, "answered": said, "transfers": n}
+            for (made, said), n in sorted(found["confusion"].items())
+        ]
         return {"view": view.words, **found, "calibration": asdict(self.calibration(view, seeds))}
 
     @staticmethod
@@ -180,6 +225,7 @@ class Result:
             "cost": one.label.cost,
             "payload_bits_per_second": throughput(one.kept),
             "answers": {
-                name: {"cause": each.cause, "verdict": each.verdict, "confidence": each.confidence} for name, each in one.answers.items()
+                name: {"cause": each.cause, "verdict": each.verdict, "confidence": each.confidence}
+                for name, each in one.answers.items()
             },
         }

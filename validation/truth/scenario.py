@@ -27,7 +27,10 @@ def undisturbed(network: Network, *, seed: int, middle: bool) -> Values:
         "near": {"between": [CLIENT, ROUTER], "delay": _milliseconds(network.round_trip_ms * near)},
         "far": {"between": [ROUTER, SERVER], "delay": _milliseconds(network.round_trip_ms * far)},
     }
-    links[network.narrow] |= {"rate": f"{network.rate_megabits:g}Mbit/s", "queue": f"{network.queue_packets}p"}
+    links[network.narrow] |= {
+        "rate": f"{network.rate_megabits:g}Mbit/s",
+        "queue": f"{network.queue_packets}p",
+    }
     return {
         "name": TRANSFER,
         "seed": seed,
@@ -44,7 +47,12 @@ def undisturbed(network: Network, *, seed: int, middle: bool) -> Values:
 
 def _transfer(network: Network) -> Values:
     """No option of the socket that is not asked for: the kernel's own sizes are what most programs have."""
-    asked: Values = {"kind": "bulk", "host": CLIENT, "to": SERVER, "congestion_control": network.congestion_control}
+    asked: Values = {
+        "kind": "bulk",
+        "host": CLIENT,
+        "to": SERVER,
+        "congestion_control": network.congestion_control,
+    }
     if network.window_bytes is not None:
         asked["window_clamp" if network.clamped else "receive_buffer"] = f"{network.window_bytes}B"
     if network.send_buffer_bytes is not None:
@@ -65,7 +73,9 @@ def payload_megabits(network: Network) -> float:
 
 def toml(values: Mapping[str, Any]) -> str:
     """A scenario as text: tables in brackets, everything below the second level in one line."""
-    lines = [f"{key} = {_value(value)}" for key, value in values.items() if not isinstance(value, dict)]
+    lines = [
+        f"{key} = {_value(value)}" for key, value in values.items() if not isinstance(value, dict)
+    ]
     for key, value in values.items():
         if isinstance(value, dict):
             lines += ["", *_table(key, value)]
@@ -74,7 +84,9 @@ def toml(values: Mapping[str, Any]) -> str:
 
 def _table(name: str, values: Mapping[str, Any]) -> list[str]:
     if values and all(isinstance(value, dict) for value in values.values()):
-        return [line for key, value in values.items() for line in (f"[{name}.{key}]", *_lines(value))]
+        return [
+            line for key, value in values.items() for line in (f"[{name}.{key}]", *_lines(value))
+        ]
     return [f"[{name}]", *_lines(values)]
 
 
@@ -88,7 +100,11 @@ def _key(key: str) -> str:
 
 def _value(value: object) -> str:
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in value.items()) + " }"
+        return (
+            "{ "
+            + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in value.items())
+            + " }"
+        )
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_value(inner) for inner in value) + "]"
     return json.dumps(value)

@@ -117,7 +117,9 @@ def score(cases: Sequence[Case], *, seed: int = 1) -> Score:
         causes=tuple(_of_cause(used, cause, seed) for cause in causes_made(used)),
         confusion=dict(Counter((case.made, answered(case)) for case in used)),
         false_alarms=Share(hits=sum(case.is_alarm for case in healthy), of=len(healthy)),
-        missed_discards=Share(hits=sum(case.verdict != "discard" for case in doomed), of=len(doomed)),
+        missed_discards=Share(
+            hits=sum(case.verdict != "discard" for case in doomed), of=len(doomed)
+        ),
         slight=Share(hits=sum(case.is_right for case in slight), of=len(slight)),
     )
 
@@ -159,7 +161,9 @@ def macro_f1(cases: Sequence[Case]) -> float | None:
     made = hits.keys() | misses.keys()
     if not made:
         return None
-    return sum(2 * hits[cause] / (2 * hits[cause] + misses[cause] + false[cause]) for cause in made) / len(made)
+    return sum(
+        2 * hits[cause] / (2 * hits[cause] + misses[cause] + false[cause]) for cause in made
+    ) / len(made)
 
 
 def _of_cause(cases: Sequence[Case], cause: str, seed: int) -> OfCause:

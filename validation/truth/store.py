@@ -38,7 +38,11 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
             file.write_text(f"{json.dumps(dict(plan))}\n", encoding="utf-8")
         elif theirs != plan:
-            words = "an earlier plan" if theirs is None else f"another plan ({_words(theirs)}; this one is {_words(plan)})"
+            words = (
+                "an earlier plan"
+                if theirs is None
+                else f"another plan ({_words(theirs)}; this one is {_words(plan)})"
+            )
             hint = "give --folder another name, or remove the folder; --score-only judges what is there as it is"
             raise StoreError(f"{self.folder} holds transfers of {words}", hint)
 
@@ -94,7 +98,9 @@ def _plan(file: Path) -> dict[str, Any]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise StoreError(f"cannot be read, {file}: {error}", "give --folder another name, or remove the folder") from None
+        raise StoreError(
+            f"cannot be read, {file}: {error}", "give --folder another name, or remove the folder"
+        ) from None
     return found if isinstance(found, dict) else {"plan": found}
 
 
@@ -106,7 +112,12 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         found = json.loads(gzip.decompress(file.read_bytes()))
     except (OSError, EOFError, ValueError) as error:
-        raise StoreError(f"transfer cannot be read, {file}: {error}", "remove it: the next run makes it again") from None
+        raise StoreError(
+            f"transfer cannot be read, {file}: {error}", "remove it: the next run makes it again"
+        ) from None
     if not isinstance(found, dict) or found.get("version") != VERSION:
-        raise StoreError(f"transfer of another version, {file}", "give --folder another name, or remove the folder")
+        raise StoreError(
+            f"transfer of another version, {file}",
+            "give --folder another name, or remove the folder",
+        )
     return found

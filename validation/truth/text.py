@@ -12,12 +12,18 @@ from validation.truth.reasons import mistakes
 from validation.truth.result import SELECTIONS, VIEWS, Judged, Result, View
 from validation.truth.score import Score, Share
 
-_SHORT = {"sender_application_limited": "sender_application", "acknowledgements_delayed": "acks_delayed"}
+_SHORT = {
+    "sender_application_limited": "sender_application",
+    "acknowledgements_delayed": "acks_delayed",
+}
 
 
 def render(result: Result, seeds: str) -> str:
     """Everything, for the chosen seeds."""
-    lines = [f"{len(result.made)} transfers made, {len(result.transfers) - len(result.made)} not; scored: {SELECTIONS[seeds]}", ""]
+    lines = [
+        f"{len(result.made)} transfers made, {len(result.transfers) - len(result.made)} not; scored: {SELECTIONS[seeds]}",
+        "",
+    ]
     lines += summary(result, seeds)
     for view in VIEWS:
         lines += ["", *_of_view(result, view, seeds)]
@@ -27,10 +33,31 @@ def render(result: Result, seeds: str) -> str:
 
 def summary(result: Result, seeds: str) -> list[str]:
     """One line per view."""
-    rows = [("", "cases", "macro F1", "wanted", "right", "verdicts", "false alarms", "missed discards", "calibration")]
+    rows = [
+        (
+            "",
+            "cases",
+            "macro F1",
+            "wanted",
+            "right",
+            "verdicts",
+            "false alarms",
+            "missed discards",
+            "calibration",
+        )
+    ]
     for view in VIEWS:
         found, calibrated = result.score(view, seeds), result.calibration(view, seeds)
-        rows.append((view.words, str(found.cases), f1_words(found), f"≥ {view.wanted_f1:.2f}", *shares(found), error_words(calibrated)))
+        rows.append(
+            (
+                view.words,
+                str(found.cases),
+                f1_words(found),
+                f"≥ {view.wanted_f1:.2f}",
+                *shares(found),
+                error_words(calibrated),
+            )
+        )
     return columns(rows)
 
 
@@ -44,7 +71,10 @@ def f1_words(found: Score) -> str:
 
 def shares(found: Score) -> tuple[str, str, str, str]:
     """Right causes, right verdicts, false alarms, missed discards."""
-    return tuple(share_words(one) for one in (found.right, found.verdicts_right, found.false_alarms, found.missed_discards))  # type: ignore[return-value]
+    return tuple(
+        share_words(one)
+        for one in (found.right, found.verdicts_right, found.false_alarms, found.missed_discards)
+    )  # type: ignore[return-value]
 
 
 def share_words(share: Share) -> str:
@@ -62,7 +92,8 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     return [
         "  ".join(
-            cell.ljust(width) if not place else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if not place else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         for row in rows
     ]
@@ -76,9 +107,20 @@ def _of_view(result: Result, view: View, seeds: str) -> Iterator[str]:
         return
     rows = [("cause that was made", "made", "precision", "recall", "F1", "")]
     for each in found.causes:
-        interval = f"({each.f1_interval[0]:.2f}–{each.f1_interval[1]:.2f})" if each.f1_interval else ""
+        interval = (
+            f"({each.f1_interval[0]:.2f}–{each.f1_interval[1]:.2f})" if each.f1_interval else ""
+        )
         value = "–" if each.f1 is None else f"{each.f1:.2f}"
-        rows.append((each.cause, str(each.recall.of), _percent(each.precision), _percent(each.recall), value, interval))
+        rows.append(
+            (
+                each.cause,
+                str(each.recall.of),
+                _percent(each.precision),
+                _percent(each.recall),
+                value,
+                interval,
+            )
+        )
     yield from columns(rows)
     yield from ("", *matrix(found), "", *reliability(result.calibration(view, seeds)))
 
@@ -94,8 +136,15 @@ def matrix(found: Score) -> list[str]:
     rows = [("made ↓  said →", *(_letters(place) for place in range(len(said))))]
     for cause in made:
         counts = (found.confusion.get((cause, name), 0) for name in said)
-        rows.append((f"{_letters(said.index(cause))} {_SHORT.get(cause, cause)}", *(str(count) if count else "·" for count in counts)))
-    keys = ", ".join(f"{_letters(place)} {name}" for place, name in enumerate(said) if place >= len(made))
+        rows.append(
+            (
+                f"{_letters(said.index(cause))} {_SHORT.get(cause, cause)}",
+                *(str(count) if count else "·" for count in counts),
+            )
+        )
+    keys = ", ".join(
+        f"{_letters(place)} {name}" for place, name in enumerate(said) if place >= len(made)
+    )
     return [*columns(rows), *([f"also said: {keys}"] if keys else [])]
 
 
@@ -110,19 +159,45 @@ def reliability(found: Calibration) -> list[str]:
         low, high = each.interval
         holds = {True: "holds", False: "does not hold", None: "too few"}[each.holds]
         span = f"{each.low:.2f}–{each.high:.2f}"
-        rows.append((span, str(each.answers), f"{each.stated:.2f}", f"{each.observed:.2f}", f"{low:.2f}–{high:.2f}", holds))
+        rows.append(
+            (
+                span,
+                str(each.answers),
+                f"{each.stated:.2f}",
+                f"{each.observed:.2f}",
+                f"{low:.2f}–{high:.2f}",
+                holds,
+            )
+        )
     return columns(rows)
 
 
 def _compensation(result: Result, seeds: str) -> Iterator[str]:
     yield "WHAT THE NETWORK WOULD HAVE GIVEN TRANSFERS DISCARDED FOR STALLS"
-    head = ("discarded", "with a twin", "estimated", f"within {NEAR:.0%}", "median error", "in the interval", "silences removed")
+    head = (
+        "discarded",
+        "with a twin",
+        "estimated",
+        f"within {NEAR:.0%}",
+        "median error",
+        "in the interval",
+        "silences removed",
+    )
     rows = [("", *head)]
     for view in VIEWS:
         found = result.compensation(view, seeds)
         counts = (str(found.discarded), str(found.comparable), str(found.available))
         middle = "–" if found.median_error is None else f"{found.median_error:+.1%}"
-        rows.append((view.words, *counts, share_words(found.within), middle, share_words(found.covered), share_words(found.removed_within)))
+        rows.append(
+            (
+                view.words,
+                *counts,
+                share_words(found.within),
+                middle,
+                share_words(found.covered),
+                share_words(found.removed_within),
+            )
+        )
     yield from columns(rows)
 
 
@@ -139,7 +214,12 @@ def _kernel(result: Result, seeds: str) -> Iterator[str]:
 def _missing(result: Result) -> Iterator[str]:
     if result.not_made:
         yield "NOT MADE (counts for nothing)"
-        yield from columns([(kind, outcome, str(count), why[:90]) for (kind, outcome, why), count in sorted(result.not_made.items())])
+        yield from columns(
+            [
+                (kind, outcome, str(count), why[:90])
+                for (kind, outcome, why), count in sorted(result.not_made.items())
+            ]
+        )
     for name, share in sorted(result.twins.unlike.items()):
         yield f"not what it was built to be: {name} gave {share:.0%}"
 
@@ -152,7 +232,9 @@ def wrong_answers(result: Result, seeds: str) -> str:
 def _wrong(one: Judged, view: View) -> str:
     answer, wanted = one.answers[view.name], one.label.wanted[view.knowledge]
     cost = "" if one.label.cost is None else f", cost {one.label.cost:.0%}"
-    evidence = {key: _short(value) for key, value in answer.evidence.items() if value not in (None, ())}
+    evidence = {
+        key: _short(value) for key, value in answer.evidence.items() if value not in (None, ())
+    }
     return "\n".join(
         (
             f"## {one.kept['name']} ({view.name}, {one.label.standing}{cost}) dose {json.dumps(one.kept['dose'])}",

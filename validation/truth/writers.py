@@ -38,21 +38,34 @@ def random_loss(values: Values, network: Network, dose: Parameters, random: Rand
 
 def bursty_loss(values: Values, network: Network, dose: Parameters, random: Random) -> None:
     """Loss of data in bursts on one of the two links."""
-    loss = {"model": "gilbert-elliott", "to_bad": dose["to_bad"], "to_good": dose["to_good"], "in_bad": "50%"}
+    loss = {
+        "model": "gilbert-elliott",
+        "to_bad": dose["to_bad"],
+        "to_good": dose["to_good"],
+        "in_bad": "50%",
+    }
     _some_wire(values, random)["up"] = {"loss": loss}
 
 
 def policer(values: Values, network: Network, dose: Parameters, random: Random) -> None:
     """A token bucket that drops, on one of the two links."""
     rate = network.expected_megabits * dose["share"]
-    _some_wire(values, random)["up"] = {"policer": {"rate": _rate(rate), "burst": f"{_burst(rate, dose)}B"}}
+    _some_wire(values, random)["up"] = {
+        "policer": {"rate": _rate(rate), "burst": f"{_burst(rate, dose)}B"}
+    }
 
 
 def shaper(values: Values, network: Network, dose: Parameters, random: Random) -> None:
     """A token bucket that delays. Its wire is the narrow link; what waits behind it waits in that link's queue."""
     rate = network.expected_megabits * dose["share"]
-    octets = dose["burst_share"] * rate * 1e6 / 8 * network.seconds if "burst_share" in dose else 2 * PACKET_BYTES
-    _wire(values, network)["up"] = {"shaper": {"rate": _rate(rate), "burst": f"{max(int(octets), 2 * PACKET_BYTES)}B"}}
+    octets = (
+        dose["burst_share"] * rate * 1e6 / 8 * network.seconds
+        if "burst_share" in dose
+        else 2 * PACKET_BYTES
+    )
+    _wire(values, network)["up"] = {
+        "shaper": {"rate": _rate(rate), "burst": f"{max(int(octets), 2 * PACKET_BYTES)}B"}
+    }
 
 
 def _burst(megabits: float, dose: Parameters) -> int:
@@ -62,7 +75,9 @@ def _burst(megabits: float, dose: Parameters) -> int:
 def reordering(values: Values, network: Network, dose: Parameters, random: Random) -> None:
     """Some data packets are held back, on one of the two links."""
     held = max(network.round_trip_ms * dose["trips"], 0.5)
-    _some_wire(values, random)["up"] = {"reorder": {"probability": dose["share"], "delay": f"{held:g}ms"}}
+    _some_wire(values, random)["up"] = {
+        "reorder": {"probability": dose["share"], "delay": f"{held:g}ms"}
+    }
 
 
 def route_change(values: Values, network: Network, dose: Parameters, random: Random) -> None:
@@ -79,14 +94,24 @@ def outage(values: Values, network: Network, dose: Parameters, random: Random) -
     """One of the two links is dead, both ways, after the beginning."""
     at = network.seconds * random.uniform(0.2, 0.4)
     dead = [{"at": f"{at:.2f}s", "lasts": dose["lasts"]}]
-    values["links"][random.choice(("near", "far"))] |= {"up": {"outages": dead}, "down": {"outages": dead}}
+    values["links"][random.choice(("near", "far"))] |= {
+        "up": {"outages": dead},
+        "down": {"outages": dead},
+    }
 
 
 def nic_stall(values: Values, network: Network, dose: Parameters, random: Random) -> None:
     """Every link of the sender is dead for some resets of 13 s each, while several transfers run."""
     values["duration"] = f"{dose['stalls'] * 13 + 6}s"
     values["workload"][TRANSFER]["connections"] = dose["connections"]
-    values["faults"] = {"stall": {"kind": "nic-stall", "host": CLIENT, "start": "2s", "duration": f"{dose['stalls'] * 13}s"}}
+    values["faults"] = {
+        "stall": {
+            "kind": "nic-stall",
+            "host": CLIENT,
+            "start": "2s",
+            "duration": f"{dose['stalls'] * 13}s",
+        }
+    }
 
 
 # Others on the way.
@@ -116,7 +141,12 @@ def steady(values: Values, network: Network, dose: Parameters, random: Random) -
     """UDP of another host, the same way."""
     _another(values)
     values["background"] = {
-        "others": {"model": dose["model"], "from": OTHER, "to": SERVER, "rate": _rate(network.rate_megabits * dose["share"])}
+        "others": {
+            "model": dose["model"],
+            "from": OTHER,
+            "to": SERVER,
+            "rate": _rate(network.rate_megabits * dose["share"]),
+        }
     }
 
 
@@ -124,7 +154,12 @@ def reverse(values: Values, network: Network, dose: Parameters, random: Random) 
     """UDP to another host, against the data."""
     _another(values)
     values["background"] = {
-        "others": {"model": "poisson", "from": SERVER, "to": OTHER, "rate": _rate(network.rate_megabits * dose["share"])}
+        "others": {
+            "model": "poisson",
+            "from": SERVER,
+            "to": OTHER,
+            "rate": _rate(network.rate_megabits * dose["share"]),
+        }
     }
 
 
@@ -143,13 +178,22 @@ def fault(**keys: str) -> Write:
 def freeze_and_loss(values: Values, network: Network, dose: Parameters, random: Random) -> None:
     """Stops of the sender, and loss."""
     _some_wire(values, random)["up"] = {"loss": dose["loss"]}
-    values["faults"] = {"fault": {"kind": "freeze", "host": CLIENT, "stopped": dose["stopped"], "every": dose["every"]}}
+    values["faults"] = {
+        "fault": {
+            "kind": "freeze",
+            "host": CLIENT,
+            "stopped": dose["stopped"],
+            "every": dose["every"],
+        }
+    }
 
 
 def quota_and_loss(values: Values, network: Network, dose: Parameters, random: Random) -> None:
     """A share of a processor for the sender, and loss."""
     _some_wire(values, random)["up"] = {"loss": dose["loss"]}
-    values["faults"] = {"fault": {"kind": "cpu-quota", "host": CLIENT, "share": dose["share"], "period": "10ms"}}
+    values["faults"] = {
+        "fault": {"kind": "cpu-quota", "host": CLIENT, "share": dose["share"], "period": "10ms"}
+    }
 
 
 def loss_and_queue(values: Values, network: Network, dose: Parameters, random: Random) -> None:
@@ -163,7 +207,9 @@ def loss_and_queue(values: Values, network: Network, dose: Parameters, random: R
 
 def slow_reader(values: Values, network: Network, dose: Parameters, random: Random) -> None:
     """The receiving application takes so much in a second and no more."""
-    values["workload"][TRANSFER]["read"] = {"rate": _rate(network.expected_megabits * dose["share"])}
+    values["workload"][TRANSFER]["read"] = {
+        "rate": _rate(network.expected_megabits * dose["share"])
+    }
 
 
 def bursty_writer(values: Values, network: Network, dose: Parameters, random: Random) -> None:
@@ -177,7 +223,9 @@ def bursty_writer(values: Values, network: Network, dose: Parameters, random: Ra
 
 def send_buffer(values: Values, network: Network, dose: Parameters, random: Random) -> None:
     """A buffer of the sender that holds this share of what is under way undisturbed."""
-    octets = max(int(network.expected_megabits * 1e6 / 8 * network.round_trip_ms / 1e3 * dose["paths"]), 8192)
+    octets = max(
+        int(network.expected_megabits * 1e6 / 8 * network.round_trip_ms / 1e3 * dose["paths"]), 8192
+    )
     values["workload"][TRANSFER]["send_buffer"] = f"{octets}B"
 
 

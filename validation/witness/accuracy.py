@@ -30,20 +30,32 @@ def carry_out(step: Accuracy, *, seconds: float = SPIN_SECONDS) -> Values:
     Raises:
         AgentError: The monitor, or what disturbs it, cannot run.
     """
-    with tempfile.TemporaryDirectory(prefix="trustbed-witness-") as folder, contextlib.ExitStack() as stack:
+    with (
+        tempfile.TemporaryDirectory(prefix="trustbed-witness-") as folder,
+        contextlib.ExitStack() as stack,
+    ):
         path = Path(folder) / "spin.jsonl"
-        monitor = stack.enter_context(Agent.start("spin", {"path": str(path), "duration_ns": round(seconds * 1e9)}))
+        monitor = stack.enter_context(
+            Agent.start("spin", {"path": str(path), "duration_ns": round(seconds * 1e9)})
+        )
         try:
             fault = stack.enter_context(_fault(step, monitor.pid))
         except TestbedError as error:
             return {"outcome": "not made", "reason": error.message}
         if fault is not None:
-            disturbance = stack.enter_context(Agent.start("disturb", {"processes": [monitor.pid], "fault": fault}))
+            disturbance = stack.enter_context(
+                Agent.start("disturb", {"processes": [monitor.pid], "fault": fault})
+            )
             disturbance.begin()
         monitor.begin()
         monitor.report(seconds + _WAIT_SECONDS)
         lines = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()[1:]]
-    return {"outcome": "made", "known": step.quota, "version": (fault or {}).get("version"), **had(lines)}
+    return {
+        "outcome": "made",
+        "known": step.quota,
+        "version": (fault or {}).get("version"),
+        **had(lines),
+    }
 
 
 @contextlib.contextmanager
@@ -54,12 +66,24 @@ def _fault(step: Accuracy, monitor: int) -> Iterator[Values | None]:
         try:
             group.join(monitor)
             granted = round(step.quota * PERIOD_US)
-            yield {"kind": "quota", "group": str(group.path), "version": group.version, "granted_us": granted, "period_us": PERIOD_US}
+            yield {
+                "kind": "quota",
+                "group": str(group.path),
+                "version": group.version,
+                "granted_us": granted,
+                "period_us": PERIOD_US,
+            }
         finally:
             group.leave()
     elif step.case == "competitor":
         processor = max(os.sched_getaffinity(0))
-        yield {"kind": "spinner", "processor": processor, "busy_ns": 10**8, "every_ns": 10**8, "policy": "normal"}
+        yield {
+            "kind": "spinner",
+            "processor": processor,
+            "busy_ns": 10**8,
+            "every_ns": 10**8,
+            "policy": "normal",
+        }
     else:
         yield None
 

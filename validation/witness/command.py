@@ -41,7 +41,10 @@ def main(words: Sequence[str]) -> int:
             rows += _measure(left(wanted, rows), file, options)
         except _failures() as error:
             print(f"error: {getattr(error, 'message', error)}", file=sys.stderr)
-            print(f"hint: {getattr(error, 'hint', 'the same command goes on with this step')}", file=sys.stderr)
+            print(
+                f"hint: {getattr(error, 'hint', 'the same command goes on with this step')}",
+                file=sys.stderr,
+            )
             return 2
     missing = len(left(wanted, rows))
     text = page.render(latest(wanted, rows), missing=missing, seed=options.seed)
@@ -55,11 +58,30 @@ def main(words: Sequence[str]) -> int:
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
     root = captures.project()
-    parser = argparse.ArgumentParser(prog=f"python -m validation {NAME}", description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="begin no step after so many (default: %(default)g)")
-    parser.add_argument("--folder", type=Path, default=root / "build" / NAME, help="where steps are kept (default: build/witness)")
-    parser.add_argument("--seed", type=int, default=2, help="decides which transfers are made (default: %(default)s)")
-    parser.add_argument("--score-only", action="store_true", help="measure nothing: tell of what was measured")
+    parser = argparse.ArgumentParser(
+        prog=f"python -m validation {NAME}", description=(__doc__ or "").split("\n\n")[0]
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=MINUTES,
+        help="begin no step after so many (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=root / "build" / NAME,
+        help="where steps are kept (default: build/witness)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=2,
+        help="decides which transfers are made (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--score-only", action="store_true", help="measure nothing: tell of what was measured"
+    )
     parser.add_argument(
         "--wait",
         type=float,
@@ -67,8 +89,17 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         metavar="SECONDS",
         help="while others take the machine, wait before the next step; so long in all at most (default: %(default)g)",
     )
-    parser.add_argument("--output", type=Path, default=root / "docs" / "validation.md", help="the page (default: docs/validation.md)")
-    parser.add_argument("--partial", action="store_true", help="write the section even though steps are missing; it says how many")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=root / "docs" / "validation.md",
+        help="the page (default: docs/validation.md)",
+    )
+    parser.add_argument(
+        "--partial",
+        action="store_true",
+        help="write the section even though steps are missing; it says how many",
+    )
     parser.add_argument("--print", action="store_true", help="print the section instead")
     return parser.parse_args(words)
 
@@ -119,7 +150,12 @@ def _measure(missing: Sequence[Step], file: Path, options: argparse.Namespace) -
             if is_over():
                 break
             if sys.stderr.isatty():
-                print(f"\r{number} of {len(missing)} in {time.monotonic() - begun:.0f} s\x1b[K", end="", file=sys.stderr, flush=True)
+                print(
+                    f"\r{number} of {len(missing)} in {time.monotonic() - begun:.0f} s\x1b[K",
+                    end="",
+                    file=sys.stderr,
+                    flush=True,
+                )
             before = dict(calm.wait())
             row = {**about(step), "before": before, **carry_out(step)}
             stream.write(json.dumps(row) + "\n")
@@ -129,7 +165,10 @@ def _measure(missing: Sequence[Step], file: Path, options: argparse.Namespace) -
 
 
 def _say(lost: float, left_seconds: float) -> None:
-    print(f"others take {lost:.0%} of the machine: waiting, {left_seconds:.0f} s more at most", file=sys.stderr)
+    print(
+        f"others take {lost:.0%} of the machine: waiting, {left_seconds:.0f} s more at most",
+        file=sys.stderr,
+    )
 
 
 def about(step: Step) -> Row:
@@ -142,7 +181,13 @@ def about(step: Step) -> Row:
             return told | {"round": step.round}
         case plan.Transfer():
             one = step.planned
-            return told | {"name": one.name, "kind": one.kind, "is_odd": one.is_odd, "dose": step.dose, "watched": step.watched}
+            return told | {
+                "name": one.name,
+                "kind": one.kind,
+                "is_odd": one.is_odd,
+                "dose": step.dose,
+                "watched": step.watched,
+            }
 
 
 def carry_out(step: Step) -> Row:

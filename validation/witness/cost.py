@@ -26,7 +26,10 @@ SAMPLERS: Mapping[str, Mapping[str, Any]] = {
     LEAST: _BARE,
     "processes": _BARE,
     "cgroups": {"sockets": False},
-    **{f"naps {each} ms": {**_BARE, "naps_every_ns": each * 1_000_000} for each in (1, 2, NAPS_MS, 10)},
+    **{
+        f"naps {each} ms": {**_BARE, "naps_every_ns": each * 1_000_000}
+        for each in (1, 2, NAPS_MS, 10)
+    },
 }
 """What each is told beside its file; ``processes`` looks at two of the others."""
 
@@ -41,22 +44,35 @@ def carry_out(*, seconds: float = COST_SECONDS) -> dict[str, Any]:
         agents: dict[str, Agent] = {}
         for name in sorted(SAMPLERS, key=lambda name: name == "processes"):
             others = [agent.pid for agent in agents.values()][:2] if name == "processes" else []
-            asked = {"path": str(Path(folder) / f"{name}.jsonl"), **SAMPLERS[name], "processes": others}
+            asked = {
+                "path": str(Path(folder) / f"{name}.jsonl"),
+                **SAMPLERS[name],
+                "processes": others,
+            }
             agents[name] = stack.enter_context(Agent.start("sample", asked))
         for agent in agents.values():
             agent.begin()
         before = {name: (time.monotonic_ns(), used_ns(agent.pid)) for name, agent in agents.items()}
         time.sleep(seconds)
         after = {name: (time.monotonic_ns(), used_ns(agent.pid)) for name, agent in agents.items()}
-    shares = {name: (after[name][1] - before[name][1]) / (after[name][0] - before[name][0]) for name in SAMPLERS}
+    shares = {
+        name: (after[name][1] - before[name][1]) / (after[name][0] - before[name][0])
+        for name in SAMPLERS
+    }
     return {"outcome": "made", "shares": shares}
 
 
 def used_ns(process: int) -> int:
     """What the threads of a process used of processors."""
-    return sum(int(file.read_text(encoding="ascii").split()[0]) for file in Path(f"/proc/{process}/task").glob("*/schedstat"))
+    return sum(
+        int(file.read_text(encoding="ascii").split()[0])
+        for file in Path(f"/proc/{process}/task").glob("*/schedstat")
+    )
 
 
 def more(shares: Mapping[str, float]) -> dict[str, float]:
     """What each witness costs by itself; of what cannot be left out, all of it."""
-    return {name: share if name == LEAST else max(share - shares[LEAST], 0.0) for name, share in shares.items()}
+    return {
+        name: share if name == LEAST else max(share - shares[LEAST], 0.0)
+        for name, share in shares.items()
+    }

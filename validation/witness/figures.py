@@ -82,7 +82,9 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
     variances = [sum((rank - mean) ** 2 for rank in side) for side in (a, b)]
     if not all(variances):
         return None
-    return sum((x - mean) * (y - mean) for x, y in zip(a, b, strict=True)) / math.sqrt(variances[0] * variances[1])
+    return sum((x - mean) * (y - mean) for x, y in zip(a, b, strict=True)) / math.sqrt(
+        variances[0] * variances[1]
+    )
 
 
 def ranks(values: Sequence[float]) -> list[float]:

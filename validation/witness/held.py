@@ -47,15 +47,29 @@ class Held:
                     longer.append((at - spacing, at))
                 if turn["empty"]:
                     empty.append((at - spacing, at))
-            if category in ("spacing", "window_wait") and response is not None and threshold is not None and response > threshold:
+            if (
+                category in ("spacing", "window_wait")
+                and response is not None
+                and threshold is not None
+                and response > threshold
+            ):
                 withheld.append((at - response, at))
         first, last = min(seen, default=0), max(seen, default=0)
-        return cls(first_ns=first, last_ns=last, longer=tuple(longer), withheld=tuple(withheld), empty=tuple(empty))
+        return cls(
+            first_ns=first,
+            last_ns=last,
+            longer=tuple(longer),
+            withheld=tuple(withheld),
+            empty=tuple(empty),
+        )
 
     @classmethod
     def read(cls, kept: Row) -> Held:
         """What was kept as JSON."""
-        lists = {key: tuple((begin, end) for begin, end in kept[key]) for key in ("longer", "withheld", "empty")}
+        lists = {
+            key: tuple((begin, end) for begin, end in kept[key])
+            for key in ("longer", "withheld", "empty")
+        }
         return cls(first_ns=kept["first_ns"], last_ns=kept["last_ns"], **lists)
 
     def during(self, begin: int, end: int) -> Second | None:
@@ -63,7 +77,10 @@ class Held:
         begin, end = max(begin, self.first_ns), min(end, self.last_ns)
         if end - begin < LEAST_NS:
             return None
-        shares = (covered(intervals, begin, end) / (end - begin) for intervals in (self.longer, self.withheld, self.empty))
+        shares = (
+            covered(intervals, begin, end) / (end - begin)
+            for intervals in (self.longer, self.withheld, self.empty)
+        )
         longer, withheld, empty = shares
         every = covered((*self.longer, *self.withheld, *self.empty), begin, end) / (end - begin)
         return Second(longer=longer, withheld=withheld, empty=empty, share=every)

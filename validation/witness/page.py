@@ -12,7 +12,15 @@ from typing import Any
 from validation.witness import cost
 from validation.witness.figures import Case, Figures, Point, figures
 from validation.witness.held import Held
-from validation.witness.plan import COST_SECONDS, DISTURBED, NAPS_MS, QUOTAS, SECONDS, SPIN_SECONDS, Watched
+from validation.witness.plan import (
+    COST_SECONDS,
+    DISTURBED,
+    NAPS_MS,
+    QUOTAS,
+    SECONDS,
+    SPIN_SECONDS,
+    Watched,
+)
 from validation.witness.witnesses import CHEAP, SPIN, Witness
 
 MOST_ERROR = 0.02
@@ -85,20 +93,40 @@ def _accuracy(made: Sequence[Row]) -> str:
         worst = "" if known is None else f"{max(abs(share - known) for share in shares) * 100:.2f}"
         charged = [row["charged_share"] for row in found[case] if row["charged_share"] is not None]
         granted = f"{median(charged):.2%}" if charged else ""
-        lines.append((case, "" if known is None else f"{known:.0%}", f"{median(shares):.2%}", worst, granted, len(shares)))
-    quotas = [abs(row["share"] - row["known"]) for case in found if case in expected and case != "competitor" for row in found[case]]
+        lines.append(
+            (
+                case,
+                "" if known is None else f"{known:.0%}",
+                f"{median(shares):.2%}",
+                worst,
+                granted,
+                len(shares),
+            )
+        )
+    quotas = [
+        abs(row["share"] - row["known"])
+        for case in found
+        if case in expected and case != "competitor"
+        for row in found[case]
+    ]
     halves = [abs(row["share"] - 0.5) for row in found.get("competitor", ())]
     verdicts = [
         *(_verdict("quotas", quotas, MOST_ERROR) if quotas else ()),
         *(_verdict("one competitor of ordinary priority", halves, HALF_ERROR) if halves else ()),
     ]
-    versions = sorted({str(row["version"]) for rows in found.values() for row in rows if row.get("version")})
+    versions = sorted(
+        {str(row["version"]) for rows in found.values() for row in rows if row.get("version")}
+    )
     groups = f" Control groups of version {', '.join(versions)}." if versions else ""
     text = f"""The share of a core that it says it had, in {SPIN_SECONDS:g} s, rounds of all cases one after the other. Quotas are of
         periods of 100 ms.{groups} Beside it stands what the kernel charged the monitor for. What it was charged for and did not have, as a
         hypervisor can do it, counts as its error here, although it is what a spin monitor is for."""
-    table = _table(("case", "known", "median", "worst error, points", "charged, median", "rounds"), lines)
-    return f"### Accuracy of the spin monitor\n\n{_prose(text)}\n{table}\n" + "".join(f"- {verdict}\n" for verdict in verdicts)
+    table = _table(
+        ("case", "known", "median", "worst error, points", "charged, median", "rounds"), lines
+    )
+    return f"### Accuracy of the spin monitor\n\n{_prose(text)}\n{table}\n" + "".join(
+        f"- {verdict}\n" for verdict in verdicts
+    )
 
 
 def _verdict(what: str, errors: Sequence[float], most: float) -> Iterator[str]:
@@ -115,33 +143,53 @@ def witnesses(made: Sequence[Row]) -> Iterator[Told]:
     for witness in CHEAP:
         cases = list(_cases(transfers, witness, held, watched="cheap", of="cheap"))
         if cases:
-            yield Told(witness=witness, of="", figures=figures(cases), cost=costs.get(witness.costs))
+            yield Told(
+                witness=witness, of="", figures=figures(cases), cost=costs.get(witness.costs)
+            )
     sides: tuple[tuple[str, Watched], ...] = (("the twin", "cheap"), ("beside it", "spin"))
     for of, watched in sides:
         for witness in SPIN:
             cases = list(_cases(transfers, witness, held, watched="spin", of=watched))
             if cases:
-                yield Told(witness=witness, of=of, figures=figures(cases), cost=costs.get(witness.costs))
+                yield Told(
+                    witness=witness, of=of, figures=figures(cases), cost=costs.get(witness.costs)
+                )
 
 
 def measured_costs(made: Sequence[Row]) -> dict[str, float]:
     """Shares of a core, medians of all rounds."""
     rounds = [cost.more(row["shares"]) for row in made if row["part"] == "cost"]
     found = {name: median(one[name] for one in rounds) for name in cost.SAMPLERS} if rounds else {}
-    charged = [row["charged_share"] for row in made if row["part"] == "accuracy" and row["case"] == "free" and row["charged_share"]]
+    charged = [
+        row["charged_share"]
+        for row in made
+        if row["part"] == "accuracy" and row["case"] == "free" and row["charged_share"]
+    ]
     return found | ({"spin": median(charged)} if charged else {})
 
 
 def _cases(
-    transfers: Iterable[Row], witness: Witness, held: Mapping[tuple[str, str], Held], *, watched: Watched, of: Watched
+    transfers: Iterable[Row],
+    witness: Witness,
+    held: Mapping[tuple[str, str], Held],
+    *,
+    watched: Watched,
+    of: Watched,
 ) -> Iterator[Case]:
     """What a witness said during transfers, beside what was held back in those, or in their twins at the same time since the beginning."""
     for row in transfers:
         pauses = held.get((row["name"], of))
         if row["watched"] != watched or pauses is None:
             continue
-        said = [(value, pauses.during(begin, end)) for begin, end, value in row["seen"].get(witness.name, ())]
-        points = tuple(Point(value, second.share, second.is_oversize) for value, second in said if second is not None)
+        said = [
+            (value, pauses.during(begin, end))
+            for begin, end, value in row["seen"].get(witness.name, ())
+        ]
+        points = tuple(
+            Point(value, second.share, second.is_oversize)
+            for value, second in said
+            if second is not None
+        )
         if points:
             yield Case(is_odd=row["is_odd"], points=points)
 
@@ -149,7 +197,17 @@ def _cases(
 def _witnesses(told: Sequence[Told]) -> str:
     if not told:
         return ""
-    head = ("witness", "seconds", "oversize", "ρ (95 %)", "oversize from", "precision", "recall", "F1", "of a core")
+    head = (
+        "witness",
+        "seconds",
+        "oversize",
+        "ρ (95 %)",
+        "oversize from",
+        "precision",
+        "recall",
+        "F1",
+        "of a core",
+    )
     lines = []
     for one in told:
         found, of = one.figures, f", against {one.of}" if one.of else ""
@@ -164,7 +222,11 @@ def _witnesses(told: Sequence[Told]) -> str:
                 _percent(scored.precision),
                 _percent(scored.recall),
                 _percent(scored.f1 if scored.hits + scored.misses else None),
-                "–" if one.cost is None else f"{one.cost:.3%}" if one.cost < 0.1 else f"{one.cost:.0%}",
+                "–"
+                if one.cost is None
+                else f"{one.cost:.3%}"
+                if one.cost < 0.1
+                else f"{one.cost:.0%}",
             )
         )
     text = f"""Seconds are those in which a witness looked; their pauses are *oversize* by the thresholds of a diagnosis, asked of that
@@ -184,9 +246,18 @@ def _correlation(found: Figures) -> str:
 
 def _costs(made: Sequence[Row]) -> str:
     costs = measured_costs(made)
-    words = {cost.LEAST: "what cannot be left out: shares of the machine, PSI, interfaces", "processes": "run-queue delay of two processes"}
-    words |= {"cgroups": "the sampler's own control groups", "spin": "the spin monitor, by what the kernel charged"}
-    lines = [(words.get(name, name), f"{share:.3%}" if share < 0.1 else f"{share:.0%}") for name, share in costs.items()]
+    words = {
+        cost.LEAST: "what cannot be left out: shares of the machine, PSI, interfaces",
+        "processes": "run-queue delay of two processes",
+    }
+    words |= {
+        "cgroups": "the sampler's own control groups",
+        "spin": "the spin monitor, by what the kernel charged",
+    }
+    lines = [
+        (words.get(name, name), f"{share:.3%}" if share < 0.1 else f"{share:.0%}")
+        for name, share in costs.items()
+    ]
     return f"### Costs\n\n{_table(('sampler', 'of a core'), lines)}" if lines else ""
 
 
@@ -198,16 +269,39 @@ def _spinning(made: Sequence[Row]) -> str:
             by_name.setdefault(row["name"], {})[row["watched"]] = row
     lines = []
     for kind in sorted({row["kind"] for row in made if row["part"] == "transfer"}):
-        pairs = [both for both in by_name.values() if len(both) == _TWINS and both["spin"]["kind"] == kind]
+        pairs = [
+            both
+            for both in by_name.values()
+            if len(both) == _TWINS and both["spin"]["kind"] == kind
+        ]
         if not pairs:
             continue
-        ratios = [both["spin"]["payload_bits_per_second"] / (both["cheap"]["payload_bits_per_second"] or math.inf) for both in pairs]
+        ratios = [
+            both["spin"]["payload_bits_per_second"]
+            / (both["cheap"]["payload_bits_per_second"] or math.inf)
+            for both in pairs
+        ]
         shares = [[_held_back(both[watched]) for both in pairs] for watched in ("cheap", "spin")]
         late = sum(both["spin"]["emulator_was_late"] for both in pairs)
-        lines.append((kind, len(pairs), f"{median(ratios):.0%}", *(f"{median(side):.1%}" for side in shares), late))
+        lines.append(
+            (
+                kind,
+                len(pairs),
+                f"{median(ratios):.0%}",
+                *(f"{median(side):.1%}" for side in shares),
+                late,
+            )
+        )
     if not lines:
         return ""
-    head = ("what is done", "pairs", "throughput beside the monitor", "held back without it", "held back beside it", "emulator late")
+    head = (
+        "what is done",
+        "pairs",
+        "throughput beside the monitor",
+        "held back without it",
+        "held back beside it",
+        "emulator late",
+    )
     text = """Medians over transfers: throughput beside the monitor as a share of its twin's, and the share of the time that the sender
         held back. A monitor that shares its host's quota or processor takes a part of it: pauses are then its own doing, which is why it
         is held against the twin."""
@@ -232,7 +326,11 @@ def _chosen(told: Sequence[Told]) -> str:
         return f"{text}No cheap witness has told anything yet.\n"
     monitor = next((one for one in told if one.witness is SPIN[0] and one.of == "the twin"), None)
     beside = "" if monitor is None else f", beside {_f1(monitor)} of the spin monitor"
-    usual = max((one for one in told if one.witness.always and one.figures.odd.hits), key=lambda one: one.figures.odd.f1, default=None)
+    usual = max(
+        (one for one in told if one.witness.always and one.figures.odd.hits),
+        key=lambda one: one.figures.odd.f1,
+        default=None,
+    )
     lines = [
         f"By F1 on odd seeds, among those that cost at most {MOST_COST:.0%} of a core: **{best.witness.words}**. On even seeds its F1 is "
         f"{_f1(best)}{beside}.",
@@ -240,10 +338,18 @@ def _chosen(told: Sequence[Told]) -> str:
     if best.witness.always:
         lines.append("Every run takes it, unless `[samples]` says otherwise: it stays the default.")
     else:
-        lines.append(f'No run takes it unless it is asked for: `naps = "{NAPS_MS}ms"` below `[samples]`.')
+        lines.append(
+            f'No run takes it unless it is asked for: `naps = "{NAPS_MS}ms"` below `[samples]`.'
+        )
         if usual is not None:
-            lines.append(f"Of what every run takes, the best is: {usual.witness.words}, F1 {_f1(usual)}.")
-    dear = [one.witness.words for one in told if one.witness in CHEAP and one.cost is not None and not one.is_cheap]
+            lines.append(
+                f"Of what every run takes, the best is: {usual.witness.words}, F1 {_f1(usual)}."
+            )
+    dear = [
+        one.witness.words
+        for one in told
+        if one.witness in CHEAP and one.cost is not None and not one.is_cheap
+    ]
     lines += [f"Too dear: {', '.join(dear)}."] if dear else []
     return text + "\n".join(f"- {line}" for line in lines) + "\n"
 
@@ -254,8 +360,16 @@ def _f1(one: Told) -> str:
 
 
 def _not_made(rows: Sequence[Row]) -> str:
-    found = [(row["key"], row["outcome"], row.get("reason") or "") for row in rows if row["outcome"] != "made"]
-    return "### What could not be measured\n\n" + _table(("step", "outcome", "why"), found) if found else ""
+    found = [
+        (row["key"], row["outcome"], row.get("reason") or "")
+        for row in rows
+        if row["outcome"] != "made"
+    ]
+    return (
+        "### What could not be measured\n\n" + _table(("step", "outcome", "why"), found)
+        if found
+        else ""
+    )
 
 
 def _percent(value: float | None) -> str:
@@ -271,4 +385,7 @@ def _table(head: Iterable[str], lines: Iterable[Iterable[object]]) -> str:
 
 def _prose(text: str) -> str:
     """A paragraph in lines that a page may have."""
-    return textwrap.fill(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
+    return (
+        textwrap.fill(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
+        + "\n"
+    )

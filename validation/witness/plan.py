@@ -127,7 +127,11 @@ def steps(seed: int) -> list[Step]:
     size = -(-len(transfers) // max(ROUNDS - 1, 1) // 2) * 2  # both of a transfer stay together
     found: list[Step] = []
     for number in range(ROUNDS):
-        found += [*_accuracies(seed, number), Cost(round=number), *transfers[number * size : (number + 1) * size]]
+        found += [
+            *_accuracies(seed, number),
+            Cost(round=number),
+            *transfers[number * size : (number + 1) * size],
+        ]
     return found
 
 
@@ -143,7 +147,11 @@ def _transfers(seed: int) -> list[Transfer]:
     chosen = list(_chosen(Plan(seed)))
     Random(f"{seed} transfers").shuffle(chosen)
     orders: tuple[tuple[Watched, Watched], ...] = (("cheap", "spin"), ("spin", "cheap"))
-    return [Transfer(planned=one, watched=watched) for number, one in enumerate(chosen) for watched in orders[number % 2]]
+    return [
+        Transfer(planned=one, watched=watched)
+        for number, one in enumerate(chosen)
+        for watched in orders[number % 2]
+    ]
 
 
 def _chosen(plan: Plan) -> Iterator[Planned]:
@@ -168,7 +176,12 @@ def _undisturbed(plan: Plan, networks: set[Network]) -> Iterator[Planned]:
     used: set[Network] = set()
     for one in plan.transfers:
         is_turn = one.is_odd == (len(used) % 2 == 0)
-        if one.kind == UNDISTURBED["window"] and one.network in networks and one.network not in used and is_turn:
+        if (
+            one.kind == UNDISTURBED["window"]
+            and one.network in networks
+            and one.network not in used
+            and is_turn
+        ):
             used.add(one.network)
             yield one
         if len(used) == UNDISTURBED_TRANSFERS:

@@ -27,8 +27,15 @@ from validation.witness.held import Held
 from validation.witness.plan import Transfer
 from validation.witness.witnesses import seen
 
-_SPOILING = frozenset({"run_emulator_late", "run_emulator_dropped", "run_generator_late", "run_agent_failed"})
-_TABLES = {"machine": "machine", "processes": "processes", "witness": f"{CLIENT}.witness", "spin": f"{CLIENT}.spin"}
+_SPOILING = frozenset(
+    {"run_emulator_late", "run_emulator_dropped", "run_generator_late", "run_agent_failed"}
+)
+_TABLES = {
+    "machine": "machine",
+    "processes": "processes",
+    "witness": f"{CLIENT}.witness",
+    "spin": f"{CLIENT}.spin",
+}
 
 _TURN = ["ts_ns", "transfer", "spacing_ns", "response_ns", "category", "empty"]
 
@@ -57,14 +64,20 @@ def carry_out(step: Transfer) -> Values:
 
 
 def _kept(repetition: Path, record: Values, step: Transfer) -> Values:
-    reasons = [one["reason"] for one in (*record["workloads"], *record["faults"]) if one.get("reason")]
+    reasons = [
+        one["reason"] for one in (*record["workloads"], *record["faults"]) if one.get("reason")
+    ]
     reasons += [one["message"] for one in record["failures"]]
     why = "; ".join(dict.fromkeys(reasons)) or None
     if record["outcome"] == NOT_MADE or not all(fault["made"] for fault in record["faults"]):
         return {"outcome": NOT_MADE, "reason": why}
     if record["outcome"] != "complete":
         return {"outcome": FAILED, "reason": why or "see its record"}
-    late = [found.message for found in run_findings(record) if found.code in _SPOILING and found.severity == "error"]
+    late = [
+        found.message
+        for found in run_findings(record)
+        if found.code in _SPOILING and found.severity == "error"
+    ]
     held = _held(repetition / "captures" / f"{CLIENT}.pcapng", record["workload_start_ns"])
     if held is None:
         return {"outcome": FAILED, "reason": "its capture does not hold the transfer"}
@@ -72,7 +85,9 @@ def _kept(repetition: Path, record: Values, step: Transfer) -> Values:
     return {
         "outcome": SPOILT if late and step.watched == "cheap" else MADE,
         "reason": "; ".join(late) or None,
-        "payload_bits_per_second": sum(one.get("goodput_bits_per_second") or 0.0 for one in workload["report"]["transfers"]),
+        "payload_bits_per_second": sum(
+            one.get("goodput_bits_per_second") or 0.0 for one in workload["report"]["transfers"]
+        ),
         "emulator_was_late": bool(late),
         "held": asdict(held),
         "seen": _seen(repetition / "samples", record),
@@ -82,7 +97,11 @@ def _kept(repetition: Path, record: Values, step: Transfer) -> Values:
 def _held(capture: Path, origin_ns: int) -> Held | None:
     """The pauses of the workload's transfer, as its sender's capture has them."""
     analysis = analyze(capture, at="sender", workers=1, samples=True)
-    rows = [row for row in analysis.transfers.to_pylist() if row["dst_port"] == PORT and row["unique_bytes"]]
+    rows = [
+        row
+        for row in analysis.transfers.to_pylist()
+        if row["dst_port"] == PORT and row["unique_bytes"]
+    ]
     row = max(rows, key=lambda one: one["unique_bytes"], default=None)
     if row is None:
         return None
@@ -93,7 +112,11 @@ def held_of(analysis: Capture, row: Values, *, origin_ns: int) -> Held:
     """The pauses of a transfer, by its row, of a capture that keeps samples."""
     turns = analysis.spacing.select(_TURN)
     turns = turns.set_column(0, _TURN[0], turns.column(_TURN[0]).cast("int64"))
-    return Held.of((turn for turn in turns.to_pylist() if turn["transfer"] == row["transfer"]), row, origin_ns=origin_ns)
+    return Held.of(
+        (turn for turn in turns.to_pylist() if turn["transfer"] == row["transfer"]),
+        row,
+        origin_ns=origin_ns,
+    )
 
 
 def _seen(samples: Path, record: Values) -> Values:

@@ -45,15 +45,40 @@ class Witness:
 
 _NAPS = f"naps {NAPS_MS} ms"
 CHEAP = (
-    Witness(name="queue", words="run-queue delay of the sender's process", unit="share", costs="processes", always=True),
     Witness(
-        name="missed", words="run-queue delay, or stopped at the look (`processor_missed`)", unit="share", costs="processes", always=True
+        name="queue",
+        words="run-queue delay of the sender's process",
+        unit="share",
+        costs="processes",
+        always=True,
     ),
-    Witness(name="pressure", words="PSI: some task waited for a processor", unit="share", costs="machine", always=True),
-    Witness(name="throttled", words="throttled by the host's own quota", unit="share", costs="cgroups"),
+    Witness(
+        name="missed",
+        words="run-queue delay, or stopped at the look (`processor_missed`)",
+        unit="share",
+        costs="processes",
+        always=True,
+    ),
+    Witness(
+        name="pressure",
+        words="PSI: some task waited for a processor",
+        unit="share",
+        costs="machine",
+        always=True,
+    ),
+    Witness(
+        name="throttled", words="throttled by the host's own quota", unit="share", costs="cgroups"
+    ),
     Witness(name="steal", words="steal", unit="share", costs="machine", always=True),
-    Witness(name="naps", words=f"naps, {NAPS_MS} ms apart: share of the time late", unit="share", costs=_NAPS),
-    Witness(name="naps longest", words=f"naps, {NAPS_MS} ms apart: the latest", unit="ms", costs=_NAPS),
+    Witness(
+        name="naps",
+        words=f"naps, {NAPS_MS} ms apart: share of the time late",
+        unit="share",
+        costs=_NAPS,
+    ),
+    Witness(
+        name="naps longest", words=f"naps, {NAPS_MS} ms apart: the latest", unit="ms", costs=_NAPS
+    ),
 )
 SPIN = (
     Witness(name="spin", words="spin monitor: share of a core lost", unit="share", costs="spin"),
@@ -62,7 +87,9 @@ SPIN = (
 BY_NAME = {witness.name: witness for witness in (*CHEAP, *SPIN)}
 
 
-def seen(tables: Mapping[str, Rows], *, senders: Collection[int], origin_ns: int) -> dict[str, list[Seen]]:
+def seen(
+    tables: Mapping[str, Rows], *, senders: Collection[int], origin_ns: int
+) -> dict[str, list[Seen]]:
     """What every witness said during a transfer, by its name; those that nobody asked are left out.
 
     Args:
@@ -77,20 +104,39 @@ def seen(tables: Mapping[str, Rows], *, senders: Collection[int], origin_ns: int
         found["queue"] = _most(_looked(row, row["waited_ns"], origin_ns) for row in processes)
         found["missed"] = _most(_looked(row, _missed(row), origin_ns) for row in processes)
     for name, key in (("pressure", "processor_some_share"), ("steal", "steal_share")):
-        found[name] = [one for row in machine if (one := _told(row, row[key], origin_ns)) is not None]
+        found[name] = [
+            one for row in machine if (one := _told(row, row[key], origin_ns)) is not None
+        ]
     # A host without a quota is never throttled: that is known, although nobody counts it.
-    found["throttled"] = [one for row in witness if (one := _looked(row, row["throttled_ns"] or 0, origin_ns)) is not None]
-    found["naps"] = [one for row in witness if (one := _told(row, row["naps_late_share"], origin_ns)) is not None]
-    found["naps longest"] = [one for row in witness if (one := _told(row, _milliseconds(row["naps_late_most_ns"]), origin_ns)) is not None]
+    found["throttled"] = [
+        one
+        for row in witness
+        if (one := _looked(row, row["throttled_ns"] or 0, origin_ns)) is not None
+    ]
+    found["naps"] = [
+        one for row in witness if (one := _told(row, row["naps_late_share"], origin_ns)) is not None
+    ]
+    found["naps longest"] = [
+        one
+        for row in witness
+        if (one := _told(row, _milliseconds(row["naps_late_most_ns"]), origin_ns)) is not None
+    ]
     found |= _spun(list(tables.get("spin", ())), origin_ns)
     return {name: values for name, values in found.items() if values}
 
 
 def _spun(seconds: list[Row], origin_ns: int) -> dict[str, list[Seen]]:
-    known = [(row["from_ns"] - origin_ns, row["until_ns"] - origin_ns, row) for row in seconds if row["share"] is not None]
+    known = [
+        (row["from_ns"] - origin_ns, row["until_ns"] - origin_ns, row)
+        for row in seconds
+        if row["share"] is not None
+    ]
     return {
         "spin": [Seen(begin, end, 1.0 - row["share"]) for begin, end, row in known],
-        "spin longest": [Seen(begin, end, _milliseconds(row["longest_gap_ns"]) or 0.0) for begin, end, row in known],
+        "spin longest": [
+            Seen(begin, end, _milliseconds(row["longest_gap_ns"]) or 0.0)
+            for begin, end, row in known
+        ],
     }
 
 

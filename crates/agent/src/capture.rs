@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use trustbed_capture::{Counters, Frame, Live, LiveError, LiveOptions, Statistics, WriteError, Writer, Written};
+use trustbed_capture::{
+    Counters, Frame, Live, LiveError, LiveOptions, Statistics, WriteError, Writer, Written,
+};
 use trustbed_units::{Ns, Size, Span};
 use trustbed_wire::{Contents, Filter};
 
@@ -121,10 +123,20 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     let live = Live::open(&asked.interface, options).map_err(|error| not_open(&error))?;
     let start = clock::realtime();
     let facts = live.facts();
-    let writer = begin(&asked.path, &facts.description()).map_err(|error| Failure::running(error.to_string(), error.hint()))?;
+    let writer = begin(&asked.path, &facts.description())
+        .map_err(|error| Failure::running(error.to_string(), error.hint()))?;
     let frames = Arc::new(AtomicU64::new(0));
-    let worker =
-        Worker { live, writer, filter, start, given: 0, filtered: 0, late: 0, frames: Arc::clone(&frames), report: Report::default() };
+    let worker = Worker {
+        live,
+        writer,
+        filter,
+        start,
+        given: 0,
+        filtered: 0,
+        late: 0,
+        frames: Arc::clone(&frames),
+        report: Report::default(),
+    };
     let stop = talk.stop();
     let thread = attend::spawn("capture", move || worker.run(stop))?;
     talk.ready(&ReadyBody {
@@ -137,7 +149,11 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     let limited = attend::limit(stop, asked.duration_ns);
     let started = limited.and_then(|()| attend::wait_for_start(talk));
     let outcome = match &started {
-        Ok(Some(_)) => attend::converse(talk, || thread.is_finished(), || ProgressBody { frames: frames.load(Ordering::Relaxed) }),
+        Ok(Some(_)) => attend::converse(
+            talk,
+            || thread.is_finished(),
+            || ProgressBody { frames: frames.load(Ordering::Relaxed) },
+        ),
         _ => Ok(()),
     };
     stop.ask();
@@ -149,12 +165,17 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
 
 fn not_open(error: &LiveError) -> Failure {
     match error {
-        LiveError::NoSuchInterface { .. } | LiveError::UnsupportedLink { .. } => Failure::configuration(error.to_string(), error.hint()),
+        LiveError::NoSuchInterface { .. } | LiveError::UnsupportedLink { .. } => {
+            Failure::configuration(error.to_string(), error.hint())
+        }
         _ => Failure::running(error.to_string(), error.hint()),
     }
 }
 
-fn begin(path: &Path, description: &trustbed_capture::InterfaceDescription) -> Result<Writer, WriteError> {
+fn begin(
+    path: &Path,
+    description: &trustbed_capture::InterfaceDescription,
+) -> Result<Writer, WriteError> {
     let mut writer = Writer::create(path, concat!("trustbed ", env!("CARGO_PKG_VERSION")))?;
     writer.interface(description)?;
     Ok(writer)
@@ -185,7 +206,9 @@ impl Worker {
             match self.take(WAIT, Ns::MAX) {
                 Ok(_) => {}
                 // It may come up again.
-                Err(error @ LiveError::InterfaceDown { .. }) => self.trouble(error.to_string(), error.hint()),
+                Err(error @ LiveError::InterfaceDown { .. }) => {
+                    self.trouble(error.to_string(), error.hint())
+                }
                 Err(error) => {
                     self.trouble(error.to_string(), error.hint());
                     break clock::realtime();

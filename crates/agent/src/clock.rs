@@ -138,7 +138,8 @@ impl Oversleep {
     /// A sleep ended that much later than it was to.
     #[inline]
     pub(crate) fn learn(&mut self, late: Span) {
-        let moved = if late > self.0 { self.0 + Span(99 * Self::STEP.0) } else { self.0 - Self::STEP };
+        let moved =
+            if late > self.0 { self.0 + Span(99 * Self::STEP.0) } else { self.0 - Self::STEP };
         self.0 = moved.clamp(Self::LEAST, Self::MOST);
     }
 }
@@ -176,7 +177,10 @@ pub(crate) fn take_priority_of(asked: Priority, level: i32) -> Granted {
         Priority::Normal => (Priority::Normal, None),
         Priority::Fifo => match kernel::schedule_fifo(level) {
             Ok(()) => (Priority::Fifo, None),
-            Err(error) => (Priority::Normal, Some(format!("real-time priority needs root or CAP_SYS_NICE on the host: {error}"))),
+            Err(error) => (
+                Priority::Normal,
+                Some(format!("real-time priority needs root or CAP_SYS_NICE on the host: {error}")),
+            ),
         },
     };
     Granted { priority, priority_refused }
@@ -223,7 +227,8 @@ impl Rest {
     /// How long to sleep now, if at all; `free` is the time until something has to be done.
     #[inline]
     pub(crate) fn due(&mut self, now: Ns, free: Span) -> Option<Span> {
-        self.owed = (self.owed + Span((now - self.counted).0 * Self::PERCENT / 100)).min(Self::MOST);
+        self.owed =
+            (self.owed + Span((now - self.counted).0 * Self::PERCENT / 100)).min(Self::MOST);
         self.counted = now;
         let waits = free > self.owed + Self::LONGER;
         if self.owed < (if waits { Self::SOON } else { Self::NOW }) {
@@ -299,7 +304,11 @@ mod tests {
         for number in 0..20_000 {
             oversleep.learn(Span::from_micros(40 + number % 30));
         }
-        assert!((Span::from_micros(66)..Span::from_micros(76)).contains(&oversleep.margin()), "{:?}", oversleep.margin());
+        assert!(
+            (Span::from_micros(66)..Span::from_micros(76)).contains(&oversleep.margin()),
+            "{:?}",
+            oversleep.margin()
+        );
         for _ in 0..20_000 {
             oversleep.learn(Span::from_millis(5));
         }

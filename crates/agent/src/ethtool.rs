@@ -74,7 +74,10 @@ struct Request {
     rest: [u8; 16],
 }
 
-const _: () = assert!(size_of::<Request>() >= size_of::<libc::ifreq>(), "the kernel reads as much as its own type holds");
+const _: () = assert!(
+    size_of::<Request>() >= size_of::<libc::ifreq>(),
+    "the kernel reads as much as its own type holds"
+);
 
 /// The card behind an interface.
 #[derive(Debug)]
@@ -86,7 +89,10 @@ pub(crate) struct Card {
 impl Card {
     /// The card of an interface of this namespace. Whether there is one is found out by asking it.
     pub(crate) fn of(interface: &str) -> io::Result<Self> {
-        Ok(Self { socket: socket(AddressFamily::INET, SocketType::DGRAM, None)?, name: interface_name(interface)? })
+        Ok(Self {
+            socket: socket(AddressFamily::INET, SocketType::DGRAM, None)?,
+            name: interface_name(interface)?,
+        })
     }
 
     /// Asks for an answer of a fixed length. Its first word is the number of the question; words behind its end are 0.
@@ -136,7 +142,9 @@ impl Card {
         self.exchange(&mut values)?;
         let (names, values) = (names.bytes(), values.bytes());
         // Were queues added in between, the shorter of the two is what both are of.
-        let said = [number32(&names, 8), number32(&values, 4)].into_iter().flatten().min().unwrap_or(0) as usize;
+        let said =
+            [number32(&names, 8), number32(&values, 4)].into_iter().flatten().min().unwrap_or(0)
+                as usize;
         let one = |number: usize| {
             let name = names.get(12 + number * NAME..)?.get(..NAME)?;
             Some((text(name).trim().to_owned(), number64(&values, 8 + number * 8)?))
@@ -145,11 +153,13 @@ impl Card {
     }
 
     fn exchange(&self, buffer: &mut Buffer) -> io::Result<()> {
-        let mut request = Request { name: self.name, pointer: buffer.0.as_mut_ptr(), rest: [0; 16] };
+        let mut request =
+            Request { name: self.name, pointer: buffer.0.as_mut_ptr(), rest: [0; 16] };
         // SAFETY: the request is as long as an `ifreq` and its name ends with zero. Its pointer leads to the buffer, whose first word is one of
         // the numbers above: answers of a fixed length have at most 196 bytes, and every such buffer has 256; names and values of counters
         // are as many as the driver has, for which there is four times the room that it needed a moment before. Any bytes are legal there.
-        checked(unsafe { libc::ioctl(self.socket.as_raw_fd(), ETHTOOL as _, &raw mut request) }).map(|_| ())
+        checked(unsafe { libc::ioctl(self.socket.as_raw_fd(), ETHTOOL as _, &raw mut request) })
+            .map(|_| ())
     }
 }
 
@@ -196,7 +206,10 @@ mod tests {
         buffer.put_word(2, 9);
         buffer.put_word(99, 1);
         let bytes = buffer.bytes();
-        assert_eq!([number32(&bytes, 0), number32(&bytes, 4), number32(&bytes, 8), number32(&bytes, 12)], [0x1b, 7, 9, 0].map(Some));
+        assert_eq!(
+            [number32(&bytes, 0), number32(&bytes, 4), number32(&bytes, 8), number32(&bytes, 12)],
+            [0x1b, 7, 9, 0].map(Some)
+        );
         buffer.put(1, u64::MAX);
         assert_eq!(number64(&buffer.bytes(), 8), Some(u64::MAX));
     }
@@ -211,8 +224,14 @@ mod tests {
     #[test]
     fn loopback_has_offloads_and_no_coalescing() {
         let loopback = Card::of("lo").unwrap();
-        assert_eq!(loopback.ask(Ask::GenericSegmentation).unwrap()[0], Ask::GenericSegmentation as u32);
-        assert_eq!(loopback.ask(Ask::Coalescing).unwrap_err().raw_os_error(), Some(libc::EOPNOTSUPP));
+        assert_eq!(
+            loopback.ask(Ask::GenericSegmentation).unwrap()[0],
+            Ask::GenericSegmentation as u32
+        );
+        assert_eq!(
+            loopback.ask(Ask::Coalescing).unwrap_err().raw_os_error(),
+            Some(libc::EOPNOTSUPP)
+        );
         assert_eq!(loopback.counters().unwrap(), []);
     }
 }

@@ -66,7 +66,9 @@ fn polling() -> Result<File, String> {
     // Without a driver nobody asks what was asked for: processors halt all the same.
     let driver = fs::read_to_string(DRIVER).unwrap_or_default();
     if matches!(driver.trim(), "" | "none") {
-        return Err("this kernel has no driver for idle processors (cpuidle) that could be told".to_owned());
+        return Err(
+            "this kernel has no driver for idle processors (cpuidle) that could be told".to_owned()
+        );
     }
     bounded().map_err(|error| format!("{DEVICE} needs root, and a host that shows it: {error}"))
 }
@@ -92,7 +94,10 @@ mod tests {
         let kept = keep(Idle::Poll);
         assert_eq!(kept.granted.idle == Idle::Poll, kept.granted.idle_refused.is_none());
         if kept.granted.idle == Idle::Poll {
-            assert_eq!(fs::read(DEVICE).ok().and_then(|bytes| bytes.first_chunk().copied()), Some([0; 4]));
+            assert_eq!(
+                fs::read(DEVICE).ok().and_then(|bytes| bytes.first_chunk().copied()),
+                Some([0; 4])
+            );
         }
     }
 }

@@ -50,7 +50,10 @@ pub(crate) fn process_time(process: i32) -> Option<Span> {
     let mut clock: libc::clockid_t = 0;
     let mut found = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointers lead to a clock's number and a `timespec`; numbers of processes that are not there are refused.
-    let told = unsafe { libc::clock_getcpuclockid(process, &raw mut clock) == 0 && libc::clock_gettime(clock, &raw mut found) == 0 };
+    let told = unsafe {
+        libc::clock_getcpuclockid(process, &raw mut clock) == 0
+            && libc::clock_gettime(clock, &raw mut found) == 0
+    };
     told.then(|| Span(found.tv_sec * SECOND + found.tv_nsec))
 }
 
@@ -58,9 +61,15 @@ pub(crate) fn process_time(process: i32) -> Option<Span> {
 pub(crate) fn sleep_until(due: Ns) {
     let due = timespec(due.0);
     // SAFETY: the pointer leads to a `timespec`, and with `TIMER_ABSTIME` nothing is written back.
-    while unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const due, std::ptr::null_mut()) } == libc::EINTR
-    {
-    }
+    while unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &raw const due,
+            std::ptr::null_mut(),
+        )
+    } == libc::EINTR
+    {}
 }
 
 const fn timespec(nanoseconds: i64) -> libc::timespec {
@@ -77,7 +86,10 @@ pub(crate) struct Poll<'a> {
 impl<'a> Poll<'a> {
     /// Waits for these, which are numbered in this order.
     pub(crate) fn new(descriptors: &[BorrowedFd<'a>]) -> Self {
-        let descriptors = descriptors.iter().map(|one| libc::pollfd { fd: one.as_raw_fd(), events: libc::POLLIN, revents: 0 }).collect();
+        let descriptors = descriptors
+            .iter()
+            .map(|one| libc::pollfd { fd: one.as_raw_fd(), events: libc::POLLIN, revents: 0 })
+            .collect();
         Self { descriptors, borrowed: PhantomData }
     }
 
@@ -87,7 +99,8 @@ impl<'a> Poll<'a> {
         let pointer = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let count = self.descriptors.len() as libc::nfds_t;
         // SAFETY: as many descriptors are there as are stated, the timeout is a `timespec` or none, and no mask of signals is passed.
-        let result = unsafe { libc::ppoll(self.descriptors.as_mut_ptr(), count, pointer, std::ptr::null()) };
+        let result =
+            unsafe { libc::ppoll(self.descriptors.as_mut_ptr(), count, pointer, std::ptr::null()) };
         if result < 0 {
             let error = io::Error::last_os_error();
             self.descriptors.iter_mut().for_each(|one| one.revents = 0);

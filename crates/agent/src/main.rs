@@ -81,6 +81,13 @@ fn main() -> ExitCode {
 
 fn unknown_verb(word: &str) -> Failure {
     let known: Vec<&str> = VERBS.iter().map(|(name, _)| *name).collect();
-    let message = if word.is_empty() { "no verb is given".to_owned() } else { format!("there is no verb `{word}`") };
-    Failure::configuration(message, format!("trustbed-agent VERB, where VERB is one of: {}", known.join(", ")))
+    let message = if word.is_empty() {
+        "no verb is given".to_owned()
+    } else {
+        format!("there is no verb `{word}`")
+    };
+    Failure::configuration(
+        message,
+        format!("trustbed-agent VERB, where VERB is one of: {}", known.join(", ")),
+    )
 }

@@ -103,7 +103,10 @@ pub(crate) struct Stop {
 impl Stop {
     /// Whether the end was asked for. As cheap as reading a number.
     #[inline]
-    #[expect(clippy::unused_self, reason = "whoever has a `Stop` has a conversation, which listens")]
+    #[expect(
+        clippy::unused_self,
+        reason = "whoever has a `Stop` has a conversation, which listens"
+    )]
     pub(crate) fn is_asked(self) -> bool {
         kernel::stop_is_asked()
     }
@@ -190,11 +193,20 @@ pub(crate) fn refuse(failure: &Failure) -> ExitCode {
 
 impl Talk {
     fn open() -> Result<Self, Failure> {
-        let failed = |error: io::Error| Failure::running(format!("the agent cannot be set up: {error}"), "Linux 4.20 or later is needed");
+        let failed = |error: io::Error| {
+            Failure::running(
+                format!("the agent cannot be set up: {error}"),
+                "Linux 4.20 or later is needed",
+            )
+        };
         let bell = kernel::stop_bell().map_err(failed)?;
         kernel::stop_on_signals().map_err(failed)?;
         kernel::end_with_parent().map_err(failed)?;
-        Ok(Self { stop: Stop { bell }, lines: Some(Lines::open(bell).map_err(failed)?), commands: None })
+        Ok(Self {
+            stop: Stop { bell },
+            lines: Some(Lines::open(bell).map_err(failed)?),
+            commands: None,
+        })
     }
 
     /// The handle that says whether the end was asked for.
@@ -204,18 +216,29 @@ impl Talk {
 
     /// Reads the configuration, the first line; afterwards commands are listened to.
     pub(crate) fn configuration<T: DeserializeOwned>(&mut self) -> Result<T, Failure> {
-        let hint = "the first line of standard input is one JSON object: the configuration of the verb";
+        let hint =
+            "the first line of standard input is one JSON object: the configuration of the verb";
         let Some(mut lines) = self.lines.take() else {
             return Err(Failure::configuration("the configuration was read already", hint));
         };
-        let line = lines.next().map_err(|error| Failure::running(format!("standard input cannot be read: {error}"), hint))?;
-        let Some(line) = line else { return Err(Failure::configuration("there is no configuration on standard input", hint)) };
-        let found = serde_json::from_slice(&line).map_err(|error| Failure::configuration(format!("configuration: {error}"), hint))?;
+        let line = lines.next().map_err(|error| {
+            Failure::running(format!("standard input cannot be read: {error}"), hint)
+        })?;
+        let Some(line) = line else {
+            return Err(Failure::configuration("there is no configuration on standard input", hint));
+        };
+        let found = serde_json::from_slice(&line)
+            .map_err(|error| Failure::configuration(format!("configuration: {error}"), hint))?;
         let (tell, commands) = sync_channel(COMMANDS_WAITING);
         thread::Builder::new()
             .name("commands".to_owned())
             .spawn(move || lines.listen(&tell))
-            .map_err(|error| Failure::running(format!("no thread for commands: {error}"), "raise the limit of processes (ulimit -u)"))?;
+            .map_err(|error| {
+                Failure::running(
+                    format!("no thread for commands: {error}"),
+                    "raise the limit of processes (ulimit -u)",
+                )
+            })?;
         self.commands = Some(commands);
         Ok(found)
     }
@@ -264,7 +287,10 @@ impl Talk {
     fn tell<T: Serialize>(&self, event: &'static str, body: &T) -> Result<(), Failure> {
         say(event, body).map_err(|error| {
             self.stop().ask();
-            Failure::running(format!("standard output cannot be written: {error}"), "whoever starts the agent has to read what it says")
+            Failure::running(
+                format!("standard output cannot be written: {error}"),
+                "whoever starts the agent has to read what it says",
+            )
         })
     }
 }
@@ -301,7 +327,11 @@ struct Lines {
 
 impl Lines {
     fn open(stop: BorrowedFd<'static>) -> io::Result<Self> {
-        Ok(Self { stop: Some(stop), input: File::from(io::stdin().as_fd().try_clone_to_owned()?), read: Vec::new() })
+        Ok(Self {
+            stop: Some(stop),
+            input: File::from(io::stdin().as_fd().try_clone_to_owned()?),
+            read: Vec::new(),
+        })
     }
 
     /// The next line without its end; none at the end of standard input, or when the end was asked for.
@@ -316,9 +346,13 @@ impl Lines {
             }
             searched = self.read.len();
             if searched > LONGEST_LINE {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a line has more than {LONGEST_LINE} bytes")));
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("a line has more than {LONGEST_LINE} bytes"),
+                ));
             }
-            let both: Vec<BorrowedFd<'_>> = std::iter::once(self.input.as_fd()).chain(self.stop).collect();
+            let both: Vec<BorrowedFd<'_>> =
+                std::iter::once(self.input.as_fd()).chain(self.stop).collect();
             let mut poll = Poll::new(&both);
             poll.wait(None)?;
             if poll.is_ready(1) {
@@ -381,12 +415,20 @@ mod tests {
     #[test]
     fn commands_are_read_and_nothing_else_is() {
         assert_eq!(command(br#"{"do":"start"}"#), Ok(Command::Start { at: None }));
-        assert_eq!(command(br#"{"do":"start","at_ns":17}"#), Ok(Command::Start { at: Some(Ns(17)) }));
+        assert_eq!(
+            command(br#"{"do":"start","at_ns":17}"#),
+            Ok(Command::Start { at: Some(Ns(17)) })
+        );
         assert_eq!(command(br#"{"do":"times","at_ns":17}"#), Ok(Command::Times { at: Ns(17) }));
         assert_eq!(command(br#"{"do":"stop"}"#), Ok(Command::Stop));
-        for wrong in
-            [&br#"{"do":"begin"}"#[..], br#"{"do":"start","at":1}"#, br#"{"do":"stop","at_ns":1}"#, br#"{"do":"times"}"#, b"start", b""]
-        {
+        for wrong in [
+            &br#"{"do":"begin"}"#[..],
+            br#"{"do":"start","at":1}"#,
+            br#"{"do":"stop","at_ns":1}"#,
+            br#"{"do":"times"}"#,
+            b"start",
+            b"",
+        ] {
             assert_eq!(command(wrong).unwrap_err().code, 2);
         }
     }

@@ -35,18 +35,34 @@ fn every_byte_arrives_on_every_connection() {
     let sent = sender.report();
     assert_eq!(sender.exit_code(), 0);
     let got = receiver.stop();
-    assert_eq!((sent["transfers"].as_array().unwrap().len(), got["transfers"].as_array().unwrap().len()), (3, 3));
+    assert_eq!(
+        (sent["transfers"].as_array().unwrap().len(), got["transfers"].as_array().unwrap().len()),
+        (3, 3)
+    );
     for transfer in sent["transfers"].as_array().unwrap() {
-        assert_eq!((&transfer["outcome"], number(&transfer["payload_bytes"])), (&json!("complete"), 3_000_001), "{transfer}");
+        assert_eq!(
+            (&transfer["outcome"], number(&transfer["payload_bytes"])),
+            (&json!("complete"), 3_000_001),
+            "{transfer}"
+        );
         assert_eq!(transfer["congestion_control"], "reno");
         assert_eq!(number(&transfer["send_buffer_bytes"]), 2 * 65536);
         let at = |name: &str| transfer[name].as_i64().unwrap();
-        let order = ["begun_ns", "connected_ns", "first_byte_ns", "last_byte_ns", "confirmed_ns"].map(at);
+        let order =
+            ["begun_ns", "connected_ns", "first_byte_ns", "last_byte_ns", "confirmed_ns"].map(at);
         assert!(order.is_sorted(), "{order:?}");
         assert!(number(&transfer["tcp"]["acknowledged_bytes"]) >= 3_000_001);
         assert!(transfer["goodput_bits_per_second"].as_f64().unwrap() > 0.0);
-        let other = got["transfers"].as_array().unwrap().iter().find(|one| one["peer"] == transfer["local"]).expect("the other end");
-        assert_eq!((&other["payload_bytes"], &other["outcome"]), (&transfer["payload_bytes"], &json!("complete")));
+        let other = got["transfers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["peer"] == transfer["local"])
+            .expect("the other end");
+        assert_eq!(
+            (&other["payload_bytes"], &other["outcome"]),
+            (&transfer["payload_bytes"], &json!("complete"))
+        );
         assert_eq!(sum(&other["payload_bytes_per_second"]), 3_000_001);
     }
 }
@@ -85,7 +101,10 @@ fn the_end_stops_a_transfer_that_cannot_go_on() {
     let (_stream, _) = listener.accept().unwrap();
     std::thread::sleep(Duration::from_millis(300));
     let sent = sender.close();
-    assert_eq!((&sent["transfers"][0]["outcome"], &sent["transfers"][0]["error"]), (&json!("stopped"), &Value::Null));
+    assert_eq!(
+        (&sent["transfers"][0]["outcome"], &sent["transfers"][0]["error"]),
+        (&json!("stopped"), &Value::Null)
+    );
 }
 
 #[test]
@@ -97,7 +116,10 @@ fn what_the_other_side_does_is_told() {
     stream.read_exact(&mut [0; 10]).unwrap();
     drop(stream);
     let report = reset.report();
-    assert_eq!((report["transfers"][0]["outcome"].as_str(), reset.exit_code()), (Some("failed"), 0));
+    assert_eq!(
+        (report["transfers"][0]["outcome"].as_str(), reset.exit_code()),
+        (Some("failed"), 0)
+    );
     let mut silent = sender(&json!({"to": to, "bytes": 10, "confirm_timeout_ns": 100_000_000}));
     let (_kept, _) = listener.accept().unwrap();
     assert_eq!(silent.report()["transfers"][0]["outcome"], "unconfirmed");
@@ -117,7 +139,10 @@ fn a_receiver_takes_what_any_program_sends() {
     // It ends when it has everything.
     assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
     let got = receiver.close();
-    assert_eq!((number(&got["transfers"][0]["payload_bytes"]), &got["transfers"][0]["outcome"]), (1500, &json!("complete")));
+    assert_eq!(
+        (number(&got["transfers"][0]["payload_bytes"]), &got["transfers"][0]["outcome"]),
+        (1500, &json!("complete"))
+    );
 }
 
 #[test]
@@ -125,16 +150,31 @@ fn wrong_configurations_say_what_is_wrong() {
     let cases = [
         (json!({"role": "sender"}), "unknown variant `sender`"),
         (json!({"role": "send", "to": "127.0.0.1:9", "bites": 1}), "unknown field `bites`"),
-        (json!({"role": "send", "to": "127.0.0.1:9", "connections": 0}), "connections: 0 is out of range"),
-        (json!({"role": "send", "to": "127.0.0.1:9", "write_bytes": 0}), "write_bytes: 0 is out of range"),
-        (json!({"role": "send", "to": "127.0.0.1:9", "write": {"burst_bytes": 9}}), "write: is neither bursts with pauses nor a rate"),
-        (json!({"role": "send", "to": "127.0.0.1:9", "tcp": {"congestion_control": "none"}}), "none cannot be used"),
+        (
+            json!({"role": "send", "to": "127.0.0.1:9", "connections": 0}),
+            "connections: 0 is out of range",
+        ),
+        (
+            json!({"role": "send", "to": "127.0.0.1:9", "write_bytes": 0}),
+            "write_bytes: 0 is out of range",
+        ),
+        (
+            json!({"role": "send", "to": "127.0.0.1:9", "write": {"burst_bytes": 9}}),
+            "write: is neither bursts with pauses nor a rate",
+        ),
+        (
+            json!({"role": "send", "to": "127.0.0.1:9", "tcp": {"congestion_control": "none"}}),
+            "none cannot be used",
+        ),
         (json!({"role": "receive", "listen": []}), "there is no address to listen at"),
         (json!({"role": "send", "to": "nowhere"}), "invalid socket address"),
     ];
     for (configuration, message) in cases {
         let (event, code) = Agent::refused("bulk", &configuration);
-        assert!(event["message"].as_str().unwrap().contains(message), "{event} should say {message}");
+        assert!(
+            event["message"].as_str().unwrap().contains(message),
+            "{event} should say {message}"
+        );
         assert_eq!(code, 2, "{event}");
     }
 }

@@ -26,7 +26,8 @@ fn capture(configuration: &Value) -> Option<Agent> {
 }
 
 fn lengths(path: &Path) -> Vec<u32> {
-    let mut reader = Reader::open(&[Input::Path(path.to_owned())], DecodeOptions::default()).unwrap();
+    let mut reader =
+        Reader::open(&[Input::Path(path.to_owned())], DecodeOptions::default()).unwrap();
     let mut found = Vec::new();
     while reader.frames(1000, |frame| found.push(frame.original_length)) {}
     assert!(reader.facts().problems.is_empty());
@@ -40,7 +41,11 @@ fn everything_between_ready_and_the_end_is_in_the_file() {
     let to = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = to.local_addr().unwrap();
     let filter = format!("udp dst port {}", address.port());
-    let Some(mut capture) = capture(&json!({"interface": "lo", "path": path, "filter": filter, "snap_length": 64})) else { return };
+    let Some(mut capture) =
+        capture(&json!({"interface": "lo", "path": path, "filter": filter, "snap_length": 64}))
+    else {
+        return;
+    };
     let from = UdpSocket::bind("127.0.0.1:0").unwrap();
     from.send_to(&[0; 1], address).unwrap();
     capture.start();
@@ -56,7 +61,12 @@ fn everything_between_ready_and_the_end_is_in_the_file() {
     assert!(count("filtered_frames") >= 1 && report["complete"] == json!(true), "{report}");
     assert_eq!(count("bytes"), std::fs::metadata(&path).unwrap().len());
     if agent::has("tshark") {
-        let read = Command::new("tshark").arg("-r").arg(&path).args(["-T", "fields", "-e", "frame.len"]).output().unwrap();
+        let read = Command::new("tshark")
+            .arg("-r")
+            .arg(&path)
+            .args(["-T", "fields", "-e", "frame.len"])
+            .output()
+            .unwrap();
         assert_eq!(String::from_utf8(read.stdout).unwrap().lines().count(), 200);
     }
 }
@@ -74,17 +84,28 @@ fn a_capture_ends_with_its_standard_input_and_is_whole() {
 fn a_capture_that_cannot_be_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.pcapng");
-    let (event, code) = Agent::refused("capture", &json!({"interface": "lo", "path": path, "filter": "udp prt 9"}));
+    let (event, code) =
+        Agent::refused("capture", &json!({"interface": "lo", "path": path, "filter": "udp prt 9"}));
     assert!(event["message"].as_str().unwrap().starts_with("filter: prt") && code == 2, "{event}");
     let (event, code) = Agent::refused("capture", &json!({"interface": "lo", "paths": path}));
-    assert!(event["message"].as_str().unwrap().contains("unknown field `paths`") && code == 2, "{event}");
+    assert!(
+        event["message"].as_str().unwrap().contains("unknown field `paths`") && code == 2,
+        "{event}"
+    );
     if capture(&json!({"interface": "lo", "path": path})).is_none() {
         return;
     }
     let (event, code) = Agent::refused("capture", &json!({"interface": "tb-none", "path": path}));
-    assert!(event["message"].as_str().unwrap().contains("there is no such interface") && code == 2, "{event}");
-    let (event, code) = Agent::refused("capture", &json!({"interface": "lo", "path": "/nowhere/x.pcapng"}));
-    assert!(event["hint"].as_str().unwrap().contains("directory does not exist") && code == 1, "{event}");
+    assert!(
+        event["message"].as_str().unwrap().contains("there is no such interface") && code == 2,
+        "{event}"
+    );
+    let (event, code) =
+        Agent::refused("capture", &json!({"interface": "lo", "path": "/nowhere/x.pcapng"}));
+    assert!(
+        event["hint"].as_str().unwrap().contains("directory does not exist") && code == 1,
+        "{event}"
+    );
 }
 
 #[test]
@@ -95,22 +116,31 @@ fn samples_tell_of_the_host_the_processes_and_the_connections() {
     let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let asked = json!({"path": path, "interval_ns": 50_000_000, "processes": [std::process::id()]});
     let mut sampler = Agent::begin("sample", &asked);
-    let not_told: Vec<String> =
-        sampler.ready["not_told"].as_array().unwrap().iter().map(|one| one["what"].as_str().unwrap().to_owned()).collect();
+    let not_told: Vec<String> = sampler.ready["not_told"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["what"].as_str().unwrap().to_owned())
+        .collect();
     sampler.start();
     std::thread::sleep(Duration::from_millis(1500));
     let report = sampler.stop();
     let text = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len() as u64, 1 + number(&report["samples"]));
-    assert!(lines.len() > 1 && lines[0]["interval_ns"] == json!(50_000_000) && lines[0]["start_ns"] == report["start_ns"]);
+    assert!(
+        lines.len() > 1
+            && lines[0]["interval_ns"] == json!(50_000_000)
+            && lines[0]["start_ns"] == report["start_ns"]
+    );
     let own = stream.local_addr().unwrap().to_string();
     for line in &lines[1..] {
         let shares = &line["processors"];
-        let whole: f64 = ["user", "nice", "system", "interrupt", "steal", "idle", "waiting_for_disk"]
-            .iter()
-            .map(|name| shares[format!("{name}_share")].as_f64().unwrap())
-            .sum();
+        let whole: f64 =
+            ["user", "nice", "system", "interrupt", "steal", "idle", "waiting_for_disk"]
+                .iter()
+                .map(|name| shares[format!("{name}_share")].as_f64().unwrap())
+                .sum();
         // Within an interval shorter than a tick nothing may have been counted.
         assert!((whole - 1.0).abs() < 1e-9 || whole == 0.0, "{shares}");
         assert!(line["late_ns"].as_i64().unwrap() >= 0);
@@ -119,11 +149,15 @@ fn samples_tell_of_the_host_the_processes_and_the_connections() {
         assert!(line["interfaces"].as_array().unwrap().iter().any(|one| one["name"] == "lo"));
         if !not_told.iter().any(|what| what == "sockets") {
             let sockets = line["sockets"].as_array().unwrap();
-            let socket = sockets.iter().find(|one| one["local"] == json!(own)).expect("the own connection");
+            let socket =
+                sockets.iter().find(|one| one["local"] == json!(own)).expect("the own connection");
             assert_eq!(number(&socket["tcp"]["state"]), 1);
         }
     }
-    let after: Vec<i64> = lines[1..].iter().map(|line| line["after_ns"].as_i64().unwrap() - line["late_ns"].as_i64().unwrap()).collect();
+    let after: Vec<i64> = lines[1..]
+        .iter()
+        .map(|line| line["after_ns"].as_i64().unwrap() - line["late_ns"].as_i64().unwrap())
+        .collect();
     assert!(after.iter().all(|due| due % 50_000_000 == 0) && after.is_sorted(), "{after:?}");
 }
 
@@ -135,11 +169,17 @@ fn naps_tell_how_late_a_thread_wakes_up_and_what_that_costs() {
     let mut sampler = Agent::begin("sample", &asked);
     let whole = Instant::now();
     sampler.start();
-    let lines =
-        || -> Vec<Value> { std::fs::read_to_string(&path).unwrap().lines().filter_map(|line| serde_json::from_str(line).ok()).collect() };
+    let lines = || -> Vec<Value> {
+        std::fs::read_to_string(&path)
+            .unwrap()
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    };
     // Before the thread naps there is nothing that could be late.
     let begun = Instant::now();
-    while !lines().iter().any(|line| line["naps"]["count"].as_u64().is_some_and(|count| count > 0)) {
+    while !lines().iter().any(|line| line["naps"]["count"].as_u64().is_some_and(|count| count > 0))
+    {
         assert!(begun.elapsed() < PATIENCE, "nothing naps: {:?}", lines());
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -147,7 +187,9 @@ fn naps_tell_how_late_a_thread_wakes_up_and_what_that_costs() {
     std::thread::sleep(Duration::from_millis(400));
     sampler.signal("CONT");
     let begun = Instant::now();
-    let most = |lines: &[Value]| lines.iter().filter_map(|line| line["naps"]["late_most_ns"].as_i64()).max().unwrap_or(0);
+    let most = |lines: &[Value]| {
+        lines.iter().filter_map(|line| line["naps"]["late_most_ns"].as_i64()).max().unwrap_or(0)
+    };
     // The signal may come a little after it was sent.
     while most(&lines()) < 350_000_000 {
         assert!(begun.elapsed() < PATIENCE, "nothing was late: {:?}", lines());
@@ -158,26 +200,51 @@ fn naps_tell_how_late_a_thread_wakes_up_and_what_that_costs() {
     let whole = u64::try_from(whole.elapsed().as_nanos()).unwrap();
     let lines = lines().split_off(1);
     let sum = |name: &str| lines.iter().map(|line| number(&line["naps"][name])).sum::<u64>();
-    assert!(sum("late") >= 1 && sum("late_ns") >= 350_000_000 && sum("late_ns") <= whole, "{lines:?}");
+    assert!(
+        sum("late") >= 1 && sum("late_ns") >= 350_000_000 && sum("late_ns") <= whole,
+        "{lines:?}"
+    );
     assert!(sum("missed") >= 170 && sum("count") >= 1 && sum("used_ns") > 0, "{lines:?}");
     // No moment is both slept for and missed, and none is either twice.
     assert!((sum("count") + sum("missed")) * 2_000_000 <= whole, "{lines:?}");
     for line in &lines {
         let naps = &line["naps"];
         let counted: u64 = naps["lateness"].as_object().unwrap().values().map(number).sum();
-        assert!(counted == number(&naps["count"]) && naps["late_most_ns"].is_null() == (counted == 0), "{naps}");
-        assert!(number(&naps["late"]) <= counted && naps["late_share"].as_f64().is_some(), "{naps}");
+        assert!(
+            counted == number(&naps["count"]) && naps["late_most_ns"].is_null() == (counted == 0),
+            "{naps}"
+        );
+        assert!(
+            number(&naps["late"]) <= counted && naps["late_share"].as_f64().is_some(),
+            "{naps}"
+        );
     }
 }
 
 #[test]
 fn a_sampler_that_cannot_be_says_why() {
     let (event, code) = Agent::refused("sample", &json!({"path": "/nowhere/samples"}));
-    assert!(event["message"].as_str().unwrap().contains("/nowhere/samples: cannot be written") && code == 1, "{event}");
+    assert!(
+        event["message"].as_str().unwrap().contains("/nowhere/samples: cannot be written")
+            && code == 1,
+        "{event}"
+    );
     let (event, code) = Agent::refused("sample", &json!({"path": "x", "interval_ns": 1000}));
-    assert!(event["message"].as_str().unwrap().contains("interval_ns: 1000 is too short") && code == 2, "{event}");
+    assert!(
+        event["message"].as_str().unwrap().contains("interval_ns: 1000 is too short") && code == 2,
+        "{event}"
+    );
     let (event, code) = Agent::refused("sample", &json!({"path": "x", "naps_every_ns": 999_999}));
-    assert!(event["message"].as_str().unwrap().contains("naps_every_ns: 999999 is too short") && code == 2, "{event}");
-    let (event, code) = Agent::refused("sample", &json!({"path": "x", "naps_every_ns": 10_000_000_001_u64}));
-    assert!(event["message"].as_str().unwrap().contains("naps_every_ns: 10000000001 is too long") && code == 2, "{event}");
+    assert!(
+        event["message"].as_str().unwrap().contains("naps_every_ns: 999999 is too short")
+            && code == 2,
+        "{event}"
+    );
+    let (event, code) =
+        Agent::refused("sample", &json!({"path": "x", "naps_every_ns": 10_000_000_001_u64}));
+    assert!(
+        event["message"].as_str().unwrap().contains("naps_every_ns: 10000000001 is too long")
+            && code == 2,
+        "{event}"
+    );
 }

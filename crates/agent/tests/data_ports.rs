@@ -9,7 +9,10 @@ use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use agent::{PATIENCE, number};
-use rounds::{Header, answer, closes, connect, is_refused, moment, pair, rate, receiver, refused, reset, rows, sender};
+use rounds::{
+    Header, answer, closes, connect, is_refused, moment, pair, rate, receiver, refused, reset,
+    rows, sender,
+};
 use serde_json::{Value, json};
 
 #[test]
@@ -32,9 +35,12 @@ fn strangers_are_refused_for_their_reason_and_disturb_nobody() {
     }
     let mut version = Header::probe(0, 1000).bytes();
     version[9] = 9;
-    for garbage in
-        [version.as_slice(), &[0; 64], &[0xff; 5000], b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: whoever-comes-by/1.0\r\n\r\n"]
-    {
+    for garbage in [
+        version.as_slice(),
+        &[0; 64],
+        &[0xff; 5000],
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: whoever-comes-by/1.0\r\n\r\n",
+    ] {
         let mut stream = connect(&to["probe"]);
         stream.write_all(garbage).unwrap();
         assert!(is_refused(stream));
@@ -52,7 +58,10 @@ fn strangers_are_refused_for_their_reason_and_disturb_nobody() {
     kept.shutdown(Shutdown::Write).unwrap();
     assert_eq!(answer(&kept), (1, 200_000));
     let got = receiver.report();
-    assert_eq!((sender.exit_code(), receiver.exit_code(), closes(&got)), (0, 0, vec!["complete"; 4]));
+    assert_eq!(
+        (sender.exit_code(), receiver.exit_code(), closes(&got)),
+        (0, 0, vec!["complete"; 4])
+    );
     let expected = json!({"other_nonce": 1, "other_round": 1, "not_declared": 1, "other_size": 1, "other_port": 1, "second": 1,
                           "meaningless_header": 1, "other_version": 1, "not_a_header": 3, "cut_header": 1, "no_header": 1});
     assert_eq!(refused(&got), expected);
@@ -68,7 +77,10 @@ fn another_peer_is_refused_whatever_it_says() {
     assert!(is_refused(Header::data(0, 5).connect(&to["data"])));
     let sent = sender(&to, &connections, &json!({"from": "127.0.0.2"})).report();
     let got = receiver.report();
-    assert_eq!((closes(&sent), closes(&got), refused(&got)), (vec!["complete"], vec!["complete"], json!({"other_peer": 1})));
+    assert_eq!(
+        (closes(&sent), closes(&got), refused(&got)),
+        (vec!["complete"], vec!["complete"], json!({"other_peer": 1}))
+    );
     assert!(rows(&got)[0]["peer"].as_str().unwrap().starts_with("127.0.0.2:"));
 }
 
@@ -91,17 +103,26 @@ fn the_receiver_judges() {
     assert_eq!(answer(&open(2, 1001)), (3, 1000));
     reset(open(3, 500));
     let got = receiver.report();
-    assert_eq!((receiver.exit_code(), closes(&got)), (0, vec!["complete", "too_short", "too_long", "reset"]));
+    assert_eq!(
+        (receiver.exit_code(), closes(&got)),
+        (0, vec!["complete", "too_short", "too_long", "reset"])
+    );
     assert_eq!((&got["partial"], &got["time_is_over"]), (&json!(true), &json!(false)));
     let [whole, short, long, broken] = rows(&got).as_slice() else { panic!("{got}") };
     assert_eq!(whole["failed"], json!(false));
-    for (row, why) in [(short, "ended 1 bytes before"), (long, "more than 1000 bytes"), (broken, "reset")] {
+    for (row, why) in
+        [(short, "ended 1 bytes before"), (long, "more than 1000 bytes"), (broken, "reset")]
+    {
         assert_eq!(row["failed"], json!(true));
         assert!(row["failure"].as_str().unwrap().contains(why), "{row}");
     }
     // Partial metrics stay.
     assert_eq!(number(&short["payload_bytes"]), 999);
-    assert!(rate(short, "app_bytes_per_second") > 0.0 && short["tcp"].is_object() && moment(short, "result_ns") > 0);
+    assert!(
+        rate(short, "app_bytes_per_second") > 0.0
+            && short["tcp"].is_object()
+            && moment(short, "result_ns") > 0
+    );
     assert_eq!(broken["result_ns"], Value::Null);
 }
 
@@ -113,8 +134,17 @@ fn what_is_whole_but_does_not_end_in_time_has_failed() {
     late.write_all(&[1; 1000]).unwrap();
     assert_eq!(answer(&late), (4, 1000));
     let got = receiver.report();
-    assert_eq!((closes(&got), &got["partial"], &got["time_is_over"]), (vec!["timed_out"], &json!(true), &json!(false)));
-    assert!(rows(&got)[0]["failure"].as_str().unwrap().contains("not complete within transfer_timeout_ns"), "{got}");
+    assert_eq!(
+        (closes(&got), &got["partial"], &got["time_is_over"]),
+        (vec!["timed_out"], &json!(true), &json!(false))
+    );
+    assert!(
+        rows(&got)[0]["failure"]
+            .as_str()
+            .unwrap()
+            .contains("not complete within transfer_timeout_ns"),
+        "{got}"
+    );
 }
 
 #[test]
@@ -135,7 +165,8 @@ fn a_flood_leaves_room_for_those_who_belong_here() {
     let got = receiver.report();
     assert_eq!((closes(&sent), closes(&got)), (vec!["complete"; 2], vec!["complete"; 2]));
     // The oldest had to go while others came, the rest when the ports closed.
-    let (pushed_out, silent) = (number(&got["refused"]["pushed_out"]), number(&got["refused"]["no_header"]));
+    let (pushed_out, silent) =
+        (number(&got["refused"]["pushed_out"]), number(&got["refused"]["no_header"]));
     assert!(silent <= 256 && pushed_out + silent == 600, "{}", got["refused"]);
     assert!(flood.into_iter().all(is_refused));
 }

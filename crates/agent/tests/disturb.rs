@@ -17,7 +17,13 @@ struct Busy(Child);
 
 impl Busy {
     fn start() -> Self {
-        Self(Command::new("sh").args(["-c", "while :; do :; done"]).process_group(0).spawn().unwrap())
+        Self(
+            Command::new("sh")
+                .args(["-c", "while :; do :; done"])
+                .process_group(0)
+                .spawn()
+                .unwrap(),
+        )
     }
 
     fn pid(&self) -> u32 {
@@ -33,7 +39,11 @@ impl Busy {
     /// The processors that it may use.
     fn allowed(&self) -> String {
         let text = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_owned()
+        text.lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+            .unwrap()
+            .trim()
+            .to_owned()
     }
 
     /// Whether it stops standing. Only a failure is waited for so long.
@@ -54,7 +64,10 @@ impl Drop for Busy {
 }
 
 fn disturbed(process: &Busy, fault: &Value, duration_ns: Option<u64>) -> Agent {
-    let mut agent = Agent::begin("disturb", &json!({"processes": [process.pid()], "fault": fault, "duration_ns": duration_ns}));
+    let mut agent = Agent::begin(
+        "disturb",
+        &json!({"processes": [process.pid()], "fault": fault, "duration_ns": duration_ns}),
+    );
     agent.start();
     agent
 }
@@ -70,8 +83,13 @@ fn a_process_stands_for_its_part_of_every_turn_and_goes_on_at_the_end() {
     let mut agent = disturbed(&process, &fault, Some(1_000_000_000));
     let report = agent.report();
     assert_eq!(agent.exit_code(), 0);
-    let moments = |name: &str| report[name].as_array().unwrap().iter().map(number).collect::<Vec<_>>();
-    let stood: Vec<u64> = moments("continued_at_ns").iter().zip(moments("stopped_at_ns")).map(|(until, at)| until - at).collect();
+    let moments =
+        |name: &str| report[name].as_array().unwrap().iter().map(number).collect::<Vec<_>>();
+    let stood: Vec<u64> = moments("continued_at_ns")
+        .iter()
+        .zip(moments("stopped_at_ns"))
+        .map(|(until, at)| until - at)
+        .collect();
     assert_eq!(number(&report["stops"]), stood.len() as u64);
     // Turns that were over before it got its processor are left out.
     assert!((1..=20).contains(&stood.len()), "{report}");
@@ -88,7 +106,8 @@ fn a_process_stands_for_its_part_of_every_turn_and_goes_on_at_the_end() {
 #[test]
 fn a_process_goes_on_when_whoever_stopped_it_is_told_to_end_or_loses_its_owner() {
     let process = Busy::start();
-    let fault = json!({"kind": "freeze", "stopped_ns": 9_900_000_000_u64, "every_ns": 9_900_001_000_u64});
+    let fault =
+        json!({"kind": "freeze", "stopped_ns": 9_900_000_000_u64, "every_ns": 9_900_001_000_u64});
     for stop in [true, false] {
         let agent = disturbed(&process, &fault, None);
         let begun = Instant::now();
@@ -118,7 +137,10 @@ fn a_spinner_shares_the_processor_and_gives_it_back() {
     let before = process.allowed();
     let last = before.rsplit([',', '-']).next().unwrap().to_owned();
     let fault = json!({"kind": "spinner", "processor": last.parse::<u64>().unwrap(), "busy_ns": 10_000_000, "every_ns": 10_000_000, "policy": "normal"});
-    let mut agent = Agent::begin("disturb", &json!({"processes": [process.pid()], "fault": fault, "duration_ns": 2_000_000_000}));
+    let mut agent = Agent::begin(
+        "disturb",
+        &json!({"processes": [process.pid()], "fault": fault, "duration_ns": 2_000_000_000}),
+    );
     assert_eq!(process.allowed(), last);
     agent.start();
     let report = agent.report();
@@ -130,17 +152,24 @@ fn a_spinner_shares_the_processor_and_gives_it_back() {
     // Of every turn all of it; the first one may have begun before it got its processor.
     let turns = number(&report["turns"]);
     assert!((1..=200).contains(&turns), "{report}");
-    assert!(((turns - 1) * 10_000_000..=turns * 10_000_000).contains(&number(&report["busy_ns"])), "{report}");
+    assert!(
+        ((turns - 1) * 10_000_000..=turns * 10_000_000).contains(&number(&report["busy_ns"])),
+        "{report}"
+    );
 }
 
 #[test]
 fn wrong_configurations_say_what_is_wrong() {
     let process = Busy::start();
     let own = process.pid();
-    let nobody = json!({"processes": [1], "fault": {"kind": "freeze", "stopped_ns": 1, "every_ns": 2}});
+    let nobody =
+        json!({"processes": [1], "fault": {"kind": "freeze", "stopped_ns": 1, "every_ns": 2}});
     let cases = [
         (nobody, "processes: 1 is no process"),
-        (json!({"processes": [own], "fault": {"kind": "freeze", "stopped_ns": 5, "every_ns": 5}}), "stopped_ns: 5 is not between"),
+        (
+            json!({"processes": [own], "fault": {"kind": "freeze", "stopped_ns": 5, "every_ns": 5}}),
+            "stopped_ns: 5 is not between",
+        ),
         (json!({"processes": [own], "fault": {"kind": "freze"}}), "unknown variant `freze`"),
         (
             json!({"processes": [own], "fault": {"kind": "spinner", "processor": 0, "busy_ns": 95, "every_ns": 100, "policy": "realtime"}}),
@@ -153,11 +182,13 @@ fn wrong_configurations_say_what_is_wrong() {
     ];
     for (configuration, message) in cases {
         let (event, code) = Agent::refused("disturb", &configuration);
-        assert!(event["message"].as_str().unwrap().contains(message), "{event} should say {message}");
+        assert!(
+            event["message"].as_str().unwrap().contains(message),
+            "{event} should say {message}"
+        );
         assert_eq!(code, 2, "{event}");
     }
-    let gone =
-        json!({"processes": [own], "fault": {"kind": "quota", "group": "/nowhere", "version": 2, "granted_us": 2000, "period_us": 9000}});
+    let gone = json!({"processes": [own], "fault": {"kind": "quota", "group": "/nowhere", "version": 2, "granted_us": 2000, "period_us": 9000}});
     let (event, code) = Agent::refused("disturb", &gone);
     assert!(event["message"].as_str().unwrap().contains("/nowhere"), "{event}");
     assert_eq!(code, 1);

@@ -65,7 +65,10 @@ fn check_runs(report: &Value) {
     for kind in ["trains", "streams", "chirps"] {
         let runs = &report[kind];
         let discarded: u64 = runs["discarded"].as_object().unwrap().values().map(number).sum();
-        assert!(number(&runs["sent"]) - number(&runs["used"]) - discarded <= 1, "but for one that was lost: {report}");
+        assert!(
+            number(&runs["sent"]) - number(&runs["used"]) - discarded <= 1,
+            "but for one that was lost: {report}"
+        );
     }
 }
 
@@ -75,11 +78,14 @@ fn greeting(nonce: u64) -> Vec<u8> {
 }
 
 fn request(run: u32, packets: u32, patience_ns: i64) -> Vec<u8> {
-    [run.to_be_bytes().to_vec(), packets.to_be_bytes().to_vec(), patience_ns.to_be_bytes().to_vec()].concat()
+    [run.to_be_bytes().to_vec(), packets.to_be_bytes().to_vec(), patience_ns.to_be_bytes().to_vec()]
+        .concat()
 }
 
 fn probe(nonce: u64, run: u32, number: u32, length: usize) -> Vec<u8> {
-    let mut payload = [nonce.to_be_bytes().to_vec(), run.to_be_bytes().to_vec(), number.to_be_bytes().to_vec()].concat();
+    let mut payload =
+        [nonce.to_be_bytes().to_vec(), run.to_be_bytes().to_vec(), number.to_be_bytes().to_vec()]
+            .concat();
     payload.resize(length, 0);
     payload
 }
@@ -105,11 +111,17 @@ fn greeted(to: SocketAddr) -> TcpStream {
 }
 
 /// The numbers before the arrivals, and the arrivals.
-fn ask(stream: &mut TcpStream, run: u32, packets: u32, patience_ns: i64) -> (Vec<u32>, Vec<Option<i64>>) {
+fn ask(
+    stream: &mut TcpStream,
+    run: u32,
+    packets: u32,
+    patience_ns: i64,
+) -> (Vec<u32>, Vec<Option<i64>>) {
     stream.write_all(&request(run, packets, patience_ns)).unwrap();
     let mut bytes = vec![0; 16 + 8 * packets as usize];
     stream.read_exact(&mut bytes).unwrap();
-    let head = bytes[..16].chunks(4).map(|part| u32::from_be_bytes(part.try_into().unwrap())).collect();
+    let head =
+        bytes[..16].chunks(4).map(|part| u32::from_be_bytes(part.try_into().unwrap())).collect();
     let moments = bytes[16..].chunks(8).map(|part| i64::from_be_bytes(part.try_into().unwrap()));
     (head, moments.map(|moment| (moment != i64::MIN).then_some(moment)).collect())
 }
@@ -133,7 +145,8 @@ fn by_hand(arrival: impl Fn(u32, usize) -> Option<i64> + Send + 'static) -> Sock
         assert_eq!(said[..], greeting(NONCE));
         stream.write_all(GREETING).unwrap();
         while stream.read_exact(&mut said).is_ok() {
-            let (run, packets) = (said[..4].to_vec(), u32::from_be_bytes(said[4..8].try_into().unwrap()));
+            let (run, packets) =
+                (said[..4].to_vec(), u32::from_be_bytes(said[4..8].try_into().unwrap()));
             let (mut length, mut payload) = (0, [0; 2000]);
             let mut seen = BTreeSet::new();
             while let Ok(found) = datagrams.recv(&mut payload) {
@@ -143,7 +156,8 @@ fn by_hand(arrival: impl Fn(u32, usize) -> Option<i64> + Send + 'static) -> Sock
                 length = found + 28;
             }
             assert_eq!(seen.len(), packets as usize);
-            let moments = (0..packets).flat_map(|number| arrival(number, length).unwrap_or(i64::MIN).to_be_bytes());
+            let moments = (0..packets)
+                .flat_map(|number| arrival(number, length).unwrap_or(i64::MIN).to_be_bytes());
             let head = [run, packets.to_be_bytes().to_vec(), vec![0; 8]].concat();
             let answer: Vec<u8> = head.into_iter().chain(moments).collect();
             stream.write_all(&answer).unwrap();
@@ -155,12 +169,18 @@ fn by_hand(arrival: impl Fn(u32, usize) -> Option<i64> + Send + 'static) -> Sock
 /// A receiver by hand behind a link of 20 Mbit/s that always has something to send: delays rise where packets come faster, and fall where they
 /// do not.
 fn link() -> SocketAddr {
-    by_hand(|number, length| Some(i64::from(number) * i64::try_from(length).unwrap() * 8 * 1_000_000_000 / 20_000_000))
+    by_hand(|number, length| {
+        Some(i64::from(number) * i64::try_from(length).unwrap() * 8 * 1_000_000_000 / 20_000_000)
+    })
 }
 
 #[test]
 fn pathload_finds_the_rate_from_which_on_delays_rise() {
-    let report = estimate(link(), &pathload(&json!({"resolution_bits_per_second": 1e6, "time_limit_ns": 60_000_000_000_u64})), &json!({}));
+    let report = estimate(
+        link(),
+        &pathload(&json!({"resolution_bits_per_second": 1e6, "time_limit_ns": 60_000_000_000_u64})),
+        &json!({}),
+    );
     check_runs(&report);
     // What a machine that was late sent came at other rates than were asked for, and its bounds may lie anywhere.
     let punctual = number(&report["lateness"]["over_1ms_packets"]) == 0;
@@ -168,14 +188,21 @@ fn pathload_finds_the_rate_from_which_on_delays_rise() {
     let found = &report["pathload"];
     assert_eq!(found["dispersion_rate_bits_per_second"], 20e6, "{report}");
     if punctual {
-        let bounds = ["low_bits_per_second", "high_bits_per_second"].map(|name| found[name].as_f64().unwrap());
+        let bounds = ["low_bits_per_second", "high_bits_per_second"]
+            .map(|name| found[name].as_f64().unwrap());
         // Rates are those that the sender's stamps give, without the longest gaps: a little too high where gaps differ.
         assert!(bounds[0] <= 22e6 && 18e6 <= bounds[1] && bounds[1] - bounds[0] <= 2e6, "{report}");
     }
     assert_eq!(number(&report["lateness"]["early_packets"]), 0);
     assert_eq!(number(&report["stamped_early_runs"]), 0, "the loopback interface stamps: {report}");
-    assert_eq!(number(&report["lateness"]["packets"]), 60 * number(&report["streams"]["sent"]), "trains have no moments");
-    assert!(number(&report["sent_ip_bytes"]) > 1500 * 50 && number(&report["unreachable_answers"]) == 0);
+    assert_eq!(
+        number(&report["lateness"]["packets"]),
+        60 * number(&report["streams"]["sent"]),
+        "trains have no moments"
+    );
+    assert!(
+        number(&report["sent_ip_bytes"]) > 1500 * 50 && number(&report["unreachable_answers"]) == 0
+    );
 }
 
 #[test]
@@ -188,11 +215,18 @@ fn pathchirp_finds_the_gap_from_which_on_delays_rise() {
     assert!((17..=18).contains(&of_each), "the default chirp has 18 packets: {report}");
     assert_eq!(found["ranges"].as_array().unwrap().len(), 1);
     let estimates = found["estimates"].as_array().unwrap();
-    assert_eq!(estimates.len() as u64, (number(&chirps["used"]) - number(&found["unusable_chirps"])).saturating_sub(2), "{report}");
+    assert_eq!(
+        estimates.len() as u64,
+        (number(&chirps["used"]) - number(&found["unusable_chirps"])).saturating_sub(2),
+        "{report}"
+    );
     for one in estimates {
         // Rates are 1.2 apart, and count payload.
         let rate = one["bits_per_second"].as_f64().unwrap() * 1028.0 / 1000.0;
-        assert!((20e6 / 1.2..20e6 * 1.2 * 1.2).contains(&rate) && one["at_limit"] == false, "{report}");
+        assert!(
+            (20e6 / 1.2..20e6 * 1.2 * 1.2).contains(&rate) && one["at_limit"] == false,
+            "{report}"
+        );
     }
     if let Some(mean) = found["mean_bits_per_second"].as_f64() {
         assert!((found["mean_ip_bits_per_second"].as_f64().unwrap() / mean - 1.028).abs() < 1e-9);
@@ -202,13 +236,25 @@ fn pathchirp_finds_the_gap_from_which_on_delays_rise() {
 
 #[test]
 fn a_path_that_loses_everything_is_too_fast_at_any_rate() {
-    let report = estimate(by_hand(|_, _| None), &pathload(&json!({"lowest_bits_per_second": 20e6})), &json!({}));
+    let report = estimate(
+        by_hand(|_, _| None),
+        &pathload(&json!({"lowest_bits_per_second": 20e6})),
+        &json!({}),
+    );
     check_runs(&report);
-    assert_eq!((&report["ending"], &report["pathload"]["low_bits_per_second"]), (&json!("lowest_rate"), &Value::Null), "{report}");
+    assert_eq!(
+        (&report["ending"], &report["pathload"]["low_bits_per_second"]),
+        (&json!("lowest_rate"), &Value::Null),
+        "{report}"
+    );
     assert_eq!(number(&report["trains"]["used"]), 5);
     let chirped = estimate(by_hand(|_, _| None), &pathchirp(&json!({})), &json!({}));
-    let (used, unusable) = (number(&chirped["chirps"]["used"]), number(&chirped["pathchirp"]["unusable_chirps"]));
-    assert!(used == unusable && chirped["pathchirp"]["mean_bits_per_second"].is_null(), "{chirped}");
+    let (used, unusable) =
+        (number(&chirped["chirps"]["used"]), number(&chirped["pathchirp"]["unusable_chirps"]));
+    assert!(
+        used == unusable && chirped["pathchirp"]["mean_bits_per_second"].is_null(),
+        "{chirped}"
+    );
 }
 
 #[test]
@@ -225,7 +271,14 @@ fn two_agents_come_to_an_end_one_estimator_after_the_other() {
     assert!(runs > 0, "{searched} {chirped}");
     let sent = number(&searched["sent_packets"]) + number(&chirped["sent_packets"]);
     let lost = number(&got["dropped_by_socket_packets"]);
-    assert_eq!(number(&got["kept_packets"]) + number(&got["without_sender_packets"]) + number(&got["late_packets"]) + lost, sent, "{got}");
+    assert_eq!(
+        number(&got["kept_packets"])
+            + number(&got["without_sender_packets"])
+            + number(&got["late_packets"])
+            + lost,
+        sent,
+        "{got}"
+    );
     assert_eq!((number(&got["senders"]), number(&got["stamped_late_packets"])), (2, 0), "{got}");
     assert_eq!((&got["time_is_over"], number(&got["broken_connections"])), (&json!(false), 0));
 }
@@ -233,11 +286,18 @@ fn two_agents_come_to_an_end_one_estimator_after_the_other() {
 #[test]
 fn the_other_version_of_ip_will_do() {
     let (receiver, address) = receiver(&json!({"listen": "[::1]:0", "peer": "::1"}));
-    let report = estimate(address, &pathchirp(&json!({"duration_ns": 500_000_000})), &json!({"from": "::1"}));
+    let report = estimate(
+        address,
+        &pathchirp(&json!({"duration_ns": 500_000_000})),
+        &json!({"from": "::1"}),
+    );
     check_runs(&report);
     let got = receiver.stop();
     assert_eq!((number(&got["senders"]), number(&got["other_peer_packets"])), (1, 0), "{got}");
-    assert!(number(&report["chirps"]["sent"]) > 0 && number(&got["kept_packets"]) > 0, "{report} {got}");
+    assert!(
+        number(&report["chirps"]["sent"]) > 0 && number(&got["kept_packets"]) > 0,
+        "{report} {got}"
+    );
 }
 
 #[test]
@@ -249,13 +309,18 @@ fn whoever_names_another_nonce_is_refused() {
     assert!(error["message"].as_str().unwrap().contains("does not answer the greeting"), "{error}");
     assert!(error["hint"].as_str().unwrap().contains("nonce"), "{error}");
     let got = receiver.stop();
-    assert_eq!((number(&got["refused_greetings"]), number(&got["senders"]), number(&got["kept_packets"])), (1, 0, 0), "{got}");
+    assert_eq!(
+        (number(&got["refused_greetings"]), number(&got["senders"]), number(&got["kept_packets"])),
+        (1, 0, 0),
+        "{got}"
+    );
 }
 
 #[test]
 fn only_the_senders_probes_are_kept_and_the_rest_is_counted() {
     let (receiver, address) = receiver(&json!({}));
-    let (peer, stranger) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.3:0").unwrap());
+    let (peer, stranger) =
+        (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.3:0").unwrap());
     // Nobody has greeted.
     peer.send_to(&probe(NONCE, 1, 0, 100), address).unwrap();
     assert!(is_ended(connect("127.0.0.3", address)));
@@ -267,7 +332,13 @@ fn only_the_senders_probes_are_kept_and_the_rest_is_counted() {
     assert_eq!(ask(&mut stream, 0, 0, 0), (vec![0, 0, 0, 0], vec![]));
 
     stranger.send_to(&probe(NONCE, 2, 0, 100), address).unwrap();
-    for payload in [&b"garbage"[..], &[], &[7; 1473], &probe(NONCE + 1, 2, 0, 100), &probe(NONCE, 2, 1000, 100)] {
+    for payload in [
+        &b"garbage"[..],
+        &[],
+        &[7; 1473],
+        &probe(NONCE + 1, 2, 0, 100),
+        &probe(NONCE, 2, 1000, 100),
+    ] {
         peer.send_to(payload, address).unwrap();
     }
     for number in [0, 2, 2, 1] {
@@ -277,7 +348,10 @@ fn only_the_senders_probes_are_kept_and_the_rest_is_counted() {
     // All four are never there: its patience ends.
     let (head, moments) = ask(&mut stream, 2, 4, 50_000_000);
     assert_eq!((head[0], head[1], moments[3]), (2, 4, None));
-    assert!(moments[0] < moments[2] && moments[2] < moments[1] && moments[0].is_some(), "{moments:?}");
+    assert!(
+        moments[0] < moments[2] && moments[2] < moments[1] && moments[0].is_some(),
+        "{moments:?}"
+    );
     assert_eq!(ask(&mut stream, 7, 2, 0).1, [None, None]);
     // What is whole has its answer at once.
     assert_eq!(ask(&mut stream, 2, 3, 9_000_000_000).1, [moments[0], moments[1], moments[2]]);
@@ -288,11 +362,31 @@ fn only_the_senders_probes_are_kept_and_the_rest_is_counted() {
     drop(again);
     let got = receiver.stop();
     let count = |name: &str| number(&got[name]);
-    assert_eq!((count("without_sender_packets"), count("other_peer_packets"), count("too_short_packets")), (1, 1, 2), "{got}");
-    assert_eq!((count("too_large_packets"), count("other_nonce_packets"), count("beyond_packets")), (1, 1, 1), "{got}");
-    assert_eq!((count("kept_packets"), count("duplicate_packets"), count("late_packets")), (3, 1, 1), "{got}");
-    assert_eq!((count("received_packets"), count("answered_requests"), count("senders")), (12, 4, 2), "{got}");
-    assert_eq!((count("other_peer_connections"), count("refused_greetings"), count("busy_connections")), (1, 1, 1), "{got}");
+    assert_eq!(
+        (count("without_sender_packets"), count("other_peer_packets"), count("too_short_packets")),
+        (1, 1, 2),
+        "{got}"
+    );
+    assert_eq!(
+        (count("too_large_packets"), count("other_nonce_packets"), count("beyond_packets")),
+        (1, 1, 1),
+        "{got}"
+    );
+    assert_eq!(
+        (count("kept_packets"), count("duplicate_packets"), count("late_packets")),
+        (3, 1, 1),
+        "{got}"
+    );
+    assert_eq!(
+        (count("received_packets"), count("answered_requests"), count("senders")),
+        (12, 4, 2),
+        "{got}"
+    );
+    assert_eq!(
+        (count("other_peer_connections"), count("refused_greetings"), count("busy_connections")),
+        (1, 1, 1),
+        "{got}"
+    );
     assert_eq!((count("broken_connections"), count("silent_connections")), (1, 0), "{got}");
 }
 
@@ -318,22 +412,36 @@ fn a_flood_is_kept_only_at_the_rate_that_is_allowed_and_answers_go_on() {
     let kept = moments.iter().flatten().count() as u64;
     assert!((5..200).contains(&kept), "{kept}");
     let got = receiver.stop();
-    assert_eq!((number(&got["kept_packets"]), number(&got["too_fast_packets"])), (kept, 300 - kept), "{got}");
+    assert_eq!(
+        (number(&got["kept_packets"]), number(&got["too_fast_packets"])),
+        (kept, 300 - kept),
+        "{got}"
+    );
 }
 
 #[test]
 fn a_measurement_ends_with_its_bytes_its_time_or_its_receiver() {
     let report = estimate(link(), &pathload(&json!({})), &json!({"largest_ip_bytes": 100_000}));
-    let sent = number(&report["streams"]["sent"]) + number(&report["trains"]["discarded"]["sender_late"]);
+    let sent =
+        number(&report["streams"]["sent"]) + number(&report["trains"]["discarded"]["sender_late"]);
     assert_eq!((&report["ending"], sent > 0), (&json!("byte_limit"), true), "{report}");
     assert!(number(&report["sent_ip_bytes"]) <= 100_000);
     let report = estimate(link(), &pathload(&json!({})), &json!({"largest_ip_bytes": 1000}));
-    assert_eq!((&report["ending"], number(&report["sent_packets"])), (&json!("byte_limit"), 0), "not even to find how long packets may be");
-    let report = estimate(link(), &pathload(&json!({"time_limit_ns": 300_000_000, "streams": 100})), &json!({}));
+    assert_eq!(
+        (&report["ending"], number(&report["sent_packets"])),
+        (&json!("byte_limit"), 0),
+        "not even to find how long packets may be"
+    );
+    let report = estimate(
+        link(),
+        &pathload(&json!({"time_limit_ns": 300_000_000, "streams": 100})),
+        &json!({}),
+    );
     assert_eq!(report["ending"], "time_limit", "{report}");
 
     let (receiver, address) = receiver(&json!({}));
-    let mut sender = sender(address, &pathchirp(&json!({"duration_ns": 90_000_000_000_u64})), &json!({}));
+    let mut sender =
+        sender(address, &pathchirp(&json!({"duration_ns": 90_000_000_000_u64})), &json!({}));
     while number(&sender.next()["sent_runs"]) == 0 {}
     receiver.stop();
     let report = sender.report();
@@ -344,14 +452,18 @@ fn a_measurement_ends_with_its_bytes_its_time_or_its_receiver() {
 #[test]
 fn either_side_reports_when_it_is_stopped() {
     let (receiver, address) = receiver(&json!({}));
-    let endless = pathchirp(&json!({"duration_ns": 90_000_000_000_u64, "mean_bits_per_second": 1e6}));
+    let endless =
+        pathchirp(&json!({"duration_ns": 90_000_000_000_u64, "mean_bits_per_second": 1e6}));
     let running = sender(address, &endless, &json!({}));
     while number(&running.next()["sent_runs"]) == 0 {}
     let report = running.stop();
     assert_eq!(report["ending"], "stopped", "{report}");
     check_runs(&report);
     let before_the_start = Agent::begin("estimate", &asked(address, &endless, &json!({}))).stop();
-    assert_eq!((&before_the_start["ending"], number(&before_the_start["sent_packets"])), (&json!("stopped"), 0));
+    assert_eq!(
+        (&before_the_start["ending"], number(&before_the_start["sent_packets"])),
+        (&json!("stopped"), 0)
+    );
     assert_eq!(receiver.close()["time_is_over"], false);
     let (mut short, _) = self::receiver(&json!({"duration_ns": 100_000_000}));
     assert_eq!((&short.report()["time_is_over"], short.exit_code()), (&json!(true), 0));
@@ -380,7 +492,8 @@ fn nobody_there_is_an_error_that_says_so() {
 
 #[test]
 fn wrong_settings_are_refused_with_what_to_do() {
-    let receive = json!({"role": "receive", "listen": "127.0.0.2:0", "peer": "127.0.0.1", "nonce": 1});
+    let receive =
+        json!({"role": "receive", "listen": "127.0.0.2:0", "peer": "127.0.0.1", "nonce": 1});
     let to = "127.0.0.2:9".parse().unwrap();
     let send = |estimator: &Value| asked(to, estimator, &json!({}));
     let cases = [
@@ -394,7 +507,10 @@ fn wrong_settings_are_refused_with_what_to_do() {
         (send(&pathload(&json!({"lowest_bits_per_second": 1e9}))), "bit/s"),
         (send(&pathchirp(&json!({"payload_bytes": 8}))), "payload"),
         (send(&pathchirp(&json!({"spread_factor": 1.0}))), "spread factor"),
-        (with(send(&pathchirp(&json!({}))), &json!({"patience_ns": 11_000_000_000_u64})), "patience_ns"),
+        (
+            with(send(&pathchirp(&json!({}))), &json!({"patience_ns": 11_000_000_000_u64})),
+            "patience_ns",
+        ),
         (with(send(&pathchirp(&json!({}))), &json!({"from": "::1"})), "different versions"),
     ];
     for (configuration, named) in cases {

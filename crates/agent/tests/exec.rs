@@ -3,7 +3,10 @@
 //! Namespaces and terminals are tested where testbeds are (`tests/testbed`).
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-#![expect(unsafe_code, reason = "the standard library neither hands descriptors on to a child nor sends signals")]
+#![expect(
+    unsafe_code,
+    reason = "the standard library neither hands descriptors on to a child nor sends signals"
+)]
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsRawFd;
@@ -32,11 +35,20 @@ impl Attended {
         ours.set_read_timeout(Some(Duration::from_secs(100))).unwrap();
         let number = its.as_raw_fd();
         let mut command = Command::new(PROGRAM);
-        command.args(["exec", "--control", &number.to_string(), "--"]).args(words).stdin(Stdio::null()).stdout(Stdio::piped());
+        command
+            .args(["exec", "--control", &number.to_string(), "--"])
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
         // SAFETY: one system call, which only keeps the descriptor open across exec.
         unsafe {
-            command
-                .pre_exec(move || if libc::fcntl(number, libc::F_SETFD, 0) == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) });
+            command.pre_exec(move || {
+                if libc::fcntl(number, libc::F_SETFD, 0) == 0 {
+                    Ok(())
+                } else {
+                    Err(std::io::Error::last_os_error())
+                }
+            });
         }
         let child = command.spawn().unwrap();
         Self { child, control: BufReader::new(ours) }
@@ -73,7 +85,9 @@ fn lives(pid: &str) -> bool {
 
 #[test]
 fn the_exit_code_is_the_command_s() {
-    for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -TERM $$", 143), ("kill -KILL $$", 137)] {
+    for (script, code) in
+        [("exit 0", 0), ("exit 7", 7), ("kill -TERM $$", 143), ("kill -KILL $$", 137)]
+    {
         assert_eq!(run(&["--", "sh", "-c", script]).status.code(), Some(code), "{script}");
     }
 }
@@ -81,9 +95,17 @@ fn the_exit_code_is_the_command_s() {
 #[test]
 fn what_cannot_be_run_is_said_with_a_hint() {
     for (words, code, part) in [
-        (&["--", "no-such-command"][..], 127, "no-such-command cannot be run: no such file or directory"),
+        (
+            &["--", "no-such-command"][..],
+            127,
+            "no-such-command cannot be run: no such file or directory",
+        ),
         (&["--", "/etc/passwd"], 126, "/etc/passwd cannot be run: permission denied"),
-        (&["--namespace", "/no/such", "--", "true"], 125, "the network namespace /no/such cannot be joined: no such file"),
+        (
+            &["--namespace", "/no/such", "--", "true"],
+            125,
+            "the network namespace /no/such cannot be joined: no such file",
+        ),
         (&["--namespace", "/etc/passwd", "--", "true"], 125, "/etc/passwd cannot be joined"),
         (&["--control", "77", "--", "true"], 125, "77 is no open descriptor"),
         (&["--replace", "--", "no-such-command"], 127, "no-such-command"),
@@ -92,7 +114,10 @@ fn what_cannot_be_run_is_said_with_a_hint() {
         let ended = run(words);
         let said = String::from_utf8(ended.stderr).unwrap();
         assert_eq!(ended.status.code(), Some(code), "{words:?}: {said}");
-        assert!(said.starts_with("error: ") && said.contains(part) && said.contains("\nhint: "), "{words:?}: {said}");
+        assert!(
+            said.starts_with("error: ") && said.contains(part) && said.contains("\nhint: "),
+            "{words:?}: {said}"
+        );
     }
 }
 
@@ -107,7 +132,10 @@ fn events_tell_how_it_went() {
     let mut attended = Attended::start(&["sh", "-c", "exit 3"]);
     assert_eq!(attended.event()["event"], "started");
     let ended = attended.event();
-    assert_eq!((&ended["event"], &ended["code"], &ended["signal"]), (&"ended".into(), &3.into(), &Value::Null));
+    assert_eq!(
+        (&ended["event"], &ended["code"], &ended["signal"]),
+        (&"ended".into(), &3.into(), &Value::Null)
+    );
     assert_eq!(attended.child.wait().unwrap().code(), Some(3));
 
     let mut refused = Attended::start(&["no-such-command"]);

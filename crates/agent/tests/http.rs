@@ -60,11 +60,14 @@ fn both_together_fetch_every_byte() {
     let path = folder.path().join("rows");
     for (reuse, bytes, connections) in [(true, 4096, 3), (false, 1_000_000, 2), (true, 0, 1)] {
         let (server, to) = server();
-        let asked =
-            json!({"to": to, "object_bytes": bytes, "connections": connections, "count": 40, "reuse": reuse, "check": true, "rows": path});
+        let asked = json!({"to": to, "object_bytes": bytes, "connections": connections, "count": 40, "reuse": reuse, "check": true, "rows": path});
         let report = fetch(&asked);
         let count = |name: &str| number(&report[name]);
-        assert_eq!((count("requests"), count("good_requests"), count("payload_bytes")), (40, 40, 40 * bytes), "{report}");
+        assert_eq!(
+            (count("requests"), count("good_requests"), count("payload_bytes")),
+            (40, 40, 40 * bytes),
+            "{report}"
+        );
         // A connection that is made late may find every object fetched.
         let made = if reuse { 1..=connections } else { 40..=40 };
         assert!(made.contains(&count("connections")), "{report}");
@@ -83,8 +86,14 @@ fn both_together_fetch_every_byte() {
         numbers.sort_unstable();
         assert_eq!(numbers, (0..40).collect::<Vec<_>>());
         let answered = server.stop();
-        assert_eq!((number(&answered["answers"]), number(&answered["payload_bytes"])), (40, 40 * bytes));
-        assert_eq!((number(&answered["refusals"]), number(&answered["broken_connections"])), (0, 0));
+        assert_eq!(
+            (number(&answered["answers"]), number(&answered["payload_bytes"])),
+            (40, 40 * bytes)
+        );
+        assert_eq!(
+            (number(&answered["refusals"]), number(&answered["broken_connections"])),
+            (0, 0)
+        );
     }
 }
 
@@ -96,11 +105,17 @@ fn curl_gets_what_it_asks_for() {
     let (server, address) = server();
     let curl = |words: &[&str]| Command::new("curl").arg("-s").args(words).output().unwrap().stdout;
     for bytes in [0, 1, 251, 1_000_003] {
-        assert!(curl(&[&format!("http://{address}/bytes/{bytes}")]) == object(bytes), "{bytes} bytes");
+        assert!(
+            curl(&[&format!("http://{address}/bytes/{bytes}")]) == object(bytes),
+            "{bytes} bytes"
+        );
     }
     let text = |words: &[&str]| String::from_utf8(curl(words)).unwrap();
     let two = format!("http://{address}/bytes/2");
-    assert_eq!(text(&["-w", "%{num_connects}", "-o", "/dev/null", "-o", "/dev/null", &two, &two]), "10");
+    assert_eq!(
+        text(&["-w", "%{num_connects}", "-o", "/dev/null", "-o", "/dev/null", &two, &two]),
+        "10"
+    );
     assert!(text(&["-I", &two]).contains("Content-Length: 2\r\n"));
     assert!(text(&["-i", &format!("http://{address}/")]).starts_with("HTTP/1.1 404 "));
     assert!(text(&["-i", "-d", "content", &two]).starts_with("HTTP/1.1 405 "));
@@ -116,10 +131,21 @@ fn ab_finds_no_failure() {
     }
     let (server, address) = server();
     for words in [&["-n", "200", "-c", "5"][..], &["-k", "-n", "500", "-c", "5"]] {
-        let ab = Command::new("ab").arg("-q").args(words).arg(format!("http://{address}/bytes/20000")).output().unwrap();
+        let ab = Command::new("ab")
+            .arg("-q")
+            .args(words)
+            .arg(format!("http://{address}/bytes/20000"))
+            .output()
+            .unwrap();
         let said = String::from_utf8(ab.stdout).unwrap();
-        let value = |name: &str| said.lines().find_map(|line| line.strip_prefix(name)).map_or("", str::trim).to_owned();
-        assert_eq!((value("Complete requests:"), value("Failed requests:")), (words[words.len() - 3].to_owned(), "0".to_owned()), "{said}");
+        let value = |name: &str| {
+            said.lines().find_map(|line| line.strip_prefix(name)).map_or("", str::trim).to_owned()
+        };
+        assert_eq!(
+            (value("Complete requests:"), value("Failed requests:")),
+            (words[words.len() - 3].to_owned(), "0".to_owned()),
+            "{said}"
+        );
         assert_eq!(value("Document Length:"), "20000 bytes");
         if words[0] == "-k" {
             assert_eq!(value("Keep-Alive requests:"), "500");
@@ -143,25 +169,45 @@ fn a_server_survives_what_is_no_request() {
     assert!(say(b"GET /bytes/1 HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 400 "));
     assert_eq!(say(b"GET /byt"), "");
     assert_eq!(say(b""), "");
-    let two = say(b"GET /bytes/3 HTTP/1.1\r\nHost: a\r\n\r\nGET /bytes/2 HTTP/1.1\r\nHost: a\r\n\r\n");
+    let two =
+        say(b"GET /bytes/3 HTTP/1.1\r\nHost: a\r\n\r\nGET /bytes/2 HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(two.matches("HTTP/1.1 200 OK").count(), 2);
     assert!(two.ends_with("\r\n\r\n\u{0}\u{1}"));
     // Whoever asks for a head only takes what follows it for the next answer.
-    let heads = say(b"HEAD /nothing HTTP/1.1\r\nHost: a\r\n\r\nHEAD /bytes/2 HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert!(heads.starts_with("HTTP/1.1 404 ") && heads.contains("\r\n\r\nHTTP/1.1 200 OK\r\n") && heads.ends_with("\r\n\r\n"), "{heads}");
+    let heads =
+        say(b"HEAD /nothing HTTP/1.1\r\nHost: a\r\n\r\nHEAD /bytes/2 HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert!(
+        heads.starts_with("HTTP/1.1 404 ")
+            && heads.contains("\r\n\r\nHTTP/1.1 200 OK\r\n")
+            && heads.ends_with("\r\n\r\n"),
+        "{heads}"
+    );
     let report = server.stop();
-    assert_eq!((number(&report["refusals"]), number(&report["broken_connections"]), number(&report["answers"])), (3, 1, 3));
+    assert_eq!(
+        (
+            number(&report["refusals"]),
+            number(&report["broken_connections"]),
+            number(&report["answers"])
+        ),
+        (3, 1, 3)
+    );
 }
 
 #[test]
 fn answers_of_other_servers_are_understood() {
-    let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n".to_vec();
+    let chunked =
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+            .to_vec();
     let closed = b"HTTP/1.0 200 OK\r\nServer: old\r\n\r\nabcde".to_vec();
     let early = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde".to_vec();
     for text in [chunked, closed, early] {
         let (to, thread) = answers(vec![text]);
         let report = fetch(&json!({"to": to, "path": "/x", "object_bytes": 5, "count": 1}));
-        assert_eq!((number(&report["good_requests"]), number(&report["payload_bytes"])), (1, 5), "{report}");
+        assert_eq!(
+            (number(&report["good_requests"]), number(&report["payload_bytes"])),
+            (1, 5),
+            "{report}"
+        );
         thread.join().unwrap();
     }
 }
@@ -177,19 +223,31 @@ fn failures_are_rows_with_a_reason() {
     ];
     for (text, fault) in cases {
         let (to, thread) = answers(vec![text]);
-        let report = fetch(&json!({"to": to, "path": "/x", "object_bytes": 5, "count": 1, "check": true}));
-        assert_eq!((&report["faults"], number(&report["failed_requests"])), (&json!({fault: 1}), 1), "{report}");
+        let report =
+            fetch(&json!({"to": to, "path": "/x", "object_bytes": 5, "count": 1, "check": true}));
+        assert_eq!(
+            (&report["faults"], number(&report["failed_requests"])),
+            (&json!({fault: 1}), 1),
+            "{report}"
+        );
         thread.join().unwrap();
     }
     let (to, thread) = answers(vec![b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n".to_vec()]);
     let report = fetch(&json!({"to": to, "path": "/x", "object_bytes": 5, "count": 1}));
-    assert_eq!((&report["statuses"], &report["faults"], number(&report["failed_requests"])), (&json!({"503": 1}), &json!({}), 1));
+    assert_eq!(
+        (&report["statuses"], &report["faults"], number(&report["failed_requests"])),
+        (&json!({"503": 1}), &json!({}), 1)
+    );
     thread.join().unwrap();
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    assert_eq!(fetch(&json!({"to": nobody, "object_bytes": 5, "count": 2}))["faults"], json!({"refused": 2}));
+    assert_eq!(
+        fetch(&json!({"to": nobody, "object_bytes": 5, "count": 2}))["faults"],
+        json!({"refused": 2})
+    );
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = silent.local_addr().unwrap().to_string();
-    let report = fetch(&json!({"to": to, "object_bytes": 5, "count": 1, "timeout_ns": 200_000_000}));
+    let report =
+        fetch(&json!({"to": to, "object_bytes": 5, "count": 1, "timeout_ns": 200_000_000}));
     assert_eq!(report["faults"], json!({"timed_out": 1}));
 }
 
@@ -199,20 +257,32 @@ fn a_connection_that_the_server_gave_up_is_made_again() {
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde".to_vec();
     let (to, thread) = answers(vec![answer.clone(), answer]);
     let report = fetch(&json!({"to": to, "path": "/x", "count": 2, "pause_ns": 50_000_000}));
-    assert_eq!((number(&report["good_requests"]), number(&report["retries"]), number(&report["connections"])), (2, 1, 2), "{report}");
+    assert_eq!(
+        (
+            number(&report["good_requests"]),
+            number(&report["retries"]),
+            number(&report["connections"])
+        ),
+        (2, 1, 2),
+        "{report}"
+    );
     thread.join().unwrap();
 }
 
 #[test]
 fn the_end_comes_at_once_in_the_middle_of_everything() {
     let (server, to) = server();
-    let mut endless = Agent::begin("fetch", &json!({"to": to, "object_bytes": 1_000_000_000_000_u64}));
+    let mut endless =
+        Agent::begin("fetch", &json!({"to": to, "object_bytes": 1_000_000_000_000_u64}));
     endless.start();
     assert_eq!(endless.next()["event"], "progress");
     let report = endless.close();
     assert_eq!((number(&report["good_requests"]), &report["faults"]), (0, &json!({"stopped": 1})));
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut waiting = Agent::begin("fetch", &json!({"to": silent.local_addr().unwrap().to_string(), "object_bytes": 5}));
+    let mut waiting = Agent::begin(
+        "fetch",
+        &json!({"to": silent.local_addr().unwrap().to_string(), "object_bytes": 5}),
+    );
     waiting.start();
     drop(silent.accept().map(|_| ()));
     waiting.signal("INT");
@@ -227,14 +297,25 @@ fn wrong_configurations_say_what_is_wrong() {
         ("fetch", json!({"to": "127.0.0.1:9", "path": "x"}), "path: \"x\" is none"),
         ("fetch", json!({"to": "127.0.0.1:9", "path": "/a b"}), "path: \"/a b\" is none"),
         ("fetch", json!({"to": "127.0.0.1:9", "path": "/", "host": "a\r\nb"}), "is no name"),
-        ("fetch", json!({"to": "127.0.0.1:9", "object_bytes": 1, "connections": 0}), "connections: 0 is out of range"),
+        (
+            "fetch",
+            json!({"to": "127.0.0.1:9", "object_bytes": 1, "connections": 0}),
+            "connections: 0 is out of range",
+        ),
         ("fetch", json!({"to": "127.0.0.1:9", "object_byte": 1}), "unknown field `object_byte`"),
         ("serve", json!({"listen": []}), "there is no address to listen at"),
-        ("serve", json!({"listen": ["127.0.0.1:0"], "most_connections": 0}), "most_connections: 0 is out of range"),
+        (
+            "serve",
+            json!({"listen": ["127.0.0.1:0"], "most_connections": 0}),
+            "most_connections: 0 is out of range",
+        ),
     ];
     for (verb, configuration, message) in cases {
         let (event, code) = Agent::refused(verb, &configuration);
-        assert!(event["message"].as_str().unwrap().contains(message), "{event} should say {message}");
+        assert!(
+            event["message"].as_str().unwrap().contains(message),
+            "{event} should say {message}"
+        );
         assert_eq!(code, 2, "{event}");
     }
 }

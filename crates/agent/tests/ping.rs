@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 
 fn report(configuration: &Value) -> Value {
     let mut agent = Agent::begin("ping", configuration);
-    assert_eq!((&agent.ready["from"], &agent.ready["interface"]), (&json!("127.0.0.1"), &json!("lo")));
+    assert_eq!(
+        (&agent.ready["from"], &agent.ready["interface"]),
+        (&json!("127.0.0.1"), &json!("lo"))
+    );
     agent.start();
     let report = agent.report();
     assert_eq!(agent.exit_code(), 0);
@@ -18,7 +21,12 @@ fn report(configuration: &Value) -> Value {
 }
 
 fn answered(report: &Value) -> usize {
-    report["round_trips_ns"].as_array().unwrap().iter().filter(|one| one.as_i64().is_some_and(|span| span > 0)).count()
+    report["round_trips_ns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one.as_i64().is_some_and(|span| span > 0))
+        .count()
 }
 
 #[test]
@@ -42,7 +50,10 @@ fn whatever_is_answered_is_used() {
 
 #[test]
 fn the_end_is_heard_between_two_pings() {
-    let mut agent = Agent::begin("ping", &json!({"to": "127.0.0.1", "way": "tcp", "count": 1000, "interval_ns": 3_600_000_000_000_u64}));
+    let mut agent = Agent::begin(
+        "ping",
+        &json!({"to": "127.0.0.1", "way": "tcp", "count": 1000, "interval_ns": 3_600_000_000_000_u64}),
+    );
     agent.start();
     let found = agent.stop();
     assert!(found["round_trips_ns"].as_array().unwrap().len() <= 1, "{found}");

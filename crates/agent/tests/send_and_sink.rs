@@ -39,27 +39,52 @@ fn send(configuration: &Value) -> Value {
 #[test]
 fn what_is_sent_arrives_and_is_counted_by_source() {
     let (sink, udp, tcp) = sink();
-    let mut second = source("udp", &udp, &json!({"kind": "poisson", "rate_bits_per_second": 4_000_000}));
+    let mut second =
+        source("udp", &udp, &json!({"kind": "poisson", "rate_bits_per_second": 4_000_000}));
     (second["from"], second["seed"]) = (json!("127.0.0.3"), json!(5));
-    let sources = json!([source("udp", &udp, &cbr(10_000_000)), second, source("tcp", &tcp, &cbr(5_000_000))]);
+    let sources = json!([
+        source("udp", &udp, &cbr(10_000_000)),
+        second,
+        source("tcp", &tcp, &cbr(5_000_000))
+    ]);
     let sent = send(&json!({"sources": sources, "nonce": 7, "first_source": 40}));
     let got = sink.stop();
     assert_eq!(number(&sent["sources"][0]["offered_packets"]), 250);
     assert_eq!(number(&got["sockets"][0]["foreign_packets"]), 0);
     for place in 0..2 {
         let (left, arrived) = (&sent["sources"][place], &got["sources"][place]);
-        let left_of = sent["sources"].as_array().unwrap().iter().find(|one| one["from"] == arrived["peer"]).unwrap_or(left);
+        let left_of = sent["sources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["from"] == arrived["peer"])
+            .unwrap_or(left);
         assert_eq!(arrived["source"], left_of["source"]);
         assert_eq!(arrived["packets"], left_of["sent_packets"]);
         assert_eq!(arrived["payload_bytes"], left_of["sent_payload_bytes"]);
         assert_eq!(sum(&arrived["payload_bytes_per_second"]), number(&arrived["payload_bytes"]));
-        let nothing = ["lost_packets", "reordered_packets", "duplicated_packets", "unnumbered_packets", "first_sequence"];
+        let nothing = [
+            "lost_packets",
+            "reordered_packets",
+            "duplicated_packets",
+            "unnumbered_packets",
+            "first_sequence",
+        ];
         assert!(nothing.iter().all(|name| number(&arrived[*name]) == 0), "{arrived}");
         assert!(arrived["delay_least_ns"].as_i64().unwrap() >= 0);
     }
-    assert!(got["sources"].as_array().unwrap().iter().any(|one| one["peer"].as_str().unwrap().starts_with("127.0.0.3:")));
+    assert!(
+        got["sources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|one| one["peer"].as_str().unwrap().starts_with("127.0.0.3:"))
+    );
     let (left, arrived) = (&sent["sources"][2], &got["connections"][0]);
-    assert_eq!((&arrived["source"], &arrived["peer"], &arrived["ended"]), (&json!(42), &left["from"], &json!("by_sender")));
+    assert_eq!(
+        (&arrived["source"], &arrived["peer"], &arrived["ended"]),
+        (&json!(42), &left["from"], &json!("by_sender"))
+    );
     assert_eq!(arrived["payload_bytes"], left["sent_payload_bytes"]);
     assert_eq!(left["connection"]["written_writes"], left["offered_packets"]);
     assert_eq!(left["connection"]["congestion_control"], "cubic");
@@ -71,18 +96,26 @@ fn departures_are_those_of_the_schedule_never_early_and_do_not_drift() {
     let (_sink, udp, _) = sink();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("departures");
-    let sent = send(&json!({"sources": [source("udp", &udp, &cbr(40_000_000))], "departures": path}));
+    let sent =
+        send(&json!({"sources": [source("udp", &udp, &cbr(40_000_000))], "departures": path}));
     assert_eq!(number(&sent["departures"]["rows"]), 1000);
     let (names, rows) = rows(&path);
     assert_eq!(names, ["source", "sequence", "due_ns", "sent_ns", "ip_bytes", "fate"]);
     let phase = rows[0][2];
     assert!((0..300_000).contains(&phase));
     for (number, row) in (0_i64..).zip(&rows) {
-        assert_eq!((row[1], row[2], row[4], row[5]), (number, phase + number * 300_000, 1500, 0), "{row:?}");
+        assert_eq!(
+            (row[1], row[2], row[4], row[5]),
+            (number, phase + number * 300_000, 1500, 0),
+            "{row:?}"
+        );
         assert!(row[3] >= row[2], "early: {row:?}");
     }
     let source = &sent["sources"][0];
-    assert_eq!((number(&source["lateness"]["packets"]), number(&source["lateness"]["early_packets"])), (1000, 0));
+    assert_eq!(
+        (number(&source["lateness"]["packets"]), number(&source["lateness"]["early_packets"])),
+        (1000, 0)
+    );
     assert_eq!(source["last_due_ns"], rows[999][2]);
     assert_eq!(source["last_late_ns"], rows[999][3] - rows[999][2]);
 }
@@ -114,22 +147,48 @@ fn capture(path: &Path, frames: &[(i64, u16, bool)]) {
     use trustbed_units::Ns;
     use trustbed_wire::LinkType;
     let mut writer = Writer::create(path, "test").unwrap();
-    let description =
-        InterfaceDescription { name: "p0".to_owned(), link: LinkType::Ethernet, snap_length: 0, hardware_timestamps: false, speed: None };
+    let description = InterfaceDescription {
+        name: "p0".to_owned(),
+        link: LinkType::Ethernet,
+        snap_length: 0,
+        hardware_timestamps: false,
+        speed: None,
+    };
     let interface = writer.interface(&description).unwrap();
     for (micros, length, back) in frames {
         let mut bytes = vec![0_u8; 14 + usize::from(*length).max(46)];
         bytes[12] = if *length == 0 { 0x88 } else { 0x08 };
         if *length > 0 {
-            let (source, destination) = if *back { ([10, 0, 0, 2], [10, 0, 0, 1]) } else { ([10, 0, 0, 1], [10, 0, 0, 2]) };
-            bytes[14..24].copy_from_slice(&[0x45, 0, (length >> 8) as u8, (length & 0xff) as u8, 0, 0, 0, 0, 64, 17]);
+            let (source, destination) =
+                if *back { ([10, 0, 0, 2], [10, 0, 0, 1]) } else { ([10, 0, 0, 1], [10, 0, 0, 2]) };
+            bytes[14..24].copy_from_slice(&[
+                0x45,
+                0,
+                (length >> 8) as u8,
+                (length & 0xff) as u8,
+                0,
+                0,
+                0,
+                0,
+                64,
+                17,
+            ]);
             bytes[26..30].copy_from_slice(&source);
             bytes[30..34].copy_from_slice(&destination);
         }
         let ts = Ns(1_700_000_000_000_000_000 + micros * 1000);
         let original_length = u32::try_from(bytes.len()).unwrap();
         let link = Some(LinkType::Ethernet);
-        let frame = Frame { ts, index: 1, file: 0, interface, link, original_length, marked: Direction::Unknown, bytes: &bytes };
+        let frame = Frame {
+            ts,
+            index: 1,
+            file: 0,
+            interface,
+            link,
+            original_length,
+            marked: Direction::Unknown,
+            bytes: &bytes,
+        };
         writer.frame(&frame).unwrap();
     }
     writer.finish().unwrap();
@@ -141,7 +200,8 @@ fn a_capture_is_played_again_with_its_lengths() {
     let folder = tempfile::tempdir().unwrap();
     let (trace, path) = (folder.path().join("trace.pcapng"), folder.path().join("departures"));
     let frames = [(0, 1500), (400, 40), (999, 1500), (1000, 576), (2700, 1500)];
-    let mut both: Vec<_> = frames.iter().map(|(micros, length)| (*micros, *length, false)).collect();
+    let mut both: Vec<_> =
+        frames.iter().map(|(micros, length)| (*micros, *length, false)).collect();
     both.splice(2..2, [(500, 1000, true), (600, 0, false)]);
     capture(&trace, &both);
     let model = json!({"kind": "playback", "capture": trace, "filter": "src host 10.0.0.1"});
@@ -149,11 +209,19 @@ fn a_capture_is_played_again_with_its_lengths() {
     let sent = send(&json!({"sources": sources, "nonce": 7, "departures": path}));
     let got = sink.stop();
     let (_, rows) = rows(&path);
-    let played: Vec<(i64, i64)> = rows.iter().filter(|row| row[0] == 0).map(|row| (row[2] / 1_000_000, row[4])).collect();
+    let played: Vec<(i64, i64)> =
+        rows.iter().filter(|row| row[0] == 0).map(|row| (row[2] / 1_000_000, row[4])).collect();
     assert_eq!(played, [(0, 1500), (0, 40), (0, 1500), (1, 576), (2, 1500)]);
     let arrived = &got["sources"][0];
     assert_eq!(number(&arrived["payload_bytes"]), 1472 + 12 + 1472 + 548 + 1472);
-    assert_eq!((number(&arrived["packets"]), number(&arrived["lost_packets"]), number(&arrived["unnumbered_packets"])), (5, 0, 0));
+    assert_eq!(
+        (
+            number(&arrived["packets"]),
+            number(&arrived["lost_packets"]),
+            number(&arrived["unnumbered_packets"])
+        ),
+        (5, 0, 0)
+    );
     assert_eq!(got["connections"][0]["payload_bytes"], sent["sources"][1]["sent_payload_bytes"]);
     assert_eq!(number(&sent["sources"][1]["playback"]["empty_packets"]), 1);
 }
@@ -182,10 +250,17 @@ fn a_reader_that_stands_still_costs_a_second_of_traffic_and_no_more() {
     let waited = &source["connection"];
     let count = |name: &str| number(&waited[name]);
     assert_eq!(count("due_bytes"), number(&source["offered_payload_bytes"]));
-    assert_eq!(count("due_bytes"), count("written_bytes") + count("dropped_bytes") + count("waiting_bytes"));
+    assert_eq!(
+        count("due_bytes"),
+        count("written_bytes") + count("dropped_bytes") + count("waiting_bytes")
+    );
     assert!(count("dropped_writes") > 1000, "{waited}");
     let second_of_traffic = 10_000_000;
-    assert!(count("deepest_bytes") <= second_of_traffic && count("deepest_bytes") > second_of_traffic * 8 / 10, "{waited}");
+    assert!(
+        count("deepest_bytes") <= second_of_traffic
+            && count("deepest_bytes") > second_of_traffic * 8 / 10,
+        "{waited}"
+    );
     assert_eq!(received, count("written_bytes"));
     // It was not the sender that was late.
     assert_eq!(source["lateness"]["packets"], source["offered_packets"]);
@@ -196,7 +271,8 @@ fn a_connection_that_breaks_is_told_and_the_others_go_on() {
     let (sink, udp, _) = sink();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = json!(listener.local_addr().unwrap().to_string());
-    let sources = json!([source("tcp", &to, &cbr(10_000_000)), source("udp", &udp, &cbr(10_000_000))]);
+    let sources =
+        json!([source("tcp", &to, &cbr(10_000_000)), source("udp", &udp, &cbr(10_000_000))]);
     let mut sender = Agent::begin("send", &json!({"sources": sources, "nonce": 7}));
     drop(listener.accept().unwrap());
     sender.start();
@@ -255,7 +331,10 @@ fn what_a_sink_cannot_attribute_is_counted_apart() {
     let count = |name: &str| number(&one[name]);
     assert_eq!((count("source"), count("packets"), count("unnumbered_packets")), (9, 7, 1));
     // Two of 0 … 6 did not come, and one packet could not say its number.
-    assert_eq!((count("lost_packets"), count("reordered_packets"), count("duplicated_packets")), (1, 1, 1));
+    assert_eq!(
+        (count("lost_packets"), count("reordered_packets"), count("duplicated_packets")),
+        (1, 1, 1)
+    );
 }
 
 #[test]
@@ -291,10 +370,22 @@ fn wrong_configurations_say_what_is_wrong() {
     let cases = [
         (json!({"sources": []}), "there is nothing to send", 2),
         (json!({"sauces": []}), "unknown field `sauces`", 2),
-        (with("model", json!({"kind": "cbr", "rate_bits_per_second": 0})), "a source of 0 bit/s never sends a packet", 2),
+        (
+            with("model", json!({"kind": "cbr", "rate_bits_per_second": 0})),
+            "a source of 0 bit/s never sends a packet",
+            2,
+        ),
         (with("model", json!({"kind": "cbr", "rate": 5})), "unknown field `rate`", 2),
-        (with("model", json!({"kind": "playback", "capture": "/nowhere.pcap"})), "/nowhere.pcap", 2),
-        (with("model", json!({"kind": "playback", "capture": "x", "filter": "udp prt 5"})), "filter", 2),
+        (
+            with("model", json!({"kind": "playback", "capture": "/nowhere.pcap"})),
+            "/nowhere.pcap",
+            2,
+        ),
+        (
+            with("model", json!({"kind": "playback", "capture": "x", "filter": "udp prt 5"})),
+            "filter",
+            2,
+        ),
         (with("release", json!({"timer_hz": 0})), "a timer of 0 Hz", 2),
         (with("from", json!("near")), "is no address", 2),
         (with("from", json!("::1")), "different versions of IP", 2),
@@ -303,7 +394,10 @@ fn wrong_configurations_say_what_is_wrong() {
     ];
     for (configuration, message, code) in cases {
         let (event, found) = Agent::refused("send", &configuration);
-        assert!(event["message"].as_str().unwrap().contains(message), "{event} should say {message}");
+        assert!(
+            event["message"].as_str().unwrap().contains(message),
+            "{event} should say {message}"
+        );
         assert!(!event["hint"].as_str().unwrap().is_empty());
         assert_eq!(found, code, "{event}");
     }

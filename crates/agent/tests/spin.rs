@@ -52,10 +52,20 @@ fn ratio(part: i64, all: i64) -> f64 {
 
 /// A line says the same of all gaps as follows from the single ones; they may have begun in the line before.
 fn agrees_with_its_gaps(line: &Value, before: &[(i64, i64)]) -> Vec<(i64, i64)> {
-    let gaps: Vec<(i64, i64)> = line["single_gaps"].as_array().unwrap().iter().map(|gap| (whole(&gap[0]), whole(&gap[1]))).collect();
+    let gaps: Vec<(i64, i64)> = line["single_gaps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|gap| (whole(&gap[0]), whole(&gap[1])))
+        .collect();
     let (from, until) = (whole(&line["at_ns"]), whole(&line["until_ns"]));
-    let within = |(begin, length): &(i64, i64)| ((begin + length).min(until) - begin.max(&from)).max(0);
-    assert_eq!(whole(&line["lost_ns"]), gaps.iter().chain(before).map(within).sum::<i64>(), "{line}");
+    let within =
+        |(begin, length): &(i64, i64)| ((begin + length).min(until) - begin.max(&from)).max(0);
+    assert_eq!(
+        whole(&line["lost_ns"]),
+        gaps.iter().chain(before).map(within).sum::<i64>(),
+        "{line}"
+    );
     assert!(gaps.iter().all(|(begin, _)| (from..until).contains(begin)), "{line}");
     assert_eq!(number(&line["gaps"]), gaps.len() as u64);
     assert_eq!(line["longest_gap_ns"].as_i64(), gaps.iter().map(|(_, length)| *length).max());
@@ -70,7 +80,10 @@ fn agrees_with_its_gaps(line: &Value, before: &[(i64, i64)]) -> Vec<(i64, i64)> 
 #[test]
 fn every_second_says_what_its_gaps_took() {
     let place = Place::new();
-    let mut agent = Agent::begin("spin", &json!({"path": place.file(), "duration_ns": 1_300_000_000, "most_gaps": 100_000}));
+    let mut agent = Agent::begin(
+        "spin",
+        &json!({"path": place.file(), "duration_ns": 1_300_000_000, "most_gaps": 100_000}),
+    );
     let cores = agent.ready["affinity"].as_array().unwrap().len();
     assert!(cores > 0 && agent.ready["processors"] == json!([null]), "{}", agent.ready);
     let threshold = whole(&agent.ready["threshold_ns"]);
@@ -80,7 +93,10 @@ fn every_second_says_what_its_gaps_took() {
     assert_eq!(agent.exit_code(), 0);
 
     let (head, lines) = place.lines();
-    assert_eq!((&head["threshold_ns"], &head["start_ns"]), (&report["threshold_ns"], &report["start_ns"]));
+    assert_eq!(
+        (&head["threshold_ns"], &head["start_ns"]),
+        (&report["threshold_ns"], &report["start_ns"])
+    );
     assert_eq!(number(&report["lines"]), lines.len() as u64);
     let thread = &report["threads"][0];
     assert_eq!(
@@ -91,14 +107,26 @@ fn every_second_says_what_its_gaps_took() {
     let mut gaps = Vec::new();
     for line in &lines {
         let (from, until) = (whole(&line["at_ns"]), whole(&line["until_ns"]));
-        assert!(until - from <= SECOND && from.div_euclid(SECOND) == (until - 1).div_euclid(SECOND), "{line}");
+        assert!(
+            until - from <= SECOND && from.div_euclid(SECOND) == (until - 1).div_euclid(SECOND),
+            "{line}"
+        );
         assert_eq!(whole(&line["watched_ns"]), until - from);
         gaps = agrees_with_its_gaps(line, &gaps);
         assert!(gaps.iter().all(|(_, length)| *length > threshold));
         let share = 1.0 - ratio(whole(&line["lost_ns"]), until - from);
         assert!(near(&line["share"], share) && line["starved"] == json!(share < 0.9), "{line}");
-        assert!(near(&line["availability_percent"], 100.0 * share / f64::from(u32::try_from(cores).unwrap())), "{line}");
-        assert!(line["host"]["cgroups"].is_array() && whole(&line["host"]["interval_ns"]) > 0, "{line}");
+        assert!(
+            near(
+                &line["availability_percent"],
+                100.0 * share / f64::from(u32::try_from(cores).unwrap())
+            ),
+            "{line}"
+        );
+        assert!(
+            line["host"]["cgroups"].is_array() && whole(&line["host"]["interval_ns"]) > 0,
+            "{line}"
+        );
     }
     assert!(lines.windows(2).all(|pair| pair[0]["until_ns"] == pair[1]["at_ns"]));
     for name in ["watched_ns", "lost_ns", "passes", "gaps"] {
@@ -128,7 +156,10 @@ fn a_program_that_was_stopped_had_no_core() {
     let report = agent.stop();
     let thread = &report["threads"][0];
     // The signal may come a little after it was sent.
-    assert!(whole(&thread["longest_gap_ns"]) > 350_000_000 && whole(&thread["lost_ns"]) > 350_000_000, "{report}");
+    assert!(
+        whole(&thread["longest_gap_ns"]) > 350_000_000 && whole(&thread["lost_ns"]) > 350_000_000,
+        "{report}"
+    );
     assert!(number(&thread["starved_seconds"]) >= 1, "{report}");
     // The kernel charged nothing for it, so that there is nothing in excess.
     let charged = &thread["charged"];
@@ -147,20 +178,28 @@ fn windows_are_watched_on_every_core_and_nothing_else_is() {
     assert_eq!(agent.exit_code(), 0);
     let (_, lines) = place.lines();
     for (number, thread) in report["threads"].as_array().unwrap().iter().enumerate() {
-        assert_eq!((&thread["thread"], &thread["processor"]), (&json!(number), &agent.ready["processors"][number]));
-        let own: Vec<Value> = lines.iter().filter(|line| line["thread"] == json!(number)).cloned().collect();
+        assert_eq!(
+            (&thread["thread"], &thread["processor"]),
+            (&json!(number), &agent.ready["processors"][number])
+        );
+        let own: Vec<Value> =
+            lines.iter().filter(|line| line["thread"] == json!(number)).cloned().collect();
         assert_eq!(own.last().unwrap()["until_ns"], thread["until_ns"]);
         for line in &own {
             let watched = whole(&line["watched_ns"]);
             let is_whole = whole(&line["until_ns"]) - whole(&line["at_ns"]) == SECOND;
             assert!(watched == 20_000_000 || (!is_whole && watched < 20_000_000), "{line}");
-            assert!(whole(&line["lost_ns"]) <= watched && line["share"].is_null() == (watched == 0), "{line}");
+            assert!(
+                whole(&line["lost_ns"]) <= watched && line["share"].is_null() == (watched == 0),
+                "{line}"
+            );
             assert_eq!(line.get("host").is_some(), number == 0);
         }
         assert_eq!(sum(&own, "lost_ns"), whole(&thread["lost_ns"]));
         // What was lost stands for the rest of the time as well.
         let time = whole(&thread["until_ns"]) - whole(&thread["from_ns"]);
-        let scaled = ratio(whole(&thread["lost_ns"]), whole(&thread["watched_ns"])) * ratio(time, 1);
+        let scaled =
+            ratio(whole(&thread["lost_ns"]), whole(&thread["watched_ns"])) * ratio(time, 1);
         assert!((thread["noise_ns"].as_f64().unwrap() - scaled).abs() <= 1.0, "{thread}");
     }
 }
@@ -171,16 +210,26 @@ fn gaps_for_which_there_is_no_room_are_counted_and_their_time_is_lost() {
     // Longer than a nanosecond is every pass.
     let asked = json!({"path": place.file(), "threshold_ns": 1, "most_gaps": 10, "duration_ns": 50_000_000});
     let mut agent = Agent::begin("spin", &asked);
-    assert_eq!((&agent.ready["threshold_ns"], &agent.ready["pass_median_ns"]), (&json!(1), &Value::Null));
+    assert_eq!(
+        (&agent.ready["threshold_ns"], &agent.ready["pass_median_ns"]),
+        (&json!(1), &Value::Null)
+    );
     agent.start();
     let report = agent.report();
     assert_eq!(agent.exit_code(), 0);
     let (_, lines) = place.lines();
     let fullest = lines.iter().max_by_key(|line| number(&line["gaps"])).unwrap();
     let single = fullest["single_gaps"].as_array().unwrap().len();
-    assert!(fullest["gaps_truncated"] == json!(true) && single == 10 && number(&fullest["gaps"]) > 10, "{fullest}");
+    assert!(
+        fullest["gaps_truncated"] == json!(true) && single == 10 && number(&fullest["gaps"]) > 10,
+        "{fullest}"
+    );
     let thread = &report["threads"][0];
-    assert!(thread["gaps_truncated"] == json!(true) && whole(&thread["lost_ns"]) * 10 > whole(&thread["watched_ns"]) * 9, "{report}");
+    assert!(
+        thread["gaps_truncated"] == json!(true)
+            && whole(&thread["lost_ns"]) * 10 > whole(&thread["watched_ns"]) * 9,
+        "{report}"
+    );
 }
 
 #[test]
@@ -207,7 +256,10 @@ fn a_full_disk_is_told_of() {
     agent.start();
     let report = agent.report();
     assert_eq!(agent.exit_code(), 0);
-    assert!(report["error"].as_str().unwrap().contains("space") && report["lines"] == json!(0), "{report}");
+    assert!(
+        report["error"].as_str().unwrap().contains("space") && report["lines"] == json!(0),
+        "{report}"
+    );
     assert!(whole(&report["threads"][0]["watched_ns"]) > 0);
 }
 
@@ -216,14 +268,21 @@ fn what_cannot_be_is_refused() {
     let path = Path::new("/tmp/never-written");
     let cases = [
         (json!({"path": path, "window_ns": 0}), "window_ns: windows of 0 ns", 2),
-        (json!({"path": path, "window_ns": 1_000_000_001}), "give more than 0 and up to 1000000000", 2),
+        (
+            json!({"path": path, "window_ns": 1_000_000_001}),
+            "give more than 0 and up to 1000000000",
+            2,
+        ),
         (json!({"path": path, "threshold_ns": 0}), "threshold_ns: 0", 2),
         (json!({"path": path, "cores": "some"}), "unknown variant `some`", 2),
         (json!({"path": "/nowhere/spin"}), "/nowhere/spin: cannot be written", 1),
     ];
     for (configuration, message, code) in cases {
         let (event, ended) = Agent::refused("spin", &configuration);
-        assert!(event["message"].as_str().unwrap().contains(message) && ended == code, "{event} should say {message}");
+        assert!(
+            event["message"].as_str().unwrap().contains(message) && ended == code,
+            "{event} should say {message}"
+        );
     }
     assert!(!path.exists());
 }

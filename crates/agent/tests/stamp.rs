@@ -64,7 +64,13 @@ impl Other {
         let port = socket("127.0.0.4:0").local_addr().unwrap().port();
         let ready = format!("listening on 127.0.0.4:{port}");
         let mut command = Command::new("stamp-suite");
-        command.args(["--is-reflector", "--local-addr", "127.0.0.4", "--local-port", &port.to_string()]);
+        command.args([
+            "--is-reflector",
+            "--local-addr",
+            "127.0.0.4",
+            "--local-port",
+            &port.to_string(),
+        ]);
         command.args(["--clock-source", format, "--stateful-reflector"]).env("RUST_LOG", "info");
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -77,8 +83,26 @@ impl Other {
     /// What a session-sender says of all that it sent to a reflector of ours.
     fn sender(to: SocketAddr, format: &str) -> Value {
         let mut command = Command::new("stamp-suite");
-        command.args(["--local-addr", "127.0.0.1", "--remote-addr", &to.ip().to_string(), "--remote-port", &to.port().to_string()]);
-        command.args(["--clock-source", format, "--count", "50", "--send-delay", "2ms", "--timeout", "2", "--output-format", "json"]);
+        command.args([
+            "--local-addr",
+            "127.0.0.1",
+            "--remote-addr",
+            &to.ip().to_string(),
+            "--remote-port",
+            &to.port().to_string(),
+        ]);
+        command.args([
+            "--clock-source",
+            format,
+            "--count",
+            "50",
+            "--send-delay",
+            "2ms",
+            "--timeout",
+            "2",
+            "--output-format",
+            "json",
+        ]);
         let said = command.output().unwrap();
         let text = String::from_utf8_lossy(&said.stdout);
         assert!(said.status.success(), "{text}{}", String::from_utf8_lossy(&said.stderr));
@@ -93,7 +117,11 @@ impl Drop for Other {
     }
 }
 
-fn column<'a>(names: &[String], rows: &'a [Vec<i64>], name: &str) -> impl Iterator<Item = i64> + 'a {
+fn column<'a>(
+    names: &[String],
+    rows: &'a [Vec<i64>],
+    name: &str,
+) -> impl Iterator<Item = i64> + 'a {
     let place = names.iter().position(|one| one == name).unwrap();
     rows.iter().map(move |row| row[place])
 }
@@ -106,26 +134,42 @@ fn probes_are_answered_and_every_one_is_a_row() {
     let sent = probe(&address, &json!({"rows": path, "payload_bytes": 200}));
     let got = reflector.stop();
     let count = |report: &Value, name: &str| number(&report[name]);
-    assert_eq!((count(&sent, "sent_probes"), count(&sent, "answered_probes"), count(&sent, "lost_probes")), (50, 50, 0), "{sent}");
-    assert_eq!((count(&got, "received_packets"), count(&got, "answered_packets")), (50, 50), "{got}");
+    assert_eq!(
+        (count(&sent, "sent_probes"), count(&sent, "answered_probes"), count(&sent, "lost_probes")),
+        (50, 50, 0),
+        "{sent}"
+    );
+    assert_eq!(
+        (count(&got, "received_packets"), count(&got, "answered_packets")),
+        (50, 50),
+        "{got}"
+    );
     let (names, rows) = rows(&path);
     let column = |name: &str| column(&names, &rows, name).collect::<Vec<i64>>();
-    assert_eq!((column("sequence"), column("reflector_sequence")), ((0..50).collect(), (0..50).collect()));
+    assert_eq!(
+        (column("sequence"), column("reflector_sequence")),
+        ((0..50).collect(), (0..50).collect())
+    );
     assert_eq!((column("ttl"), column("duplicates")), (vec![255; 50], vec![0; 50]));
     assert!(column("due_ns").is_sorted());
     for row in &rows {
         let at = |name: &str| row[names.iter().position(|one| one == name).unwrap()];
         // One clock: nothing comes before it was sent.
-        let moments = ["sent_ns", "reflector_received_ns", "reflector_sent_ns", "received_ns"].map(at);
+        let moments =
+            ["sent_ns", "reflector_received_ns", "reflector_sent_ns", "received_ns"].map(at);
         assert!(moments.is_sorted(), "{moments:?}");
         assert_eq!(at("forward_ns") + at("backward_ns"), at("round_trip_ns"));
         assert_eq!(at("flags") & !16, 0);
     }
     let least = *column("round_trip_ns").iter().min().unwrap();
     let delays = &sent["delays"];
-    assert_eq!((delays["round_trip"]["least_ns"].as_i64(), number(&delays["forward"]["probes"])), (Some(least), 50));
+    assert_eq!(
+        (delays["round_trip"]["least_ns"].as_i64(), number(&delays["forward"]["probes"])),
+        (Some(least), 50)
+    );
     let offset = &sent["clocks"]["offset"];
-    let (ahead, error) = (offset["ahead_ns"].as_i64().unwrap(), offset["error_ns"].as_i64().unwrap());
+    let (ahead, error) =
+        (offset["ahead_ns"].as_i64().unwrap(), offset["error_ns"].as_i64().unwrap());
     assert!(ahead.abs() <= error && error == (least + 1) / 2, "the same clock: {offset}");
     assert_eq!(number(&sent["lateness"]["early_packets"]), 0);
 }
@@ -134,12 +178,22 @@ fn probes_are_answered_and_every_one_is_a_row() {
 fn directions_are_those_of_a_reflector_that_counts() {
     let (reflector, address) = reflector(&json!({"stateful": false}));
     let sent = probe(&address, &json!({"timestamps": "ptp"}));
-    assert_eq!((&sent["reflector_is_stateful"], &sent["directions"], number(&sent["answered_probes"])), (&Value::Null, &Value::Null, 50));
+    assert_eq!(
+        (&sent["reflector_is_stateful"], &sent["directions"], number(&sent["answered_probes"])),
+        (&Value::Null, &Value::Null, 50)
+    );
     reflector.stop();
     let (counting, address) = self::reflector(&json!({"timestamps": "ptp"}));
     let sent = probe(&address, &json!({"reflector_is_stateful": true, "spacing": "periodic"}));
-    assert_eq!((number(&sent["directions"]["lost_forward_probes"]), number(&sent["answered_probes"])), (0, 50));
-    assert_eq!(number(&sent["negative_round_trip_probes"]), 0, "each side reads the other's format: {sent}");
+    assert_eq!(
+        (number(&sent["directions"]["lost_forward_probes"]), number(&sent["answered_probes"])),
+        (0, 50)
+    );
+    assert_eq!(
+        number(&sent["negative_round_trip_probes"]),
+        0,
+        "each side reads the other's format: {sent}"
+    );
     counting.stop();
 }
 
@@ -163,8 +217,16 @@ fn whoever_is_not_the_peer_gets_nothing_and_is_counted() {
     assert!(stranger.recv(&mut bytes).is_err());
     let got = reflector.stop();
     let count = |name: &str| number(&got[name]);
-    assert_eq!((count("other_peer_packets"), count("other_session_packets"), count("too_large_packets")), (1, 2, 1), "{got}");
-    assert_eq!((count("too_short_packets"), count("answered_packets"), count("received_packets")), (2, 1, 7), "{got}");
+    assert_eq!(
+        (count("other_peer_packets"), count("other_session_packets"), count("too_large_packets")),
+        (1, 2, 1),
+        "{got}"
+    );
+    assert_eq!(
+        (count("too_short_packets"), count("answered_packets"), count("received_packets")),
+        (2, 1, 7),
+        "{got}"
+    );
 }
 
 #[test]
@@ -189,7 +251,10 @@ fn a_flood_is_answered_at_the_rate_that_is_allowed() {
 fn what_is_no_answer_is_counted_and_harms_nothing() {
     let fake = socket("127.0.0.1:0");
     let address = json!(fake.local_addr().unwrap().to_string());
-    let mut prober = Agent::begin("probe", &probes(&address, &json!({"count": 4, "give_up_ns": 5_000_000_000_u64})));
+    let mut prober = Agent::begin(
+        "probe",
+        &probes(&address, &json!({"count": 4, "give_up_ns": 5_000_000_000_u64})),
+    );
     prober.start();
     let mut bytes = [0; 200];
     for number in 0..4_u8 {
@@ -198,7 +263,8 @@ fn what_is_no_answer_is_counted_and_harms_nothing() {
         // The answer of one who counts: its own number, the sender's part at 24, and times of a clock that is 1000 s behind.
         let mut answer = [0; 44];
         answer[3] = number;
-        let seconds = u32::from_be_bytes(bytes[4..8].try_into().unwrap()).wrapping_sub(1000).to_be_bytes();
+        let seconds =
+            u32::from_be_bytes(bytes[4..8].try_into().unwrap()).wrapping_sub(1000).to_be_bytes();
         answer[4..8].copy_from_slice(&seconds);
         answer[16..20].copy_from_slice(&seconds);
         answer[12..16].copy_from_slice(&[0, 1, 0, 77]);
@@ -224,8 +290,16 @@ fn what_is_no_answer_is_counted_and_harms_nothing() {
     }
     let sent = prober.report();
     let count = |name: &str| number(&sent[name]);
-    assert_eq!((count("answered_probes"), count("lost_probes"), count("duplicated_answers")), (3, 1, 1), "{sent}");
-    assert_eq!((count("too_short_packets"), count("other_session_packets"), count("unknown_packets")), (1, 1, 2), "{sent}");
+    assert_eq!(
+        (count("answered_probes"), count("lost_probes"), count("duplicated_answers")),
+        (3, 1, 1),
+        "{sent}"
+    );
+    assert_eq!(
+        (count("too_short_packets"), count("other_session_packets"), count("unknown_packets")),
+        (1, 1, 2),
+        "{sent}"
+    );
     assert_eq!(number(&sent["directions"]["lost_forward_probes"]), 1, "{sent}");
     // Kept, and said.
     assert_eq!((count("negative_forward_probes"), count("negative_backward_probes")), (3, 0));
@@ -253,18 +327,26 @@ fn nobody_there_is_loss_and_no_failure() {
 #[test]
 fn both_end_when_they_are_asked_to() {
     let (reflector, address) = reflector(&json!({}));
-    let mut endless = Agent::begin("probe", &json!({"to": address, "from": "127.0.0.1", "mean_gap_ns": 5_000_000}));
+    let mut endless = Agent::begin(
+        "probe",
+        &json!({"to": address, "from": "127.0.0.1", "mean_gap_ns": 5_000_000}),
+    );
     endless.start();
     while number(&endless.next()["answered_probes"]) <= 10 {}
     let sent = endless.close();
     assert!(number(&sent["answered_probes"]) > 10, "{sent}");
     assert_eq!(
         number(&sent["sent_probes"]),
-        number(&sent["answered_probes"]) + number(&sent["undecided_probes"]) + number(&sent["lost_probes"])
+        number(&sent["answered_probes"])
+            + number(&sent["undecided_probes"])
+            + number(&sent["lost_probes"])
     );
     reflector.signal("TERM");
     // An answer may have been under way when the prober ended.
-    assert!((number(&sent["answered_probes"])..=number(&sent["sent_probes"])).contains(&number(&reflector.report()["answered_packets"])));
+    assert!(
+        (number(&sent["answered_probes"])..=number(&sent["sent_probes"]))
+            .contains(&number(&reflector.report()["answered_packets"]))
+    );
     let early = Agent::begin("probe", &probes(&address, &json!({})));
     assert_eq!(number(&early.stop()["sent_probes"]), 0);
 }
@@ -275,10 +357,20 @@ fn a_reflector_ends_when_its_time_is_over() {
         println!("skipped: no IPv6: {error}");
         return;
     }
-    let mut reflector = Agent::begin("reflect", &json!({"listen": "[::1]:0", "peer": "::1", "duration_ns": 300_000_000}));
+    let mut reflector = Agent::begin(
+        "reflect",
+        &json!({"listen": "[::1]:0", "peer": "::1", "duration_ns": 300_000_000}),
+    );
     reflector.start();
-    let sent = probe(&reflector.ready["listening"], &json!({"from": "::1", "count": 3, "give_up_ns": 1_000_000_000}));
-    assert_eq!(number(&sent["answered_probes"]) + number(&sent["lost_probes"]), number(&sent["sent_probes"]), "{sent}");
+    let sent = probe(
+        &reflector.ready["listening"],
+        &json!({"from": "::1", "count": 3, "give_up_ns": 1_000_000_000}),
+    );
+    assert_eq!(
+        number(&sent["answered_probes"]) + number(&sent["lost_probes"]),
+        number(&sent["sent_probes"]),
+        "{sent}"
+    );
     let report = reflector.report();
     assert_eq!((report["time_is_over"].as_bool(), reflector.exit_code()), (Some(true), 0));
 }
@@ -286,13 +378,33 @@ fn a_reflector_ends_when_its_time_is_over() {
 #[test]
 fn wrong_configurations_say_what_is_wrong() {
     let cases = [
-        ("reflect", json!({"listen": "0.0.0.0:0", "peer": "127.0.0.1"}), "every address of this host", 2),
+        (
+            "reflect",
+            json!({"listen": "0.0.0.0:0", "peer": "127.0.0.1"}),
+            "every address of this host",
+            2,
+        ),
         ("reflect", json!({"listen": "127.0.0.1:0", "peer": "::1"}), "different versions of IP", 2),
         ("reflect", json!({"listen": "127.0.0.1:0", "peer": "near"}), "is no address", 2),
         ("reflect", json!({"listen": "127.0.0.1:0"}), "missing field `peer`", 2),
-        ("reflect", json!({"listen": "127.0.0.1:0", "peer": "127.0.0.1", "packets_per_second": 0}), "answers nothing", 2),
-        ("reflect", json!({"listen": "127.0.0.1:0", "peer": "127.0.0.1", "largest_payload_bytes": 43}), "largest_payload_bytes: 43", 2),
-        ("reflect", json!({"listen": "192.0.2.1:862", "peer": "127.0.0.1"}), "cannot receive at 192.0.2.1:862", 1),
+        (
+            "reflect",
+            json!({"listen": "127.0.0.1:0", "peer": "127.0.0.1", "packets_per_second": 0}),
+            "answers nothing",
+            2,
+        ),
+        (
+            "reflect",
+            json!({"listen": "127.0.0.1:0", "peer": "127.0.0.1", "largest_payload_bytes": 43}),
+            "largest_payload_bytes: 43",
+            2,
+        ),
+        (
+            "reflect",
+            json!({"listen": "192.0.2.1:862", "peer": "127.0.0.1"}),
+            "cannot receive at 192.0.2.1:862",
+            1,
+        ),
         ("probe", json!({"to": "127.0.0.1:9", "mean_gap_ns": 99_999}), "mean_gap_ns: 99999", 2),
         ("probe", json!({"to": "127.0.0.1:9", "payload_bytes": 43}), "payload_bytes: 43", 2),
         ("probe", json!({"to": "127.0.0.1:9", "timestamps": "unix"}), "unknown variant `unix`", 2),
@@ -301,7 +413,10 @@ fn wrong_configurations_say_what_is_wrong() {
     ];
     for (verb, configuration, message, code) in cases {
         let (event, found) = Agent::refused(verb, &configuration);
-        assert!(event["message"].as_str().unwrap().contains(message), "{event} should say {message}");
+        assert!(
+            event["message"].as_str().unwrap().contains(message),
+            "{event} should say {message}"
+        );
         assert!(!event["hint"].as_str().unwrap().is_empty());
         assert_eq!(found, code, "{event}");
     }
@@ -311,7 +426,13 @@ fn wrong_configurations_say_what_is_wrong() {
 fn capture(path: &Path, datagrams: &[(u16, u16, Vec<u8>)]) {
     let mut writer = Writer::create(path, "test").unwrap();
     let link = LinkType::Ethernet;
-    let description = InterfaceDescription { name: "p0".to_owned(), link, snap_length: 0, hardware_timestamps: false, speed: None };
+    let description = InterfaceDescription {
+        name: "p0".to_owned(),
+        link,
+        snap_length: 0,
+        hardware_timestamps: false,
+        speed: None,
+    };
     let interface = writer.interface(&description).unwrap();
     for (from, to, payload) in datagrams {
         let mut bytes = vec![0_u8; 12];
@@ -325,8 +446,16 @@ fn capture(path: &Path, datagrams: &[(u16, u16, Vec<u8>)]) {
         bytes.extend(payload);
         let original_length = u32::try_from(bytes.len()).unwrap();
         let ts = Ns(1_700_000_000_000_000_000);
-        let frame =
-            Frame { ts, index: 1, file: 0, interface, link: Some(link), original_length, marked: Direction::Unknown, bytes: &bytes };
+        let frame = Frame {
+            ts,
+            index: 1,
+            file: 0,
+            interface,
+            link: Some(link),
+            original_length,
+            marked: Direction::Unknown,
+            bytes: &bytes,
+        };
         writer.frame(&frame).unwrap();
     }
     writer.finish().unwrap();
@@ -344,7 +473,10 @@ fn another_program_reads_both_packets_as_they_were_meant() {
     let middle = json!(near.local_addr().unwrap().to_string());
     let folder = tempfile::tempdir().unwrap();
     let (rows_path, trace) = (folder.path().join("rows"), folder.path().join("trace.pcapng"));
-    let mut prober = Agent::begin("probe", &probes(&middle, &json!({"count": 1, "payload_bytes": 60, "rows": rows_path})));
+    let mut prober = Agent::begin(
+        "probe",
+        &probes(&middle, &json!({"count": 1, "payload_bytes": 60, "rows": rows_path})),
+    );
     prober.start();
     let mut bytes = [0; 200];
     let (length, from) = near.recv_from(&mut bytes).unwrap();
@@ -356,10 +488,29 @@ fn another_program_reads_both_packets_as_they_were_meant() {
     prober.report();
     reflector.stop();
     capture(&trace, &[(9000, 862, request), (862, 9000, answer)]);
-    let fields =
-        ["seq_number", "mbz1", "sender_seq_number", "sender_ttl", "error_estimate.z", "timestamp", "receive_timestamp", "sender_timestamp"];
+    let fields = [
+        "seq_number",
+        "mbz1",
+        "sender_seq_number",
+        "sender_ttl",
+        "error_estimate.z",
+        "timestamp",
+        "receive_timestamp",
+        "sender_timestamp",
+    ];
     let mut tshark = Command::new("tshark");
-    tshark.args(["-r", trace.to_str().unwrap(), "-d", "udp.port==862,twamp.test", "-T", "fields", "-t", "e"]).env("TZ", "UTC");
+    tshark
+        .args([
+            "-r",
+            trace.to_str().unwrap(),
+            "-d",
+            "udp.port==862,twamp.test",
+            "-T",
+            "fields",
+            "-t",
+            "e",
+        ])
+        .env("TZ", "UTC");
     for field in fields {
         tshark.args(["-e", &format!("twamp.test.{field}")]);
     }
@@ -368,7 +519,11 @@ fn another_program_reads_both_packets_as_they_were_meant() {
     let text = String::from_utf8(told.stdout).unwrap();
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
     assert_eq!((lines.len(), lines[0][0], lines[1][0]), (2, "0", "0"), "{text}");
-    assert_eq!((lines[0][1], lines[1][1], lines[1][2], lines[1][3]), ("77", "77", "0", "61"), "{text}");
+    assert_eq!(
+        (lines[0][1], lines[1][1], lines[1][2], lines[1][3]),
+        ("77", "77", "0", "61"),
+        "{text}"
+    );
     let (names, rows) = rows(&rows_path);
     // tshark says the day in words and the second with nanoseconds: those are compared.
     let seconds = |text: &str| {
@@ -396,16 +551,31 @@ fn another_implementation_reflects_what_we_send() {
         let more = json!({"rows": path, "reflector_is_stateful": true, "timestamps": format.to_lowercase()});
         let sent = probe(&json!(other.address), &more);
         let count = |name: &str| number(&sent[name]);
-        assert_eq!((count("sent_probes"), count("answered_probes"), count("lost_probes")), (50, 50, 0), "{sent}");
-        assert_eq!((number(&sent["directions"]["lost_forward_probes"]), count("negative_round_trip_probes")), (0, 0), "{sent}");
+        assert_eq!(
+            (count("sent_probes"), count("answered_probes"), count("lost_probes")),
+            (50, 50, 0),
+            "{sent}"
+        );
+        assert_eq!(
+            (
+                number(&sent["directions"]["lost_forward_probes"]),
+                count("negative_round_trip_probes")
+            ),
+            (0, 0),
+            "{sent}"
+        );
         let (names, rows) = rows(&path);
         for row in &rows {
             let at = |name: &str| row[names.iter().position(|one| one == name).unwrap()];
-            let moments = ["sent_ns", "reflector_received_ns", "reflector_sent_ns", "received_ns"].map(at);
+            let moments =
+                ["sent_ns", "reflector_received_ns", "reflector_sent_ns", "received_ns"].map(at);
             assert!(moments.is_sorted(), "one clock, in its format: {moments:?}");
             assert_eq!(at("ttl"), 255);
         }
-        assert_eq!(column(&names, &rows, "reflector_sequence").collect::<Vec<_>>(), (0..50).collect::<Vec<_>>());
+        assert_eq!(
+            column(&names, &rows, "reflector_sequence").collect::<Vec<_>>(),
+            (0..50).collect::<Vec<_>>()
+        );
     }
 }
 
@@ -418,10 +588,22 @@ fn what_another_implementation_sends_is_reflected() {
         let (reflector, address) = reflector(&json!({"timestamps": format.to_lowercase()}));
         let told = Other::sender(to(&address), format);
         let got = reflector.stop();
-        assert_eq!((number(&got["received_packets"]), number(&got["answered_packets"])), (50, 50), "{got}");
-        assert_eq!((number(&told["packets_sent"]), number(&told["packets_received"])), (50, 50), "{told}");
+        assert_eq!(
+            (number(&got["received_packets"]), number(&got["answered_packets"])),
+            (50, 50),
+            "{got}"
+        );
+        assert_eq!(
+            (number(&told["packets_sent"]), number(&told["packets_received"])),
+            (50, 50),
+            "{told}"
+        );
         let delays = &told["owd"];
-        assert_eq!((number(&delays["samples"]), &delays["clock_quality"]["last_reflector"]["format"]), (50, &json!(format)), "{told}");
+        assert_eq!(
+            (number(&delays["samples"]), &delays["clock_quality"]["last_reflector"]["format"]),
+            (50, &json!(format)),
+            "{told}"
+        );
         for way in ["forward_min_ms", "reverse_min_ms"] {
             assert!(delays[way].as_f64().unwrap() >= 0.0, "one clock, in its format: {told}");
         }

@@ -119,22 +119,30 @@ impl Bucket {
     pub fn rank(&self, duration: Span) -> Option<f64> {
         let [losses, packets] = &**self.kept.as_ref()?;
         let from = STARTING * duration.as_f64();
-        let late: Vec<Mark> = losses.marks.iter().copied().filter(|mark| mark.sent as f64 > from).collect();
+        let late: Vec<Mark> =
+            losses.marks.iter().copied().filter(|mark| mark.sent as f64 > from).collect();
         if late.len() < LEAST {
             return None;
         }
-        let points: Vec<(f64, f64)> = late.iter().map(|mark| (mark.sent as f64, (mark.offset - mark.lost) as f64)).collect();
+        let points: Vec<(f64, f64)> =
+            late.iter().map(|mark| (mark.sent as f64, (mark.offset - mark.lost) as f64)).collect();
         let (slope, middle) = line(&points)?;
         let level = |time: f64, passed: f64| middle.1 + slope * (time - middle.0) - passed;
-        let mut at_loss: Vec<f64> = points.iter().map(|&(time, passed)| level(time, passed)).collect();
+        let mut at_loss: Vec<f64> =
+            points.iter().map(|&(time, passed)| level(time, passed)).collect();
         at_loss.sort_by(f64::total_cmp);
         let median = at_loss[at_loss.len() / 2];
-        let between = late.iter().fold((i64::MAX, i64::MIN), |(a, b), mark| (a.min(mark.sent), b.max(mark.sent)));
+        let between = late
+            .iter()
+            .fold((i64::MAX, i64::MIN), |(a, b), mark| (a.min(mark.sent), b.max(mark.sent)));
         let mut by_offset = losses.marks.clone();
         by_offset.sort_by_key(|mark| mark.offset);
         let (mut emptier, mut all) = (0_u32, 0_u32);
-        for packet in packets.marks.iter().filter(|mark| mark.sent >= between.0 && mark.sent <= between.1) {
-            let passed = packet.offset as f64 - self.lost_below(&by_offset, packet.offset, losses.stride == 0);
+        for packet in
+            packets.marks.iter().filter(|mark| mark.sent >= between.0 && mark.sent <= between.1)
+        {
+            let passed = packet.offset as f64
+                - self.lost_below(&by_offset, packet.offset, losses.stride == 0);
             all += 1;
             emptier += u32::from(level(packet.sent as f64, passed) < median);
         }
@@ -147,7 +155,8 @@ impl Bucket {
     fn lost_below(&self, by_offset: &[Mark], offset: i64, exact: bool) -> f64 {
         let at = by_offset.partition_point(|mark| mark.offset < offset);
         let next = by_offset.get(at).map(|mark| (mark.offset, mark.lost));
-        let before = at.checked_sub(1).and_then(|at| by_offset.get(at)).map(|mark| (mark.offset, mark.lost));
+        let before =
+            at.checked_sub(1).and_then(|at| by_offset.get(at)).map(|mark| (mark.offset, mark.lost));
         match (before, next) {
             (Some(before), Some(next)) if !exact && next.0 > before.0 => {
                 let share = (offset - before.0) as f64 / (next.0 - before.0) as f64;
@@ -168,7 +177,8 @@ impl Bucket {
 #[expect(clippy::cast_precision_loss, reason = "a count")]
 fn line(points: &[(f64, f64)]) -> Option<(f64, (f64, f64))> {
     let n = points.len() as f64;
-    let mean = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
+    let mean =
+        (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
     let spread: f64 = points.iter().map(|p| (p.0 - mean.0).powi(2)).sum();
     let product: f64 = points.iter().map(|p| (p.0 - mean.0) * (p.1 - mean.1)).sum();
     (spread > 0.0).then(|| (product / spread, mean))

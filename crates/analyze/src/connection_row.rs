@@ -8,7 +8,11 @@ use crate::{Options, Place};
 
 /// One connection.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, clippy::struct_excessive_bools, reason = "each field is a column, described in trustbed-record")]
+#[expect(
+    missing_docs,
+    clippy::struct_excessive_bools,
+    reason = "each field is a column, described in trustbed-record"
+)]
 pub struct ConnectionRow {
     pub connection: u64,
     pub protocol: u8,
@@ -48,7 +52,10 @@ impl ConnectionRow {
             };
         }
         let handshake = &connection.handshake;
-        let handshake_rtt = handshake.to_responder().zip(handshake.to_initiator()).map(|(there, back)| there + back);
+        let handshake_rtt = handshake
+            .to_responder()
+            .zip(handshake.to_initiator())
+            .map(|(there, back)| there + back);
         Self {
             connection: connection.first_index,
             protocol: connection.key.protocol,
@@ -67,7 +74,8 @@ impl ConnectionRow {
             location,
             handshake_rtt,
             acknowledged_unseen: own.acknowledged_unseen() + other.acknowledged_unseen(),
-            one_sided: connection.key.protocol == 6 && (own.counters.packets == 0 || other.counters.packets == 0),
+            one_sided: connection.key.protocol == 6
+                && (own.counters.packets == 0 || other.counters.packets == 0),
             offloaded: own.seen.offloaded || other.seen.offloaded,
             flags: flags_of(connection),
         }

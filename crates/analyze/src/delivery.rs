@@ -40,7 +40,13 @@ pub struct Rates {
 impl Delivery {
     /// An acknowledgement of everything below `acknowledged`, `since_start` after the first data.
     #[inline]
-    pub fn on_ack(&mut self, now: Ns, acknowledged: i64, since_start: Span, rtt_mean: Option<Span>) {
+    pub fn on_ack(
+        &mut self,
+        now: Ns,
+        acknowledged: i64,
+        since_start: Span,
+        rtt_mean: Option<Span>,
+    ) {
         let window = rtt_mean.map_or(SHORTEST_WINDOW, |r| r.max(SHORTEST_WINDOW));
         while let Some(&(then, _)) = self.recent.front()
             && then < now - window
@@ -103,7 +109,11 @@ impl Delivery {
         } else {
             &mut self.rates
         };
-        Some(Rates { p10: rates.nearest_rank(0.1)?, p50: rates.nearest_rank(0.5)?, p90: rates.nearest_rank(0.9)? })
+        Some(Rates {
+            p10: rates.nearest_rank(0.1)?,
+            p50: rates.nearest_rank(0.5)?,
+            p90: rates.nearest_rank(0.9)?,
+        })
     }
 
     /// The clock stepped: no rate spans it.
@@ -112,7 +122,11 @@ impl Delivery {
     }
 }
 
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "bytes per second of one window")]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "bytes per second of one window"
+)]
 fn rate(bytes: i64, time: Span) -> i64 {
     (bytes as f64 / time.as_secs_f64()) as i64
 }

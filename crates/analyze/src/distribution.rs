@@ -140,7 +140,9 @@ impl<const F: u32> Distribution<F> {
     #[expect(clippy::cast_precision_loss, reason = "a deviation is a float")]
     pub fn deviation(&self) -> Option<f64> {
         let mean = self.mean()?;
-        (self.n > 1).then(|| ((self.squares - self.n as f64 * mean * mean).max(0.0) / (self.n - 1) as f64).sqrt())
+        (self.n > 1).then(|| {
+            ((self.squares - self.n as f64 * mean * mean).max(0.0) / (self.n - 1) as f64).sqrt()
+        })
     }
 
     /// The quantile `q` (0…1) by linear interpolation between order statistics (Hyndman and Fan, type 7).
@@ -214,7 +216,12 @@ impl<const F: u32> Distribution<F> {
                 }
             }
             Err(exact) => {
-                points.extend(exact.iter().enumerate().map(|(n, value)| (*value as f64, (n + 1) as f64 / whole)));
+                points.extend(
+                    exact
+                        .iter()
+                        .enumerate()
+                        .map(|(n, value)| (*value as f64, (n + 1) as f64 / whole)),
+                );
             }
         }
         let step = points.len().div_ceil(most.max(2)).max(1);
@@ -252,7 +259,10 @@ impl<const F: u32> Bins<'_, F> {
             }
             below += count;
         }
-        self.bins.iter().rposition(|b| b.count > 0).map_or(0.0, |n| edges::<F>(self.first + n).1 as f64)
+        self.bins
+            .iter()
+            .rposition(|b| b.count > 0)
+            .map_or(0.0, |n| edges::<F>(self.first + n).1 as f64)
     }
 
     fn mean_at_rank(&self, rank: f64) -> f64 {
@@ -274,7 +284,11 @@ impl<const F: u32> Bins<'_, F> {
         for (n, bin) in self.bins.iter().enumerate().filter(|(_, b)| b.count > 0) {
             let (low, high) = edges::<F>(self.first + n);
             let (low, high) = (low as f64, high as f64);
-            let share = if low > threshold { 1.0 } else { ((high - threshold) / (high - low)).clamp(0.0, 1.0) };
+            let share = if low > threshold {
+                1.0
+            } else {
+                ((high - threshold) / (high - low)).clamp(0.0, 1.0)
+            };
             total += share * f64::from(bin.count);
             sum += if share >= 1.0 {
                 bin.sum::<F>(self.first + n)

@@ -62,7 +62,9 @@ impl Shards {
     pub fn on_batch(&mut self, batch: &Batch, epoch: u32) {
         for packet in &batch.packets {
             self.highest = self.highest.max(packet.index);
-            if let Some(table) = self.table_of(packet.flow_hash).and_then(|at| self.tables.get_mut(at)) {
+            if let Some(table) =
+                self.table_of(packet.flow_hash).and_then(|at| self.tables.get_mut(at))
+            {
                 table.on_packet(packet, batch.options_of(packet), epoch, &mut self.meter);
             }
         }
@@ -96,15 +98,18 @@ impl Shards {
 
     /// Takes what came to be.
     pub fn take(&mut self) -> Rows {
-        Rows { ended: std::mem::take(&mut self.meter.ended), samples: self.meter.samples.as_mut().map(std::mem::take).unwrap_or_default() }
+        Rows {
+            ended: std::mem::take(&mut self.meter.ended),
+            samples: self.meter.samples.as_mut().map(std::mem::take).unwrap_or_default(),
+        }
     }
 
     /// What the tables did.
     pub fn facts(&self) -> TableFacts {
-        self.tables
-            .iter()
-            .map(Table::facts)
-            .fold(TableFacts::default(), |a, b| TableFacts { evicted: a.evicted + b.evicted, most: a.most + b.most })
+        self.tables.iter().map(Table::facts).fold(TableFacts::default(), |a, b| TableFacts {
+            evicted: a.evicted + b.evicted,
+            most: a.most + b.most,
+        })
     }
 }
 

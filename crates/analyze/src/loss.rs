@@ -28,8 +28,16 @@ const SLICES: i64 = 10;
 impl Losses {
     /// A retransmission of the byte at `start` was sent, `since_start` after the first data.
     /// True when a recovery begins with it.
-    pub fn on_retransmission(&mut self, start: i64, snd_max: i64, una: i64, since_start: Span, genuine: bool) -> bool {
-        let begins = self.recovery_point.is_none_or(|point| start >= point || una >= point) && start >= una;
+    pub fn on_retransmission(
+        &mut self,
+        start: i64,
+        snd_max: i64,
+        una: i64,
+        since_start: Span,
+        genuine: bool,
+    ) -> bool {
+        let begins =
+            self.recovery_point.is_none_or(|point| start >= point || una >= point) && start >= una;
         if begins {
             self.events += 1;
             self.recovery_point = Some(snd_max);
@@ -76,8 +84,11 @@ impl Losses {
     pub fn persistence(&self, duration: Span) -> f64 {
         let mut hit = [false; 10];
         for tally in self.genuine.iter().filter(|t| t.count > 0) {
-            let at = tally.slot.saturating_mul(self.width).saturating_mul(SLICES) / duration.0.max(1);
-            if let Some(hit) = usize::try_from(at.min(SLICES - 1)).ok().and_then(|at| hit.get_mut(at)) {
+            let at =
+                tally.slot.saturating_mul(self.width).saturating_mul(SLICES) / duration.0.max(1);
+            if let Some(hit) =
+                usize::try_from(at.min(SLICES - 1)).ok().and_then(|at| hit.get_mut(at))
+            {
                 *hit = true;
             }
         }

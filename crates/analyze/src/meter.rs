@@ -61,7 +61,13 @@ impl Observer for Meter {
     }
 
     #[inline]
-    fn on_data(&mut self, transfer: &mut Transfer, sight: &Sight<'_>, segment: &Segment, echoed: Option<Span>) {
+    fn on_data(
+        &mut self,
+        transfer: &mut Transfer,
+        sight: &Sight<'_>,
+        segment: &Segment,
+        echoed: Option<Span>,
+    ) {
         transfer.on_data(sight, segment, echoed, self.samples.as_mut());
     }
 
@@ -70,7 +76,12 @@ impl Observer for Meter {
         transfer.on_ack(sight, ack, self.samples.as_mut());
     }
 
-    fn on_disproved(&mut self, transfer: &mut Transfer, sight: &Sight<'_>, retransmission: &Retransmission) {
+    fn on_disproved(
+        &mut self,
+        transfer: &mut Transfer,
+        sight: &Sight<'_>,
+        retransmission: &Retransmission,
+    ) {
         transfer.on_disproved(sight, retransmission);
     }
 
@@ -95,7 +106,8 @@ impl Observer for Meter {
         let mut trails = Vec::new();
         for direction in [first, 1 - first] {
             if let Some(transfer) = connection.transfers[direction].take() {
-                let (row, trail) = TransferRow::of(&connection, direction, *transfer, &row.location, self.options);
+                let (row, trail) =
+                    TransferRow::of(&connection, direction, *transfer, &row.location, self.options);
                 transfers.push(row);
                 trails.extend(trail);
             }

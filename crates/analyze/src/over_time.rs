@@ -60,7 +60,8 @@ impl TimeWeighted {
     fn bin(&mut self, value: u64, duration: i64) {
         let (mut times, mut first) = (Box::default(), 0);
         if let Levels::Exact(exact) = &self.levels {
-            let (least, most) = exact.iter().fold((value, value), |(a, b), &(v, _)| (a.min(v), b.max(v)));
+            let (least, most) =
+                exact.iter().fold((value, value), |(a, b), &(v, _)| (a.min(v), b.max(v)));
             grow(&mut times, &mut first, index::<FINENESS>(least));
             grow(&mut times, &mut first, index::<FINENESS>(most));
             for &(value, duration) in exact.iter().chain([&(value, duration)]) {
@@ -86,13 +87,23 @@ impl TimeWeighted {
     pub fn at_least(&self, threshold: f64) -> f64 {
         let (times, first) = match &self.levels {
             Levels::Binned(times, first) => (times, *first),
-            Levels::Exact(exact) => return exact.iter().filter(|(v, _)| *v as f64 >= threshold).map(|&(_, t)| t as f64).sum(),
+            Levels::Exact(exact) => {
+                return exact
+                    .iter()
+                    .filter(|(v, _)| *v as f64 >= threshold)
+                    .map(|&(_, t)| t as f64)
+                    .sum();
+            }
         };
         let mut total = 0.0;
         for (n, &time) in times.iter().enumerate().filter(|(_, t)| **t > 0) {
             let (low, high) = edges::<FINENESS>(first + n);
             let (low, high) = (low as f64, high as f64);
-            let share = if low >= threshold { 1.0 } else { ((high - threshold) / (high - low)).clamp(0.0, 1.0) };
+            let share = if low >= threshold {
+                1.0
+            } else {
+                ((high - threshold) / (high - low)).clamp(0.0, 1.0)
+            };
             total += share * time as f64;
         }
         total

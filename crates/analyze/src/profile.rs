@@ -114,7 +114,8 @@ impl Profile {
         self.width = self.width.max(NARROWEST);
         while since_start.0 / self.width >= WIDTHS {
             self.width = self.width.saturating_mul(2);
-            self.slots = self.slots.chunks(2).map(|pair| pair.iter().copied().fold(EMPTY, join)).collect();
+            self.slots =
+                self.slots.chunks(2).map(|pair| pair.iter().copied().fold(EMPTY, join)).collect();
         }
         let at = usize::try_from(since_start.0 / self.width).unwrap_or(0).min(SLOTS - 1);
         if at >= self.slots.len() {
@@ -140,8 +141,12 @@ impl Profile {
     pub fn rise(&self, tick: f64) -> Option<f64> {
         let mut stamps = self.slots.iter().filter_map(|slot| slot.stamp);
         let (first, origin) = stamps.clone().next().filter(|_| tick <= COARSEST)?;
-        let mut delays: Vec<f64> =
-            stamps.by_ref().map(|(at, tsval)| (at - first) as f64 - f64::from(tsval.wrapping_sub(origin).cast_signed()) * tick).collect();
+        let mut delays: Vec<f64> = stamps
+            .by_ref()
+            .map(|(at, tsval)| {
+                (at - first) as f64 - f64::from(tsval.wrapping_sub(origin).cast_signed()) * tick
+            })
+            .collect();
         let least = delays.iter().copied().min_by(f64::total_cmp)?;
         (delays.len() >= LEAST).then(|| median(&mut delays)).flatten().map(|middle| middle - least)
     }
@@ -164,7 +169,11 @@ impl Profile {
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a transfer")]
     fn end(&self, at: usize, duration: Span) -> f64 {
         let end = self.width.saturating_mul(i64::try_from(at + 1).unwrap_or(WIDTHS));
-        if at + 1 >= self.slots.len() { duration.as_secs_f64() } else { end.min(duration.0) as f64 / 1e9 }
+        if at + 1 >= self.slots.len() {
+            duration.as_secs_f64()
+        } else {
+            end.min(duration.0) as f64 / 1e9
+        }
     }
 
     /// Where the delivered bytes lie highest above the line from first to last; `None` where they never do.
@@ -175,19 +184,30 @@ impl Profile {
         let whole = duration.as_secs_f64();
         let height = |at: usize| delivered[at] as f64 - total * self.end(at, duration) / whole;
         let inner = 1..delivered.len().saturating_sub(1);
-        let at = inner.max_by(|&a, &b| height(a).total_cmp(&height(b))).filter(|&at| height(at) > 0.0)?;
+        let at = inner
+            .max_by(|&a, &b| height(a).total_cmp(&height(b)))
+            .filter(|&at| height(at) > 0.0)?;
         let (then, before) = (self.end(at, duration), delivered[at] as f64);
         if then <= 0.0 || whole <= then {
             return None;
         }
         let mut after: Vec<f64> = self.floors(floor).into_iter().skip(at + 2).flatten().collect();
-        Some(Bend { rate_before: before / then, rate_after: (total - before) / (whole - then), floor_after: median(&mut after) })
+        Some(Bend {
+            rate_before: before / then,
+            rate_after: (total - before) / (whole - then),
+            floor_after: median(&mut after),
+        })
     }
 
     /// The step that explains the floor of the round-trip time best; `None` with too few samples, or where it never varied.
     #[expect(clippy::cast_precision_loss, reason = "bytes of a transfer")]
     pub fn floor_step(&self, duration: Span, floor: Floor) -> Option<FloorStep> {
-        let seen: Vec<(usize, f64)> = self.floors(floor).into_iter().enumerate().filter_map(|(at, f)| Some((at, f?))).collect();
+        let seen: Vec<(usize, f64)> = self
+            .floors(floor)
+            .into_iter()
+            .enumerate()
+            .filter_map(|(at, f)| Some((at, f?)))
+            .collect();
         if seen.len() < LEAST {
             return None;
         }
@@ -215,7 +235,12 @@ impl Profile {
 }
 
 fn join(a: Slot, b: Slot) -> Slot {
-    Slot { delivered: a.delivered.max(b.delivered), here: a.here.min(b.here), there: a.there.min(b.there), stamp: a.stamp.or(b.stamp) }
+    Slot {
+        delivered: a.delivered.max(b.delivered),
+        here: a.here.min(b.here),
+        there: a.there.min(b.there),
+        stamp: a.stamp.or(b.stamp),
+    }
 }
 
 /// The median of floors and the sum of their distances from it.
@@ -230,5 +255,9 @@ fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let half = values.len() / 2;
     let high = *values.get(half)?;
-    if values.len().is_multiple_of(2) { Some(f64::midpoint(values[half - 1], high)) } else { Some(high) }
+    if values.len().is_multiple_of(2) {
+        Some(f64::midpoint(values[half - 1], high))
+    } else {
+        Some(high)
+    }
 }

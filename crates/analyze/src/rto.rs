@@ -36,7 +36,9 @@ impl Rto {
         }
         self.smoothed = Some(match self.smoothed {
             None => (rtt, rtt / 2.0),
-            Some((srtt, var)) => (0.875 * srtt + 0.125 * rtt, 0.75 * var + 0.25 * (srtt - rtt).abs()),
+            Some((srtt, var)) => {
+                (0.875 * srtt + 0.125 * rtt, 0.75 * var + 0.25 * (srtt - rtt).abs())
+            }
         });
         self.back_off = 0;
     }

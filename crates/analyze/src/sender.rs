@@ -253,7 +253,9 @@ impl SenderView {
             let passed = (now - last).0.max(0);
             if in_recovery {
                 self.recovering += passed;
-            } else if self.una + i64::from(self.window) - self.snd_max < i64::from(mss) && (self.snd_max > self.una || self.window < mss) {
+            } else if self.una + i64::from(self.window) - self.snd_max < i64::from(mss)
+                && (self.snd_max > self.una || self.window < mss)
+            {
                 self.blocked += passed;
             }
         }

@@ -47,7 +47,8 @@ impl Thinned {
         let first = self.points.first().map_or(0, |p| p.since.0);
         let last = self.points.last().map_or(0, |p| p.since.0);
         // The width grows only when the present one leaves too many points.
-        let mut width = self.width.max(NARROWEST).max((last - first) / i64::try_from(MOST).unwrap_or(1) / 2);
+        let mut width =
+            self.width.max(NARROWEST).max((last - first) / i64::try_from(MOST).unwrap_or(1) / 2);
         while self.points.len() > MOST {
             self.width = width;
             width = width.saturating_mul(2);
@@ -55,7 +56,11 @@ impl Thinned {
             let mut from = 0;
             while from < self.points.len() {
                 let slot = self.points[from].since.0.div_euclid(self.width);
-                let to = from + self.points[from..].iter().take_while(|p| p.since.0.div_euclid(self.width) == slot).count();
+                let to = from
+                    + self.points[from..]
+                        .iter()
+                        .take_while(|p| p.since.0.div_euclid(self.width) == slot)
+                        .count();
                 extremes(&self.points[from..to], &mut kept);
                 from = to;
             }
@@ -70,7 +75,10 @@ impl Thinned {
 /// Pushes the lowest and the highest point of a bucket, in order of time.
 fn extremes(bucket: &[Point], kept: &mut Vec<Point>) {
     let by_value = |a: &&Point, b: &&Point| a.value.total_cmp(&b.value);
-    let (Some(low), Some(high)) = (bucket.iter().min_by(by_value), bucket.iter().max_by(by_value)) else { return };
+    let (Some(low), Some(high)) = (bucket.iter().min_by(by_value), bucket.iter().max_by(by_value))
+    else {
+        return;
+    };
     let (first, second) = if low.since <= high.since { (low, high) } else { (high, low) };
     kept.push(*first);
     if first != second {

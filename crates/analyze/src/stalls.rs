@@ -31,11 +31,18 @@ const ACTIVE: Span = Span::from_secs(1);
 pub fn host_stalls(trails: &[Trail]) -> Vec<HostStall> {
     let mut by_host: Vec<&Trail> = trails.iter().collect();
     by_host.sort_by_key(|t| (t.host, t.transfer));
-    by_host.chunk_by(|a, b| a.host == b.host).filter(|trails| trails.len() >= 2).flat_map(stalls_of).collect()
+    by_host
+        .chunk_by(|a, b| a.host == b.host)
+        .filter(|trails| trails.len() >= 2)
+        .flat_map(stalls_of)
+        .collect()
 }
 
 fn stalls_of(trails: &[&Trail]) -> Vec<HostStall> {
-    let mut starts: Vec<Ns> = trails.iter().flat_map(|t| t.silences.iter().filter(|s| s.pending).map(|s| s.from)).collect();
+    let mut starts: Vec<Ns> = trails
+        .iter()
+        .flat_map(|t| t.silences.iter().filter(|s| s.pending).map(|s| s.from))
+        .collect();
     starts.sort_unstable();
     starts.dedup();
     let mut stalls: Vec<HostStall> = Vec::new();
@@ -49,16 +56,29 @@ fn stalls_of(trails: &[&Trail]) -> Vec<HostStall> {
         }
         let mut ends: Vec<(Ns, TransferId)> = active
             .iter()
-            .filter_map(|t| t.silences.iter().find(|s| s.pending && s.from <= from && from < s.to).map(|s| (s.to, t.transfer)))
+            .filter_map(|t| {
+                t.silences
+                    .iter()
+                    .find(|s| s.pending && s.from <= from && from < s.to)
+                    .map(|s| (s.to, t.transfer))
+            })
             .collect();
         ends.sort_unstable_by(|a, b| b.cmp(a));
         let needed = (active.len() * 4).div_ceil(5);
         if let Some(&(to, _)) = ends.get(needed - 1)
             && to - from >= SHORTEST
         {
-            let covers = |t: &Trail| t.silences.iter().any(|s| s.pending && s.to.min(to) - s.from.max(from) >= SHORTEST);
+            let covers = |t: &Trail| {
+                t.silences.iter().any(|s| s.pending && s.to.min(to) - s.from.max(from) >= SHORTEST)
+            };
             let transfers = active.iter().filter(|t| covers(t)).map(|t| t.transfer).collect();
-            stalls.push(HostStall { host: trails[0].host, from, to, transfers, active: active.len() });
+            stalls.push(HostStall {
+                host: trails[0].host,
+                from,
+                to,
+                transfers,
+                active: active.len(),
+            });
         }
     }
     stalls
@@ -77,12 +97,19 @@ pub fn host_overlap(trails: &[Trail]) -> Vec<(TransferId, f64)> {
     let mut by_host: Vec<&Trail> = trails.iter().collect();
     by_host.sort_by_key(|t| (t.host, t.transfer));
     let mut overlaps = Vec::new();
-    for group in by_host.chunk_by(|a, b| a.host == b.host).filter(|g| (2..=MOST_TOGETHER).contains(&g.len())) {
+    for group in
+        by_host.chunk_by(|a, b| a.host == b.host).filter(|g| (2..=MOST_TOGETHER).contains(&g.len()))
+    {
         for trail in group {
             let Some(base) = trail.rtt_base else { continue };
-            let oversize: Vec<&Pause> = trail.pauses.iter().filter(|p| p.to - p.from > base).collect();
-            let others: Vec<&&Trail> =
-                group.iter().filter(|t| t.transfer != trail.transfer && t.first < trail.last && trail.first < t.last).collect();
+            let oversize: Vec<&Pause> =
+                trail.pauses.iter().filter(|p| p.to - p.from > base).collect();
+            let others: Vec<&&Trail> = group
+                .iter()
+                .filter(|t| {
+                    t.transfer != trail.transfer && t.first < trail.last && trail.first < t.last
+                })
+                .collect();
             let whole: i64 = oversize.iter().map(|p| (p.to - p.from).0).sum();
             if whole > 0 && !others.is_empty() {
                 let shared: i64 = oversize.iter().map(|p| all_silent(p, &others).0).sum();
@@ -106,7 +133,9 @@ fn all_silent(pause: &Pause, others: &[&&Trail]) -> Span {
         quiet.push((other.last, Ns::MAX));
         pieces = pieces
             .iter()
-            .flat_map(|&(from, to)| quiet.iter().map(move |&(a, b)| (from.max(a), to.min(b))).filter(|(a, b)| a < b))
+            .flat_map(|&(from, to)| {
+                quiet.iter().map(move |&(a, b)| (from.max(a), to.min(b))).filter(|(a, b)| a < b)
+            })
             .collect();
     }
     Span(pieces.iter().map(|(from, to)| (*to - *from).0).sum())

@@ -145,7 +145,14 @@ impl Stretches {
             return self.open(now, Some(rtt));
         }
         self.distance = self.distance.max(length);
-        self.kept.push(Stretch { start: now, end: now + length, segments: Vec::new(), acks: Vec::new(), beyond: None, closed: false });
+        self.kept.push(Stretch {
+            start: now,
+            end: now + length,
+            segments: Vec::new(),
+            acks: Vec::new(),
+            beyond: None,
+            closed: false,
+        });
     }
 }
 
@@ -166,7 +173,13 @@ mod tests {
     const RTT: Option<Span> = Some(Span::from_millis(10));
 
     fn drawn(micros: i64) -> Drawn {
-        Drawn { since: Span::from_micros(micros), low: micros, high: micros + 1, stroke: Stroke::New, response: None }
+        Drawn {
+            since: Span::from_micros(micros),
+            low: micros,
+            high: micros + 1,
+            stroke: Stroke::New,
+            response: None,
+        }
     }
 
     fn transfer(until: i64, step: usize) -> Stretches {
@@ -187,7 +200,10 @@ mod tests {
             assert!((1..=STRETCHES).contains(&all.len()), "{}", all.len());
             let distances: Vec<i64> = all.windows(2).map(|w| (w[1].start - w[0].start).0).collect();
             assert!(distances.iter().all(|d| *d >= 120_000_000), "{distances:?}");
-            assert!(distances.iter().max() <= distances.iter().min().map(|d| d + d / 100).as_ref(), "{distances:?}");
+            assert!(
+                distances.iter().max() <= distances.iter().min().map(|d| d + d / 100).as_ref(),
+                "{distances:?}"
+            );
             for stretch in &all[..all.len() - 1] {
                 assert_eq!(stretch.end - stretch.start, Span::from_millis(120));
                 let gaps = stretch.segments.windows(2).map(|w| w[1].since - w[0].since);

@@ -49,7 +49,11 @@ impl TransferRow {
             row.bound(&mut transfer, duration, at, options.capacity);
             let view = match at {
                 At::Sender | At::Unknown => Some(&mut transfer.near),
-                At::Receiver | At::Middle => transfer.far.as_deref_mut().filter(|_| row.rtt_base.is_some()).map(|f| &mut f.view),
+                At::Receiver | At::Middle => transfer
+                    .far
+                    .as_deref_mut()
+                    .filter(|_| row.rtt_base.is_some())
+                    .map(|f| &mut f.view),
             };
             row.spacing_estimated = !matches!(at, At::Sender | At::Unknown);
             if let Some(view) = view {
@@ -141,7 +145,8 @@ impl TransferRow {
         let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         let sent = transfer.segments_wire;
         self.loss_rate = share(transfer.retransmitted_wire, sent);
-        self.loss_rate_genuine = share(transfer.retransmitted_wire.saturating_sub(transfer.spurious_wire), sent);
+        self.loss_rate_genuine =
+            share(transfer.retransmitted_wire.saturating_sub(transfer.spurious_wire), sent);
         self.loss_bytes = share(counters.retransmitted_bytes, counters.payload);
         self.loss_event_rate = share(u64::from(self.loss_events), sent);
         let upstream = u64::from(counters.lost_upstream.saturating_sub(transfer.overtaken));
@@ -187,9 +192,14 @@ impl TransferRow {
             capacity,
         };
         if let (Some(rates), Some(base)) = (self.rates, self.rtt_base) {
-            let view = if matches!(at, At::Sender | At::Unknown) { Some(&transfer.near) } else { transfer.far.as_deref().map(|f| &f.view) };
+            let view = if matches!(at, At::Sender | At::Unknown) {
+                Some(&transfer.near)
+            } else {
+                transfer.far.as_deref().map(|f| &f.view)
+            };
             let enough = 0.9 * rates.p90 * base / 1e9;
-            self.pipe_full = view.map(|v| (v.outstanding.at_least(enough) / duration.as_f64()).min(1.0));
+            self.pipe_full =
+                view.map(|v| (v.outstanding.at_least(enough) / duration.as_f64()).min(1.0));
         }
         if capacity.is_some() {
             self.capacity_source = Some("given");
@@ -231,22 +241,35 @@ impl TransferRow {
         self.oversize_fraction = Some(share(oversize.1));
         // Away from the sender the last acknowledgement may still be under way.
         self.empty_fraction = (!self.spacing_estimated).then(|| share(view.empty as f64));
-        self.deficit_explained = self.deficit.filter(|d| *d > 0.05 * whole).map(|deficit| (oversize.1 / deficit).clamp(0.0, 1.0));
+        self.deficit_explained = self
+            .deficit
+            .filter(|d| *d > 0.05 * whole)
+            .map(|deficit| (oversize.1 / deficit).clamp(0.0, 1.0));
         let idle = view.idle.above(base).1;
         self.app_limited_fraction = Some(share(idle));
-        let (Some(period), Some(x)) = (self.packet_period, self.throughput.filter(|x| *x > 0.0)) else { return };
-        let threshold = (WITHHELD_PERIODS * period).max(WITHHELD_PERIODS * f64::from(self.mss) / x * 1e9).max(WITHHELD_LEAST);
+        let (Some(period), Some(x)) = (self.packet_period, self.throughput.filter(|x| *x > 0.0))
+        else {
+            return;
+        };
+        let threshold = (WITHHELD_PERIODS * period)
+            .max(WITHHELD_PERIODS * f64::from(self.mss) / x * 1e9)
+            .max(WITHHELD_LEAST);
         let withheld = view.response.above(threshold);
         self.withheld_threshold = Some(threshold);
         self.withheld = Some(withheld);
         self.withheld_fraction = Some(share(withheld.1));
         // Between two packets of a burst nothing is withheld either; the rate of bursts is the delivery rate's, not the mean.
         let fast = self.rates.map_or(x, |rates| rates.p90.max(x));
-        let finer = (WITHHELD_PERIODS * period).max(WITHHELD_PERIODS * f64::from(self.mss) / fast * 1e9).max(WITHHELD_LEAST);
+        let finer = (WITHHELD_PERIODS * period)
+            .max(WITHHELD_PERIODS * f64::from(self.mss) / fast * 1e9)
+            .max(WITHHELD_LEAST);
         self.withheld_at_rate_fraction = Some(share(view.response.above(finer).1));
         let application = view.response_idle.above(base).1;
         let host = (withheld.1 - view.response_idle.above(base.max(threshold)).1).max(0.0);
-        self.shares = Some(partition(&[application, view.blocked as f64, view.recovering as f64, host], whole));
+        self.shares = Some(partition(
+            &[application, view.blocked as f64, view.recovering as f64, host],
+            whole,
+        ));
     }
 
     /// What changed over the transfer's time, and what happened just before losses.
@@ -272,7 +295,8 @@ impl TransferRow {
 
     fn judgeable(&mut self, duration: Span) {
         let round_trips = self.rtt_mean.filter(|r| *r > 0.0).map(|r| duration.as_f64() / r);
-        self.too_short = self.counters.unique < LEAST_BYTES || round_trips.is_some_and(|n| n < LEAST_ROUND_TRIPS);
+        self.too_short = self.counters.unique < LEAST_BYTES
+            || round_trips.is_some_and(|n| n < LEAST_ROUND_TRIPS);
         let window = self.window_max.map(f64::from);
         if let (Some(n), Some(window), Some(rtt)) = (round_trips, window, self.rtt_mean) {
             let pipe = self.bounds[3].map_or(window, |x3| window.min(x3 * rtt / 1e9));

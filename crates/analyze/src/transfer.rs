@@ -9,8 +9,8 @@ use crate::samples::{RttKind, RttRow, Samples, SegmentRow, SpacingRow, TransferI
 use crate::series::{Series, since};
 use crate::window::WindowTime;
 use crate::{
-    Answers, At, Bucket, Category, Delivery, Distribution, Drawn, Elsewhere, Options, Passing, Profile, Rto, SenderClock, SenderView, Sent,
-    Step, Stroke, Turn,
+    Answers, At, Bucket, Category, Delivery, Distribution, Drawn, Elsewhere, Options, Passing,
+    Profile, Rto, SenderClock, SenderView, Sent, Step, Stroke, Turn,
 };
 
 /// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows 500 ms; 40 ms is common).
@@ -77,10 +77,18 @@ pub(crate) type Rows<'a> = Option<&'a mut Samples>;
 
 impl Transfer {
     /// A transfer that begins with `segment`.
-    pub(crate) fn begin(sight: &Sight<'_>, segment: &Segment, options: Options, rows: Rows<'_>) -> Self {
+    pub(crate) fn begin(
+        sight: &Sight<'_>,
+        segment: &Segment,
+        options: Options,
+        rows: Rows<'_>,
+    ) -> Self {
         let (stream, peer) = (sight.stream, sight.peer);
         let mut transfer = Self {
-            id: TransferId { connection: sight.connection, by_responder: sight.direction != sight.initiator },
+            id: TransferId {
+                connection: sight.connection,
+                by_responder: sight.direction != sight.initiator,
+            },
             start: segment.now,
             start_offset: segment.start,
             last_ack: None,
@@ -120,8 +128,11 @@ impl Transfer {
     fn take_handshake(&mut self, sight: &Sight<'_>, index: u64, rows: Rows<'_>) {
         let by_initiator = sight.direction == sight.initiator;
         let handshake = sight.handshake;
-        let (rtt, at) =
-            if by_initiator { (handshake.to_responder(), handshake.syn_ack) } else { (handshake.to_initiator(), handshake.ack) };
+        let (rtt, at) = if by_initiator {
+            (handshake.to_responder(), handshake.syn_ack)
+        } else {
+            (handshake.to_initiator(), handshake.ack)
+        };
         if let (Some(rtt), Some(at)) = (rtt, at)
             && rtt > Span::ZERO
         {
@@ -129,7 +140,15 @@ impl Transfer {
             self.rto.on_sample(rtt);
             if let Some(rows) = rows {
                 let rto = Some(self.rto.values());
-                rows.rtt.push(RttRow { index, transfer: self.id, ts: at, rtt, kind: RttKind::Syn, delack_suspect: false, rto });
+                rows.rtt.push(RttRow {
+                    index,
+                    transfer: self.id,
+                    ts: at,
+                    rtt,
+                    kind: RttKind::Syn,
+                    delack_suspect: false,
+                    rto,
+                });
             }
         }
     }
@@ -148,7 +167,13 @@ impl Transfer {
 
     /// A data packet was seen.
     #[inline]
-    pub(crate) fn on_data(&mut self, sight: &Sight<'_>, segment: &Segment, echoed: Option<Span>, mut rows: Rows<'_>) {
+    pub(crate) fn on_data(
+        &mut self,
+        sight: &Sight<'_>,
+        segment: &Segment,
+        echoed: Option<Span>,
+        mut rows: Rows<'_>,
+    ) {
         let stream = sight.stream;
         let mss = stream.mss();
         let now = segment.now;
@@ -161,11 +186,18 @@ impl Transfer {
         if !outstanding_before {
             self.window.settle(now, mss);
         }
-        let repeats = segment.class == Class::Retransmission || segment.cause == Cause::LostUpstream;
+        let repeats =
+            segment.class == Class::Retransmission || segment.cause == Cause::LostUpstream;
         let mut lost = false;
         if segment.class == Class::Retransmission {
             let genuine = segment.cause != Cause::Spurious;
-            lost = self.losses.on_retransmission(segment.start, stream.snd_max, stream.una, since(self.start, now), genuine) && genuine;
+            lost = self.losses.on_retransmission(
+                segment.start,
+                stream.snd_max,
+                stream.una,
+                since(self.start, now),
+                genuine,
+            ) && genuine;
             self.note_loss(sight, segment);
             if segment.cause == Cause::Timeout {
                 self.rto.on_timeout();
@@ -176,7 +208,12 @@ impl Transfer {
             self.last_new = now;
             self.note_new(segment);
         }
-        self.answers.on_passing(now, segment.length >= mss, segment.class == Class::Retransmission, self.echo.min().map(Span));
+        self.answers.on_passing(
+            now,
+            segment.length >= mss,
+            segment.class == Class::Retransmission,
+            self.echo.min().map(Span),
+        );
         let passing = match (segment.class, segment.cause) {
             _ if lost => Passing::Recovery,
             (Class::Retransmission, Cause::Spurious) => Passing::InVain,
@@ -184,8 +221,15 @@ impl Transfer {
             _ => Passing::New,
         };
         self.answers.on_data(now, stream.snd_max, passing);
-        let sent =
-            Sent { now, end: segment.end(), length: segment.length, repeats, mss, rtt_base: self.rtt_base(), held_by_network: false };
+        let sent = Sent {
+            now,
+            end: segment.end(),
+            length: segment.length,
+            repeats,
+            mss,
+            rtt_base: self.rtt_base(),
+            held_by_network: false,
+        };
         let in_recovery = self.losses.in_recovery(stream.una);
         let turn = self.near.on_send(&sent, in_recovery);
         if self.watches_far(sight) {
@@ -206,13 +250,22 @@ impl Transfer {
     fn note_new(&mut self, segment: &Segment) {
         let offset = segment.start - self.start_offset;
         match (segment.class, segment.cause) {
-            (Class::Fill, Cause::LostUpstream) if segment.tsval.is_some_and(|tsval| self.clock.is_older(tsval)) => self.overtaken += 1,
+            (Class::Fill, Cause::LostUpstream)
+                if segment.tsval.is_some_and(|tsval| self.clock.is_older(tsval)) =>
+            {
+                self.overtaken += 1
+            }
             (Class::Fill, Cause::LostUpstream) => {
                 let before = self.bucket.on_fill(offset, segment.length);
                 self.answers.on_loss_upstream(before);
             }
             (Class::Fill, _) => {}
-            _ => self.bucket.on_new(since(self.start, segment.now), offset, segment.length, self.answers.last_echo()),
+            _ => self.bucket.on_new(
+                since(self.start, segment.now),
+                offset,
+                segment.length,
+                self.answers.last_echo(),
+            ),
         }
     }
 
@@ -233,7 +286,8 @@ impl Transfer {
     #[inline]
     fn count(&mut self, segment: &Segment, mss: u32, mss_known: bool) {
         self.headers = segment.headers;
-        let wire = if segment.length <= mss { 1 } else { u64::from(segment.length.div_ceil(mss.max(1))) };
+        let wire =
+            if segment.length <= mss { 1 } else { u64::from(segment.length.div_ceil(mss.max(1))) };
         self.segments_wire += wire;
         if segment.class == Class::Retransmission {
             self.retransmitted_wire += wire;
@@ -288,14 +342,25 @@ impl Transfer {
     }
 
     /// The same through the eyes of a sender that is elsewhere.
-    fn on_data_far(&mut self, sight: &Sight<'_>, mut sent: Sent, segment: &Segment, in_recovery: bool) {
+    fn on_data_far(
+        &mut self,
+        sight: &Sight<'_>,
+        mut sent: Sent,
+        segment: &Segment,
+        in_recovery: bool,
+    ) {
         let Some(way) = way_to_sender(sight) else { return };
-        if let (Some(tsval), Some((last, then)), Some(tick)) = (segment.tsval, self.clock.last(), self.clock.tick()) {
-            sent.held_by_network = held_by_network(segment.now - then, tsval.wrapping_sub(last), tick);
+        if let (Some(tsval), Some((last, then)), Some(tick)) =
+            (segment.tsval, self.clock.last(), self.clock.tick())
+        {
+            sent.held_by_network =
+                held_by_network(segment.now - then, tsval.wrapping_sub(last), tick);
         }
         let stream = sight.stream;
         let start = segment.start;
-        let far = self.far.get_or_insert_with(|| Box::new(Elsewhere::new(stream.una, sight.peer.window, start)));
+        let far = self
+            .far
+            .get_or_insert_with(|| Box::new(Elsewhere::new(stream.una, sight.peer.window, start)));
         sent.rtt_base = self.echo.min().map(Span);
         far.on_data(&sent, way, in_recovery);
     }
@@ -332,12 +397,20 @@ impl Transfer {
             let offset = (ack.una - self.start_offset) as f64;
             series.acks.add(since(self.start, ack.now), offset, 0.0);
             let offset = ack.una - self.start_offset;
-            series.stretches.on_ack(Step { since: since(self.start, ack.now), offset, edge: offset + i64::from(ack.window) });
+            series.stretches.on_ack(Step {
+                since: since(self.start, ack.now),
+                offset,
+                edge: offset + i64::from(ack.window),
+            });
         }
     }
 
     /// A retransmission turned out to have been unnecessary.
-    pub(crate) fn on_disproved(&mut self, sight: &Sight<'_>, retransmission: &trustbed_flow::Retransmission) {
+    pub(crate) fn on_disproved(
+        &mut self,
+        sight: &Sight<'_>,
+        retransmission: &trustbed_flow::Retransmission,
+    ) {
         self.losses.on_disproved(since(self.start, retransmission.sent));
         self.answers.on_disproved();
         let length = u64::try_from(retransmission.end - retransmission.start).unwrap_or(0);
@@ -382,12 +455,26 @@ impl Transfer {
         }
         if let Some(rows) = rows {
             let (index, transfer, ts) = (ack.index, self.id, ack.now);
-            rows.rtt.push(RttRow { index, transfer, ts, rtt, kind: RttKind::Ack, delack_suspect, rto: Some(values) });
+            rows.rtt.push(RttRow {
+                index,
+                transfer,
+                ts,
+                rtt,
+                kind: RttKind::Ack,
+                delack_suspect,
+                rto: Some(values),
+            });
         }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "offsets for a chart")]
-    fn draw_data(&mut self, sight: &Sight<'_>, segment: &Segment, turn: Option<Turn>, rows: Rows<'_>) {
+    fn draw_data(
+        &mut self,
+        sight: &Sight<'_>,
+        segment: &Segment,
+        turn: Option<Turn>,
+        rows: Rows<'_>,
+    ) {
         let window = sight.peer.window;
         let (index, transfer, ts) = (segment.index, self.id, segment.now);
         if let Some(series) = &mut self.series {
@@ -410,7 +497,9 @@ impl Transfer {
                         Class::Fill => Stroke::Fill,
                         _ => Stroke::New,
                     },
-                    response: turn.filter(|t| t.category != Category::RecoveryWait).and_then(|t| t.response),
+                    response: turn
+                        .filter(|t| t.category != Category::RecoveryWait)
+                        .and_then(|t| t.response),
                 },
                 self.rto.srtt(),
             );
@@ -437,8 +526,9 @@ impl Transfer {
             outstanding: segment.outstanding,
             window,
         });
-        let (spacing, response, category, empty) =
-            turn.map_or((None, None, None, false), |t| (t.spacing, t.response, Some(t.category), t.empty));
+        let (spacing, response, category, empty) = turn.map_or((None, None, None, false), |t| {
+            (t.spacing, t.response, Some(t.category), t.empty)
+        });
         rows.spacing.push(SpacingRow { index, transfer, ts, spacing, response, category, empty });
     }
 
@@ -467,19 +557,35 @@ fn bump(counter: &mut u32) -> bool {
 
 /// The smallest time from the capture point to the sender of the data and back.
 fn way_to_sender(sight: &Sight<'_>) -> Option<Span> {
-    let handshake = if sight.direction == sight.initiator { sight.handshake.to_initiator() } else { sight.handshake.to_responder() };
-    [Some(sight.stream.nearest_echo), Some(sight.peer.nearest_answer), handshake.filter(|t| *t > Span::ZERO)]
-        .into_iter()
-        .flatten()
-        .filter(|t| *t != Span::MAX)
-        .min()
+    let handshake = if sight.direction == sight.initiator {
+        sight.handshake.to_initiator()
+    } else {
+        sight.handshake.to_responder()
+    };
+    [
+        Some(sight.stream.nearest_echo),
+        Some(sight.peer.nearest_answer),
+        handshake.filter(|t| *t > Span::ZERO),
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|t| *t != Span::MAX)
+    .min()
 }
 
 /// Whether the capture is so far from the sender that the sender's view must be reconstructed.
 fn far_is_needed(sight: &Sight<'_>) -> bool {
     let Some(way) = way_to_sender(sight) else { return false };
-    let handshake = if sight.direction == sight.initiator { sight.handshake.to_responder() } else { sight.handshake.to_initiator() };
-    let onward = [Some(sight.stream.nearest_answer), handshake].into_iter().flatten().filter(|t| *t != Span::MAX && *t > Span::ZERO).min();
+    let handshake = if sight.direction == sight.initiator {
+        sight.handshake.to_responder()
+    } else {
+        sight.handshake.to_initiator()
+    };
+    let onward = [Some(sight.stream.nearest_answer), handshake]
+        .into_iter()
+        .flatten()
+        .filter(|t| *t != Span::MAX && *t > Span::ZERO)
+        .min();
     let Some(onward) = onward else { return false };
     way.0 > FAR_FLOOR.0 && way.0.saturating_mul(4) > onward.0
 }

@@ -11,7 +11,11 @@ use crate::{Pause, Silence};
 
 /// One direction of a connection that carried payload.
 #[derive(Debug, Clone, Default, PartialEq)]
-#[expect(missing_docs, clippy::struct_excessive_bools, reason = "each field is a column, described in trustbed-record")]
+#[expect(
+    missing_docs,
+    clippy::struct_excessive_bools,
+    reason = "each field is a column, described in trustbed-record"
+)]
 pub struct TransferRow {
     pub id: TransferId,
     pub source: ([u8; 16], u16),

@@ -28,7 +28,14 @@ fn the_four_bounds() {
 
 #[test]
 fn no_window_or_no_round_trip_no_bound() {
-    for (window, rtt) in [(0.0, 0.02), (-1.0, 0.02), (64_000.0, 0.0), (64_000.0, -0.01), (f64::NAN, 0.02), (64_000.0, f64::NAN)] {
+    for (window, rtt) in [
+        (0.0, 0.02),
+        (-1.0, 0.02),
+        (64_000.0, 0.0),
+        (64_000.0, -0.01),
+        (f64::NAN, 0.02),
+        (64_000.0, f64::NAN),
+    ] {
         assert_eq!(window_bound(window, 1448.0, 1500.0, rtt), None, "W = {window}, R = {rtt}");
     }
     assert_eq!(Path { window: None, ..path() }.x0(), None);
@@ -49,7 +56,10 @@ fn the_packet_period_is_the_slower_of_window_and_capacity() {
     let by_window = 1500.0 * 0.020 / 64_000.0;
     assert!(equal(Path { capacity: None, ..path() }.packet_period(), by_window));
     assert!(equal(path().packet_period(), 1500.0 / 1.25e6), "10 Mbit/s: 1.2 ms per packet");
-    assert!(equal(Path { capacity: Some(1.25e9), ..path() }.packet_period(), by_window), "10 Gbit/s");
+    assert!(
+        equal(Path { capacity: Some(1.25e9), ..path() }.packet_period(), by_window),
+        "10 Gbit/s"
+    );
     assert_eq!(Path { window: Some(0.0), ..path() }.packet_period(), None);
     assert_eq!(Path { rtt_base: None, ..path() }.packet_period(), None);
 }

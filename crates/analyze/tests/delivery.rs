@@ -1,5 +1,10 @@
 //! Delivery rates against a twin that keeps every acknowledgement and follows the definition word by word.
-#![allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "numbers of a test")]
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers of a test"
+)]
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -39,7 +44,10 @@ fn measured(acks: &[Seen], duration: i64) -> Option<Rates> {
 
 fn agree(rates: Option<Rates>, twin: Option<[f64; 3]>, error: f64) -> bool {
     match (rates, twin) {
-        (Some(rates), Some(twin)) => [rates.p10, rates.p50, rates.p90].iter().zip(twin).all(|(a, b)| (a - b).abs() <= error * b + 1.0),
+        (Some(rates), Some(twin)) => [rates.p10, rates.p50, rates.p90]
+            .iter()
+            .zip(twin)
+            .all(|(a, b)| (a - b).abs() <= error * b + 1.0),
         (None, None) => true,
         _ => false,
     }
@@ -104,10 +112,14 @@ proptest! {
 fn a_steady_transfer_has_one_rate_however_dense_its_acknowledgements() {
     for (gap, length) in [(10_000, 2), (100_000, 3), (1_000_000, 20), (20_000, 6)] {
         let count = length * SECOND / gap;
-        let acks: Vec<Seen> = (1..=count).map(|n| (n * gap, n * gap / 1_000, Some(20 * MS))).collect();
+        let acks: Vec<Seen> =
+            (1..=count).map(|n| (n * gap, n * gap / 1_000, Some(20 * MS))).collect();
         let rates = measured(&acks, length * SECOND).expect("there are rates");
         for rate in [rates.p10, rates.p50, rates.p90] {
-            assert!((rate - 1e6).abs() < 0.01e6, "1 byte per µs: {rate}, one ACK per {gap} ns for {length} s");
+            assert!(
+                (rate - 1e6).abs() < 0.01e6,
+                "1 byte per µs: {rate}, one ACK per {gap} ns for {length} s"
+            );
         }
     }
 }
@@ -137,7 +149,10 @@ fn without_a_second_acknowledgement_within_the_window_there_is_no_rate() {
     assert_eq!(measured(&[(0, 1_000, None)], SECOND), None);
     assert_eq!(measured(&[(0, 1_000, None), (51 * MS, 2_000, None)], 51 * MS), None);
     assert!(measured(&[(0, 1_000, None), (50 * MS, 2_000, None)], 50 * MS).is_some());
-    assert!(measured(&[(0, 1_000, None), (80 * MS, 2_000, Some(80 * MS))], 80 * MS).is_some(), "a longer round trip reaches further");
+    assert!(
+        measured(&[(0, 1_000, None), (80 * MS, 2_000, Some(80 * MS))], 80 * MS).is_some(),
+        "a longer round trip reaches further"
+    );
 }
 
 #[test]

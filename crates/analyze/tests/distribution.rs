@@ -1,5 +1,10 @@
 //! Distributions in bounded memory against the values themselves: exact while there are few, within a bin beyond.
-#![allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "numbers of a test")]
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers of a test"
+)]
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -38,7 +43,13 @@ fn close(a: f64, b: f64) -> bool {
 
 /// Durations over many scales, as round trips and pauses are.
 fn value() -> impl Strategy<Value = i64> {
-    prop_oneof![0..200_i64, 0..100_000_i64, 1_000_000..40_000_000_i64, 0..10_000_000_000_i64, Just(20_000_000)]
+    prop_oneof![
+        0..200_i64,
+        0..100_000_i64,
+        1_000_000..40_000_000_i64,
+        0..10_000_000_000_i64,
+        Just(20_000_000)
+    ]
 }
 
 proptest! {

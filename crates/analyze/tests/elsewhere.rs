@@ -37,7 +37,15 @@ fn too_little_time_or_too_few_ticks_tell_nothing() {
 }
 
 fn sent(at: i64, end: i64) -> Sent {
-    Sent { now: Ns(at), end, length: 1000, repeats: false, mss: 1000, rtt_base: Some(Span(20 * MS)), held_by_network: false }
+    Sent {
+        now: Ns(at),
+        end,
+        length: 1000,
+        repeats: false,
+        mss: 1000,
+        rtt_base: Some(Span(20 * MS)),
+        held_by_network: false,
+    }
 }
 
 #[test]
@@ -60,7 +68,11 @@ fn what_is_still_under_way_is_no_reception() {
     let way = Span(20 * MS);
     far.on_data(&sent(0, 1000), way, false);
     far.on_ack(Ns(10 * MS), 1000, 10_000, false);
-    assert_eq!(far.on_data(&sent(25 * MS, 2000), way, false), None, "sent before the acknowledgement came");
+    assert_eq!(
+        far.on_data(&sent(25 * MS, 2000), way, false),
+        None,
+        "sent before the acknowledgement came"
+    );
     let turn = far.on_data(&sent(31 * MS, 3000), way, false);
     assert_eq!(turn.and_then(|t| t.spacing), Some(Span(MS)));
 }
@@ -72,7 +84,10 @@ fn a_pause_that_the_network_explains_is_no_spacing() {
     far.on_ack(Ns(MS), 1000, 10_000, false);
     let held = Sent { held_by_network: true, ..sent(200 * MS, 2000) };
     assert_eq!(far.on_data(&held, Span(0), false), None);
-    assert_eq!((far.view.held_by_network, far.view.spacing.count(), far.view.response.count()), ((1, 199 * MS), 0, 0));
+    assert_eq!(
+        (far.view.held_by_network, far.view.spacing.count(), far.view.response.count()),
+        ((1, 199 * MS), 0, 0)
+    );
 }
 
 #[test]

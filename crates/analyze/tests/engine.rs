@@ -15,25 +15,28 @@ fn traffic() -> impl Strategy<Value = Vec<Made>> {
     let flags = prop_oneof![40 => Just(TcpFlags::ACK), 3 => Just(TcpFlags::SYN), 2 => Just(TcpFlags::SYN | TcpFlags::ACK), 1 => Just(TcpFlags::FIN | TcpFlags::ACK), 1 => Just(TcpFlags::RST)];
     let length = prop_oneof![2 => Just(0_u32), 4 => Just(1000), 1 => Just(1), 1 => 0_u32..5000];
     let passed = prop_oneof![30 => 0_i64..3_000, 3 => 0_i64..S, 1 => 0_i64..700 * S];
-    let packet = (0_u16..24, any::<bool>(), flags, (0_i64..40, 0_i64..40), length, passed, any::<u8>());
+    let packet =
+        (0_u16..24, any::<bool>(), flags, (0_i64..40, 0_i64..40), length, passed, any::<u8>());
     vec(packet, 1..300).prop_map(|packets| {
         let mut now = 0;
-        let packets = packets.into_iter().map(|(flow, client, flags, (seq, ack), length, passed, kind)| {
-            now += passed;
-            let ends = Ends::with_port(50_000 + flow);
-            let side = if client { Side::Client } else { Side::Server };
-            if flow < 2 {
-                return ends.datagram(side, now, length);
-            }
-            let made = ends.packet(side, now).flags(flags).seq(seq * 500).ack(ack * 500).data(length);
-            match kind {
-                0..60 => made.clock(u32::from(kind) * 10, u32::from(kind) * 9),
-                60..80 => made.sack(&[(ack * 500 + 500, ack * 500 + 1500)]),
-                80..90 => made.window(0),
-                90..95 => made.bits(Bits::FRAGMENT_FIRST),
-                _ => made,
-            }
-        });
+        let packets =
+            packets.into_iter().map(|(flow, client, flags, (seq, ack), length, passed, kind)| {
+                now += passed;
+                let ends = Ends::with_port(50_000 + flow);
+                let side = if client { Side::Client } else { Side::Server };
+                if flow < 2 {
+                    return ends.datagram(side, now, length);
+                }
+                let made =
+                    ends.packet(side, now).flags(flags).seq(seq * 500).ack(ack * 500).data(length);
+                match kind {
+                    0..60 => made.clock(u32::from(kind) * 10, u32::from(kind) * 9),
+                    60..80 => made.sack(&[(ack * 500 + 500, ack * 500 + 1500)]),
+                    80..90 => made.window(0),
+                    90..95 => made.bits(Bits::FRAGMENT_FIRST),
+                    _ => made,
+                }
+            });
         packets.collect()
     })
 }
@@ -58,7 +61,8 @@ fn pieces(whole: &Batch, size: usize) -> Vec<Batch> {
 /// Every worker takes every batch; rows are joined after each, as they are written out.
 fn measured(whole: &Batch, workers: usize, size: usize, limits: Limits, step_at: usize) -> Rows {
     let options = Options { samples: true, series: true, ..Options::default() };
-    let mut shards: Vec<Shards> = (0..workers).map(|worker| Shards::new(options, limits, worker, workers)).collect();
+    let mut shards: Vec<Shards> =
+        (0..workers).map(|worker| Shards::new(options, limits, worker, workers)).collect();
     let mut all = Rows::default();
     let mut take = |shards: &mut [Shards]| {
         let mut rows = Rows::join(shards.iter_mut().map(Shards::take).collect());
@@ -80,12 +84,23 @@ fn measured(whole: &Batch, workers: usize, size: usize, limits: Limits, step_at:
 
 /// The first row in which the two differ.
 fn difference(a: &Rows, b: &Rows) -> Option<String> {
-    fn first<T: std::fmt::Debug>(a: &[T], b: &[T], same: impl Fn(&T, &T) -> bool) -> Option<String> {
-        let at = a.iter().zip(b).position(|(a, b)| !same(a, b)).or((a.len() != b.len()).then_some(a.len().min(b.len())))?;
+    fn first<T: std::fmt::Debug>(
+        a: &[T],
+        b: &[T],
+        same: impl Fn(&T, &T) -> bool,
+    ) -> Option<String> {
+        let at = a
+            .iter()
+            .zip(b)
+            .position(|(a, b)| !same(a, b))
+            .or((a.len() != b.len()).then_some(a.len().min(b.len())))?;
         Some(format!("row {at}: {:?} and {:?}", a.get(at), b.get(at)))
     }
     let same = |a: &Ended, b: &Ended| {
-        a.at_index == b.at_index && a.connection == b.connection && a.transfers == b.transfers && a.trails == b.trails
+        a.at_index == b.at_index
+            && a.connection == b.connection
+            && a.transfers == b.transfers
+            && a.trails == b.trails
     };
     first(&a.ended, &b.ended, same)
         .or_else(|| first(&a.samples.rtt, &b.samples.rtt, |a, b| a == b))
@@ -179,14 +194,19 @@ fn both_directions_fall_into_one_shard_and_flows_spread_over_all() {
 
 #[test]
 fn facts_add_up() {
-    let packets: Vec<Made> = (0..400_u16).map(|n| Ends::with_port(n + 1).client(i64::from(n)).data(10)).collect();
+    let packets: Vec<Made> =
+        (0..400_u16).map(|n| Ends::with_port(n + 1).client(i64::from(n)).data(10)).collect();
     let whole = batch(&packets);
     let facts = |workers: usize| {
-        let mut shards: Vec<Shards> = (0..workers).map(|w| Shards::new(Options::default(), limits(2), w, workers)).collect();
+        let mut shards: Vec<Shards> =
+            (0..workers).map(|w| Shards::new(Options::default(), limits(2), w, workers)).collect();
         for one in &mut shards {
             one.on_batch(&whole, 0);
         }
-        shards.iter().map(Shards::facts).fold((0, 0), |sum, facts| (sum.0 + facts.evicted, sum.1 + facts.most))
+        shards
+            .iter()
+            .map(Shards::facts)
+            .fold((0, 0), |sum, facts| (sum.0 + facts.evicted, sum.1 + facts.most))
     };
     assert_eq!(facts(1), facts(3));
     assert_eq!(facts(1).0 + facts(1).1, 400, "two stay in each shard, the others were thrown out");

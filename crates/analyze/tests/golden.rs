@@ -40,12 +40,18 @@ fn round_trip_samples() {
     for (sample, expected) in samples.iter().zip(expected) {
         assert_eq!(sample.ts.0, number(&expected["t_us"]) * 1_000);
         assert_eq!(sample.rtt.0, number(&expected["rtt_us"]) * 1_000);
-        assert_eq!(sample.kind, if expected["from"] == "syn" { RttKind::Syn } else { RttKind::Ack });
+        assert_eq!(
+            sample.kind,
+            if expected["from"] == "syn" { RttKind::Syn } else { RttKind::Ack }
+        );
         assert!(!sample.delack_suspect);
     }
     let row = transfer(&rows);
     assert_eq!((row.rtt.count, row.rtt.min, row.rtt.max), (5, Some(20_000_000), Some(20_050_000)));
-    assert_eq!((row.refused.ambiguous, row.refused.unseen, row.refused.inside, row.refused.not_positive), (1, 0, 0, 0));
+    assert_eq!(
+        (row.refused.ambiguous, row.refused.unseen, row.refused.inside, row.refused.not_positive),
+        (1, 0, 0, 0)
+    );
     assert_eq!(row.rtt_base, Some(20_000_000.0), "R₀: the smallest sample");
     assert!(row.rtt_mean.is_some_and(|mean| near(mean, 20_028_200.0, 1e-12)));
 }
@@ -58,7 +64,8 @@ fn timers_after_each_sample() {
     let at_least_a_second = list(&golden["computed"]["rto_min_1s"]);
     assert_eq!((series.len(), at_least_a_second.len()), (5, 5));
     for ((sample, expected), rfc) in rows.samples.rtt.iter().zip(series).zip(at_least_a_second) {
-        let rto = sample.rto.unwrap_or(trustbed_analyze::RtoValues { raw: 0.0, rfc: 0.0, linux: 0.0 });
+        let rto =
+            sample.rto.unwrap_or(trustbed_analyze::RtoValues { raw: 0.0, rfc: 0.0, linux: 0.0 });
         assert!(near(rto.raw, float(&expected["rto_us"]) * 1e3, 1e-9), "raw");
         assert!(near(rto.linux, float(&expected["rto_linux_us"]) * 1e3, 1e-9), "linux");
         assert!(near(rto.rfc, float(rfc) * 1e3, 1e-9), "rfc");
@@ -111,7 +118,10 @@ fn oversize_spacing_is_longer_than_the_base_round_trip() {
     let row = transfer(&rows);
     assert_eq!(row.rtt_base, Some(float(&expected["threshold_us"]) * 1e3));
     assert_eq!(row.oversize, Some((float(&expected["count"]), float(&expected["sum_us"]) * 1e3)));
-    assert!(row.oversize_fraction.is_some_and(|f| near(f, 33_000.0 / 333_300.0, 1e-12)), "of D from the first data to the last ACK");
+    assert!(
+        row.oversize_fraction.is_some_and(|f| near(f, 33_000.0 / 333_300.0, 1e-12)),
+        "of D from the first data to the last ACK"
+    );
 }
 
 #[test]
@@ -120,8 +130,16 @@ fn loss_rates_and_throughput() {
     let rows = measure(&packets);
     let expected = &golden["computed"]["expect"];
     let row = transfer(&rows);
-    assert!(row.loss_rate.is_some_and(|loss| near(loss * 100.0, float(&expected["loss_rate_percent"]), 1e-12)));
-    assert!(row.loss_rate_genuine.is_some_and(|loss| near(loss * 100.0, float(&expected["loss_rate_without_spurious_percent"]), 1e-12)));
+    assert!(row.loss_rate.is_some_and(|loss| near(
+        loss * 100.0,
+        float(&expected["loss_rate_percent"]),
+        1e-12
+    )));
+    assert!(row.loss_rate_genuine.is_some_and(|loss| near(
+        loss * 100.0,
+        float(&expected["loss_rate_without_spurious_percent"]),
+        1e-12
+    )));
     assert_eq!(row.loss_bytes, Some(2000.0 / 9500.0));
     assert_eq!((row.loss_events, row.segments_wire), (1, 10));
     assert_eq!(row.duration, Some(Span::from_micros(333_300)));
@@ -136,7 +154,8 @@ fn what_the_window_allows() {
     let cases = list(&golden["computed"]["cases"]);
     assert_eq!(cases.len(), 4);
     for case in cases {
-        let [window, payload, packet, rtt] = ["W_bytes", "p_bytes", "P_bytes", "R_s"].map(|name| float(&case[name]));
+        let [window, payload, packet, rtt] =
+            ["W_bytes", "p_bytes", "P_bytes", "R_s"].map(|name| float(&case[name]));
         let bound = window_bound(window, payload, packet, rtt).unwrap_or(f64::NAN);
         assert!(near(bound, float(&case["expect_Bps"]), 1e-12), "{}", case["pair"]);
         assert!(near(bound / 1e3, float(&case["expect_KBps"]), 1e-12), "{}", case["pair"]);
@@ -144,9 +163,14 @@ fn what_the_window_allows() {
             ((bound / 100.0).floor() / 10.0 - float(&case["paper_KBps"])).abs() < 1e-9,
             "truncated to one decimal it is the published number"
         );
-        let path = Path { window: Some(window), payload, packet, rtt_base: Some(rtt), ..Path::default() };
+        let path =
+            Path { window: Some(window), payload, packet, rtt_base: Some(rtt), ..Path::default() };
         assert!(path.x0().is_some_and(|x0| near(x0, bound, 1e-15)));
-        assert!(path.packet_period().is_some_and(|period| near(period, float(&case["T_pkt_s"]), 1e-12)), "{}", case["pair"]);
+        assert!(
+            path.packet_period().is_some_and(|period| near(period, float(&case["T_pkt_s"]), 1e-12)),
+            "{}",
+            case["pair"]
+        );
     }
 }
 
@@ -154,10 +178,12 @@ fn what_the_window_allows() {
 fn windows_that_were_not_meant() {
     let golden = read(THROUGHPUT);
     let extra = list(&golden["computed"]["extra"]);
-    let with_bound: Vec<&Value> = extra.iter().filter(|case| case["expect_KBps"].is_number()).collect();
+    let with_bound: Vec<&Value> =
+        extra.iter().filter(|case| case["expect_KBps"].is_number()).collect();
     assert_eq!(with_bound.len(), 3);
     for case in with_bound {
-        let [window, payload, packet, rtt] = ["W_bytes", "p_bytes", "P_bytes", "R_s"].map(|name| float(&case[name]));
+        let [window, payload, packet, rtt] =
+            ["W_bytes", "p_bytes", "P_bytes", "R_s"].map(|name| float(&case[name]));
         let bound = window_bound(window, payload, packet, rtt).unwrap_or(f64::NAN);
         assert!(near(bound / 1e3, float(&case["expect_KBps"]), 1e-12), "{}", case["what"]);
     }
@@ -171,10 +197,17 @@ fn the_conventions_that_were_tried() {
     assert!(trials.len() >= 12);
     for trial in trials {
         for (pair, rtt) in paper["ping_rtt_s"].as_object().into_iter().flatten() {
-            let bound =
-                window_bound(float(&trial["W_bytes"]), float(&paper["p_bytes"]), float(&paper["P_bytes"]), float(rtt)).unwrap_or(f64::NAN);
+            let bound = window_bound(
+                float(&trial["W_bytes"]),
+                float(&paper["p_bytes"]),
+                float(&paper["P_bytes"]),
+                float(rtt),
+            )
+            .unwrap_or(f64::NAN);
             let tenths = bound / float(&trial["bytes_per_KB"]) * 10.0;
-            let printed = if trial["to_one_decimal"] == "round" { tenths.round() } else { tenths.floor() } / 10.0;
+            let printed =
+                if trial["to_one_decimal"] == "round" { tenths.round() } else { tenths.floor() }
+                    / 10.0;
             assert!((printed - float(&trial["KBps"][pair])).abs() < 1e-9, "{trial}: {pair}");
         }
     }

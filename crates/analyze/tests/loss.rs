@@ -54,7 +54,8 @@ fn persistence(times: impl IntoIterator<Item = i64>, duration: i64) -> f64 {
 }
 
 fn slices(times: impl IntoIterator<Item = i64>, duration: i64) -> f64 {
-    let hit: std::collections::BTreeSet<i64> = times.into_iter().map(|t| (t * 10 / duration).min(9)).collect();
+    let hit: std::collections::BTreeSet<i64> =
+        times.into_iter().map(|t| (t * 10 / duration).min(9)).collect();
     f64::from(u32::try_from(hit.len()).unwrap_or(0)) / 10.0
 }
 
@@ -62,10 +63,16 @@ fn slices(times: impl IntoIterator<Item = i64>, duration: i64) -> f64 {
 fn one_loss_hits_one_slice_and_steady_loss_hits_all() {
     assert!(persistence([], SECOND).abs() < 1e-12);
     assert!((persistence([350 * MS], SECOND) - 0.1).abs() < 1e-12);
-    assert!((persistence([SECOND], SECOND) - 0.1).abs() < 1e-12, "the last moment belongs to the last slice");
+    assert!(
+        (persistence([SECOND], SECOND) - 0.1).abs() < 1e-12,
+        "the last moment belongs to the last slice"
+    );
     assert!((persistence((0..10).map(|n| n * 100 * MS), SECOND) - 1.0).abs() < 1e-12);
     assert!((persistence((0..50_000).map(|n| n * MS), 50 * SECOND) - 1.0).abs() < 1e-12);
-    assert!((persistence((0..50_000).map(|n| n * MS), 100 * SECOND) - 0.5).abs() < 0.1 + 1e-12, "a slot may reach into the next slice");
+    assert!(
+        (persistence((0..50_000).map(|n| n * MS), 100 * SECOND) - 0.5).abs() < 0.1 + 1e-12,
+        "a slot may reach into the next slice"
+    );
 }
 
 #[test]

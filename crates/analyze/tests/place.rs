@@ -31,26 +31,45 @@ fn a_handshake_tells_by_shares_of_its_round_trip() {
         (16_000, 4_000, Place::Responder),
     ] {
         let location = location(&handshake(initiator, responder));
-        assert_eq!((location.place, location.from), (place, PlaceFrom::Handshake), "{initiator} µs and {responder} µs");
-        assert_eq!((location.initiator, location.responder), (Some(Span::from_micros(initiator)), Some(Span::from_micros(responder))));
+        assert_eq!(
+            (location.place, location.from),
+            (place, PlaceFrom::Handshake),
+            "{initiator} µs and {responder} µs"
+        );
+        assert_eq!(
+            (location.initiator, location.responder),
+            (Some(Span::from_micros(initiator)), Some(Span::from_micros(responder)))
+        );
     }
 }
 
 #[test]
 fn when_both_are_at_hand_the_nearer_is_taken() {
-    for (initiator, responder, place) in
-        [(100, 200, Place::Initiator), (200, 100, Place::Responder), (400, 500, Place::Initiator), (600, 500, Place::Middle)]
-    {
-        assert_eq!(location(&handshake(initiator, responder)).place, place, "{initiator} µs and {responder} µs");
+    for (initiator, responder, place) in [
+        (100, 200, Place::Initiator),
+        (200, 100, Place::Responder),
+        (400, 500, Place::Initiator),
+        (600, 500, Place::Middle),
+    ] {
+        assert_eq!(
+            location(&handshake(initiator, responder)).place,
+            place,
+            "{initiator} µs and {responder} µs"
+        );
     }
 }
 
 #[test]
 fn a_repeated_syn_tells_nothing_of_the_responder() {
     let ends = Ends::default();
-    let repeated = [ends.syn(0), ends.syn(10 * MS), ends.syn_ack(30 * MS), ends.client(30 * MS + 50)];
+    let repeated =
+        [ends.syn(0), ends.syn(10 * MS), ends.syn_ack(30 * MS), ends.client(30 * MS + 50)];
     let location = location(&repeated);
-    assert_eq!((location.responder, location.place), (None, Place::Initiator), "but an answer within 200 µs is from a machine at hand");
+    assert_eq!(
+        (location.responder, location.place),
+        (None, Place::Initiator),
+        "but an answer within 200 µs is from a machine at hand"
+    );
     assert_eq!(location.from, PlaceFrom::Answers);
     let late = [ends.syn(0), ends.syn(10 * MS), ends.syn_ack(30 * MS), ends.client(30 * MS + 300)];
     assert_eq!(self::location(&late).place, Place::Unknown);
@@ -68,7 +87,10 @@ fn a_prompt_acknowledgement_of_data_is_an_answer() {
         ends.server(20 * MS + 60).ack(2000),
     ];
     let location = location(&packets);
-    assert_eq!((location.place, location.from, location.responder), (Place::Responder, PlaceFrom::Answers, Some(Span::from_micros(60))));
+    assert_eq!(
+        (location.place, location.from, location.responder),
+        (Place::Responder, PlaceFrom::Answers, Some(Span::from_micros(60)))
+    );
     assert_eq!(location.initiator, None);
 }
 
@@ -89,7 +111,10 @@ fn answers_of_both_sides_go_before_the_handshake() {
     packets.push(ends.client(71 * MS + 40).seq(1000).ack(500));
     let location = location(&packets);
     assert_eq!((location.place, location.from), (Place::Initiator, PlaceFrom::Answers));
-    assert_eq!((location.initiator, location.responder), (Some(Span::from_micros(40)), Some(Span::from_millis(20))));
+    assert_eq!(
+        (location.initiator, location.responder),
+        (Some(Span::from_micros(40)), Some(Span::from_millis(20)))
+    );
 }
 
 #[test]
@@ -99,8 +124,11 @@ fn data_that_echo_a_pure_acknowledgement_tell_the_way_to_their_sender() {
     let mut packets = vec![ends.client(0).data(1000).clock(100, 1)];
     for n in 1..5_i64 {
         let tick = u32::try_from(n).unwrap_or(0) * 20;
-        packets.push(ends.server((n - 1) * 20 * MS + 50).ack(n * 1000).clock(500 + tick, 100 + tick));
-        packets.push(ends.client(n * 20 * MS + 50).seq(n * 1000).data(1000).clock(120 + tick, 500 + tick));
+        packets
+            .push(ends.server((n - 1) * 20 * MS + 50).ack(n * 1000).clock(500 + tick, 100 + tick));
+        packets.push(
+            ends.client(n * 20 * MS + 50).seq(n * 1000).data(1000).clock(120 + tick, 500 + tick),
+        );
     }
     let location = location(&packets);
     assert_eq!((location.place, location.from), (Place::Responder, PlaceFrom::Answers));
@@ -117,14 +145,17 @@ fn transferred(initiator: i64, responder: i64, options: Options) -> TransferRow 
     let start = initiator + responder;
     for n in 0..100 {
         let sent = start + n * (initiator + responder);
-        talk.says(ends.client(sent + 10).seq(n * 1000).data(1000)).says(ends.server(sent + 10 + responder).ack((n + 1) * 1000));
+        talk.says(ends.client(sent + 10).seq(n * 1000).data(1000))
+            .says(ends.server(sent + 10 + responder).ack((n + 1) * 1000));
     }
     transfer(&measure_with(&talk.batch(), options)).clone()
 }
 
 #[test]
 fn a_transfer_sees_the_place_from_its_own_side() {
-    for (initiator, responder, at) in [(50, 20_000, At::Sender), (20_000, 50, At::Receiver), (10_000, 10_000, At::Middle)] {
+    for (initiator, responder, at) in
+        [(50, 20_000, At::Sender), (20_000, 50, At::Receiver), (10_000, 10_000, At::Middle)]
+    {
         let row = transferred(initiator, responder, Options::default());
         assert_eq!(row.at, at);
         assert_ne!(row.at_from, PlaceFrom::Given);
@@ -142,7 +173,14 @@ fn what_somebody_says_goes_before_what_is_inferred() {
 #[test]
 fn at_the_receiver_its_own_acknowledgements_are_no_round_trip() {
     let row = transferred(20_000, 50, Options::default());
-    assert!(row.rtt.max.is_some_and(|most| most <= 50_000), "microseconds from data to ACK are counted as what they are");
-    assert_eq!((row.rtt_base, row.rtt_source), (None, "none"), "and never taken for the path's round trip");
+    assert!(
+        row.rtt.max.is_some_and(|most| most <= 50_000),
+        "microseconds from data to ACK are counted as what they are"
+    );
+    assert_eq!(
+        (row.rtt_base, row.rtt_source),
+        (None, "none"),
+        "and never taken for the path's round trip"
+    );
     assert_eq!((row.withheld_fraction, row.pipe_full, row.bounds[0]), (None, None, None));
 }

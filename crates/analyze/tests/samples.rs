@@ -14,15 +14,24 @@ use trustbed_units::Span;
 fn talk() -> Talk {
     let ends = Ends::default();
     let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1000).sends(31 * MS, 1000, 1000).sends(S, 1000, 1000).acks(S + 10 * MS, 2000);
-    talk.says(ends.server(S + 20 * MS).ack(2000).data(300)).says(ends.client(S + 20 * MS + 40).seq(2000).ack(300));
+    talk.sends(20 * MS, 0, 1000)
+        .acks(30 * MS, 1000)
+        .sends(31 * MS, 1000, 1000)
+        .sends(S, 1000, 1000)
+        .acks(S + 10 * MS, 2000);
+    talk.says(ends.server(S + 20 * MS).ack(2000).data(300))
+        .says(ends.client(S + 20 * MS + 40).seq(2000).ack(300));
     talk
 }
 
 #[test]
 fn nothing_is_collected_unless_asked_for() {
     let rows = measure_with(&talk().batch(), Options::default());
-    assert!(rows.samples.rtt.is_empty() && rows.samples.spacing.is_empty() && rows.samples.segments.is_empty());
+    assert!(
+        rows.samples.rtt.is_empty()
+            && rows.samples.spacing.is_empty()
+            && rows.samples.segments.is_empty()
+    );
 }
 
 #[test]
@@ -34,7 +43,12 @@ fn a_transfer_is_named_by_its_connection_and_its_sender() {
 #[test]
 fn a_round_trip_names_the_packet_at_which_it_was_known() {
     let rows = measure(&talk().batch());
-    let told: Vec<_> = rows.samples.rtt.iter().map(|r| (r.index, r.transfer.to_string(), r.kind, r.rtt.0 / 1_000)).collect();
+    let told: Vec<_> = rows
+        .samples
+        .rtt
+        .iter()
+        .map(|r| (r.index, r.transfer.to_string(), r.kind, r.rtt.0 / 1_000))
+        .collect();
     let expected = [
         (4, "1.0".to_owned(), RttKind::Syn, 10 * MS),
         (5, "1.0".to_owned(), RttKind::Ack, 10 * MS),
@@ -51,15 +65,21 @@ fn a_syn_ack_that_acknowledges_data_is_a_round_trip_and_nothing_else() {
     let ends = Ends::default();
     let spoken = |acknowledged: i64| {
         let mut talk = Talk::silent();
-        talk.says(ends.syn(0).data(300)).says(ends.syn_ack(10 * MS).ack(acknowledged)).says(ends.client(11 * MS).seq(300));
+        talk.says(ends.syn(0).data(300))
+            .says(ends.syn_ack(10 * MS).ack(acknowledged))
+            .says(ends.client(11 * MS).seq(300));
         talk.sends(12 * MS, 300, 700).acks(32 * MS, 1000);
         measure(&talk.batch())
     };
     let (taken, refused) = (spoken(300), spoken(0));
-    let times = |rows: &trustbed_analyze::Rows| rows.samples.rtt.iter().map(|r| (r.index, r.kind, r.rtt.0 / 1_000)).collect::<Vec<_>>();
+    let times = |rows: &trustbed_analyze::Rows| {
+        rows.samples.rtt.iter().map(|r| (r.index, r.kind, r.rtt.0 / 1_000)).collect::<Vec<_>>()
+    };
     assert_eq!(times(&taken), [(2, RttKind::Ack, 10 * MS), (5, RttKind::Ack, 20 * MS)]);
     assert_eq!(times(&refused), [(5, RttKind::Ack, 20 * MS)]);
-    let spacing = |rows: &trustbed_analyze::Rows| rows.samples.spacing.iter().map(|r| (r.index, r.spacing, r.category)).collect::<Vec<_>>();
+    let spacing = |rows: &trustbed_analyze::Rows| {
+        rows.samples.spacing.iter().map(|r| (r.index, r.spacing, r.category)).collect::<Vec<_>>()
+    };
     assert_eq!(spacing(&taken), spacing(&refused));
     assert_eq!(measured::transfer(&taken).window_max, measured::transfer(&refused).window_max);
 }
@@ -67,8 +87,12 @@ fn a_syn_ack_that_acknowledges_data_is_a_round_trip_and_nothing_else() {
 #[test]
 fn every_data_packet_has_a_segment_and_a_spacing_row() {
     let rows = measure(&talk().batch());
-    let segments: Vec<_> =
-        rows.samples.segments.iter().map(|r| (r.index, r.offset, r.length, r.overlap, r.class, r.cause, r.outstanding)).collect();
+    let segments: Vec<_> = rows
+        .samples
+        .segments
+        .iter()
+        .map(|r| (r.index, r.offset, r.length, r.overlap, r.class, r.cause, r.outstanding))
+        .collect();
     let expected = [
         (4, 0, 1000, 0, Class::New, Cause::None, 1000),
         (6, 1000, 1000, 0, Class::New, Cause::None, 1000),
@@ -80,7 +104,11 @@ fn every_data_packet_has_a_segment_and_a_spacing_row() {
     let spacing: Vec<u64> = rows.samples.spacing.iter().map(|r| r.index).collect();
     assert_eq!(spacing, [4, 6, 7, 9]);
     assert_eq!(rows.samples.spacing[1].spacing, Some(Span::from_millis(1)));
-    assert_eq!((rows.samples.spacing[2].spacing, rows.samples.spacing[2].category), (None, None), "inside a train");
+    assert_eq!(
+        (rows.samples.spacing[2].spacing, rows.samples.spacing[2].category),
+        (None, None),
+        "inside a train"
+    );
 }
 
 #[test]
@@ -94,8 +122,17 @@ fn a_delayed_acknowledgement_is_suspected() {
         talk.acks((40 + wait) * MS, if lone { 2000 } else { 3000 });
         let rows = measure(&talk.batch());
         let last = rows.samples.rtt.last().map(|r| r.delack_suspect);
-        assert_eq!(last, Some(suspect), "{wait} ms, {} outstanding", if lone { "one" } else { "two" });
+        assert_eq!(
+            last,
+            Some(suspect),
+            "{wait} ms, {} outstanding",
+            if lone { "one" } else { "two" }
+        );
         let row = measured::transfer(&rows);
-        assert_eq!((row.delack_suspects, row.rtt.count), (u32::from(suspect), 3), "it stays in the statistics");
+        assert_eq!(
+            (row.delack_suspects, row.rtt.count),
+            (u32::from(suspect), 3),
+            "it stays in the statistics"
+        );
     }
 }

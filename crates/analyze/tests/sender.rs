@@ -19,7 +19,15 @@ enum Event {
 }
 
 fn sent(at: i64, end: i64, length: u32, repeats: bool) -> Sent {
-    Sent { now: Ns(at), end, length, repeats, mss: 1000, rtt_base: Some(BASE), held_by_network: false }
+    Sent {
+        now: Ns(at),
+        end,
+        length,
+        repeats,
+        mss: 1000,
+        rtt_base: Some(BASE),
+        held_by_network: false,
+    }
 }
 
 fn run(events: &[Event]) -> (SenderView, Vec<Option<Turn>>) {
@@ -28,7 +36,9 @@ fn run(events: &[Event]) -> (SenderView, Vec<Option<Turn>>) {
     for event in events {
         match *event {
             Event::Receive { at, una, window } => view.on_receive(Ns(at), una, window, 1000, false),
-            Event::Send { at, end, length, repeats } => turns.push(view.on_send(&sent(at, end, length, repeats), false)),
+            Event::Send { at, end, length, repeats } => {
+                turns.push(view.on_send(&sent(at, end, length, repeats), false))
+            }
         }
     }
     (view, turns)
@@ -59,16 +69,17 @@ fn twin(events: &[Event]) -> Twin {
                 open_since = open_since.or((usable >= MSS).then_some(at));
             }
             Event::Send { at, end, length, repeats } => {
-                let turn = last_rx.filter(|_| previous.is_some()).map(|(received, usable, empty)| {
-                    let repeats = repeats && !(end <= una && at - received > BASE.0);
-                    let category = match (repeats, usable < MSS.min(i64::from(length))) {
-                        (true, _) => Category::RecoveryWait,
-                        (false, true) => Category::WindowWait,
-                        (false, false) => Category::Spacing,
-                    };
-                    let response = open_since.map(|open| Span(at - open));
-                    Turn { spacing: Some(Span(at - received)), response, category, empty }
-                });
+                let turn =
+                    last_rx.filter(|_| previous.is_some()).map(|(received, usable, empty)| {
+                        let repeats = repeats && !(end <= una && at - received > BASE.0);
+                        let category = match (repeats, usable < MSS.min(i64::from(length))) {
+                            (true, _) => Category::RecoveryWait,
+                            (false, true) => Category::WindowWait,
+                            (false, false) => Category::Spacing,
+                        };
+                        let response = open_since.map(|open| Span(at - open));
+                        Turn { spacing: Some(Span(at - received)), response, category, empty }
+                    });
                 match (&turn, previous) {
                     (None, Some((then, _))) => {
                         twin.gaps.push(at - then);
@@ -112,7 +123,11 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
                 return Event::Receive { at, una, window };
             }
             let repeats = kind == 0 && snd_max > 0;
-            let end = if repeats { snd_max.min(una + i64::from(length)) } else { snd_max + i64::from(length) };
+            let end = if repeats {
+                snd_max.min(una + i64::from(length))
+            } else {
+                snd_max + i64::from(length)
+            };
             snd_max = snd_max.max(end);
             Event::Send { at, end, length, repeats }
         });
@@ -170,7 +185,12 @@ fn the_last_reception_counts_for_spacing_and_the_first_for_the_response() {
         Event::Receive { at: 25 * MS, una: 1000, window: 10_000 },
         Event::Send { at: 30 * MS, end: 2000, length: 1000, repeats: false },
     ]);
-    let turn = Turn { spacing: Some(Span(5 * MS)), response: Some(Span(20 * MS)), category: Category::Spacing, empty: true };
+    let turn = Turn {
+        spacing: Some(Span(5 * MS)),
+        response: Some(Span(20 * MS)),
+        category: Category::Spacing,
+        empty: true,
+    };
     assert_eq!(turns, [None, Some(turn)]);
 }
 
@@ -183,19 +203,30 @@ fn the_response_begins_when_the_window_opens() {
         Event::Receive { at: 24 * MS, una: 2000, window: 9_000 },
         Event::Send { at: 26 * MS, end: 11_000, length: 1000, repeats: false },
     ]);
-    let turn = Turn { spacing: Some(Span(2 * MS)), response: Some(Span(6 * MS)), category: Category::Spacing, empty: false };
+    let turn = Turn {
+        spacing: Some(Span(2 * MS)),
+        response: Some(Span(6 * MS)),
+        category: Category::Spacing,
+        empty: false,
+    };
     assert_eq!(turns[1], Some(turn));
 }
 
 #[test]
 fn a_full_window_is_a_window_wait_unless_the_segment_is_small_enough() {
-    for (length, category) in [(1000, Category::WindowWait), (501, Category::WindowWait), (500, Category::Spacing)] {
+    for (length, category) in
+        [(1000, Category::WindowWait), (501, Category::WindowWait), (500, Category::Spacing)]
+    {
         let (_, turns) = run(&[
             Event::Send { at: 0, end: 10_000, length: 10_000, repeats: false },
             Event::Receive { at: 10 * MS, una: 1000, window: 9_500 },
             Event::Send { at: 11 * MS, end: 10_000 + i64::from(length), length, repeats: false },
         ]);
-        assert_eq!(turns[1].map(|turn| (turn.category, turn.response)), Some((category, None)), "{length} bytes into 500");
+        assert_eq!(
+            turns[1].map(|turn| (turn.category, turn.response)),
+            Some((category, None)),
+            "{length} bytes into 500"
+        );
     }
 }
 
@@ -207,7 +238,10 @@ fn a_retransmission_is_a_recovery_wait_whatever_the_window() {
         Event::Send { at: 300 * MS, end: 1000, length: 1000, repeats: true },
     ]);
     assert_eq!(turns[1].map(|turn| turn.category), Some(Category::RecoveryWait));
-    assert_eq!((view.spacing.count(), view.response.count(), view.recovery_wait), (0, 0, (1, 290 * MS)));
+    assert_eq!(
+        (view.spacing.count(), view.response.count(), view.recovery_wait),
+        (0, 0, (1, 290 * MS))
+    );
 }
 
 #[test]
@@ -221,14 +255,24 @@ fn who_repeats_what_was_acknowledged_long_ago_stood_still() {
         (turns[1].map(|turn| turn.category), view.spacing.max(), view.recovery_wait.0)
     };
     assert_eq!(repeated(2000, 150 * MS), (Some(Category::Spacing), Some(140 * MS), 0));
-    assert_eq!(repeated(1000, 150 * MS), (Some(Category::RecoveryWait), None, 1), "it was not acknowledged");
-    assert_eq!(repeated(2000, 30 * MS), (Some(Category::RecoveryWait), None, 1), "within a round trip of 20 ms");
+    assert_eq!(
+        repeated(1000, 150 * MS),
+        (Some(Category::RecoveryWait), None, 1),
+        "it was not acknowledged"
+    );
+    assert_eq!(
+        repeated(2000, 30 * MS),
+        (Some(Category::RecoveryWait), None, 1),
+        "within a round trip of 20 ms"
+    );
 }
 
 #[test]
 fn nothing_is_measured_across_a_step_of_the_clock() {
-    let (mut view, _) =
-        run(&[Event::Send { at: 0, end: 1000, length: 1000, repeats: false }, Event::Receive { at: MS, una: 1000, window: 10_000 }]);
+    let (mut view, _) = run(&[
+        Event::Send { at: 0, end: 1000, length: 1000, repeats: false },
+        Event::Receive { at: MS, una: 1000, window: 10_000 },
+    ]);
     view.on_clock_step();
     assert_eq!(view.on_send(&sent(90 * MS, 2000, 1000, false), false), None);
     assert_eq!((view.spacing.count(), view.outstanding.total(), view.pauses.len()), (0, 0, 0));

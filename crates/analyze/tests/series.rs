@@ -32,8 +32,10 @@ fn steady(steps: &[(i64, f64)]) -> Vec<(i64, f64)> {
 
 #[test]
 fn few_points_stay_as_they_are() {
-    let points: Vec<(i64, f64)> = (0..1200_i32).map(|n| (i64::from(n) * 1_000, f64::from(n * 7919 % 1200))).collect();
-    let kept: Vec<(i64, f64)> = thinned(&points).points().iter().map(|p| (p.since.0, p.value)).collect();
+    let points: Vec<(i64, f64)> =
+        (0..1200_i32).map(|n| (i64::from(n) * 1_000, f64::from(n * 7919 % 1200))).collect();
+    let kept: Vec<(i64, f64)> =
+        thinned(&points).points().iter().map(|p| (p.since.0, p.value)).collect();
     assert_eq!(kept, points);
 }
 
@@ -45,7 +47,8 @@ fn a_lone_spike_survives_any_number_of_points() {
             let value = if n == spike { 1e9 } else { 1.0 };
             chart.add(Span(i64::from(n) * 50_000), value, 0.0);
         }
-        let at: Vec<i64> = chart.points().iter().filter(|p| p.value > 1.0).map(|p| p.since.0).collect();
+        let at: Vec<i64> =
+            chart.points().iter().filter(|p| p.value > 1.0).map(|p| p.since.0).collect();
         assert_eq!(at, [i64::from(spike) * 50_000]);
         assert!(chart.points().len() <= MOST);
     }
@@ -59,7 +62,10 @@ fn equal_times_do_not_grow_it() {
     }
     assert!(chart.points().len() <= MOST);
     let values = || chart.points().iter().map(|p| p.value);
-    assert!(values().any(|v| v < 0.5) && values().any(|v| v > 99_998.5), "the lowest and the highest are there");
+    assert!(
+        values().any(|v| v < 0.5) && values().any(|v| v > 99_998.5),
+        "the lowest and the highest are there"
+    );
 }
 
 proptest! {

@@ -26,7 +26,8 @@ fn near(a: f64, b: f64) -> bool {
 
 #[test]
 fn a_burst_before_a_lower_rate_is_a_bend() {
-    let bend = profile(3000, |t| if t < 900 { 2000 } else { 500 }, |t| if t < 900 { 20 } else { 60 });
+    let bend =
+        profile(3000, |t| if t < 900 { 2000 } else { 500 }, |t| if t < 900 { 20 } else { 60 });
     let bend = bend.bend(ms(3000), Floor::Here).expect("it bends");
     assert!(near(bend.rate_before, 2e6) && near(bend.rate_after, 5e5), "{bend:?}");
     assert!(bend.floor_after.is_some_and(|floor| near(floor, 60e6)));
@@ -67,10 +68,14 @@ fn a_coarse_clock_measures_no_way() {
 
 #[test]
 fn a_new_route_is_a_step_that_leaves_nothing() {
-    let step = profile(3000, |t| if t < 1200 { 2000 } else { 1000 }, |t| if t < 1200 { 20 } else { 40 });
+    let step =
+        profile(3000, |t| if t < 1200 { 2000 } else { 1000 }, |t| if t < 1200 { 20 } else { 40 });
     let step = step.floor_step(ms(3000), Floor::Here).expect("it steps");
     assert!(near(step.before, 20e6) && near(step.after, 40e6) && step.left < 0.05, "{step:?}");
-    assert!(step.flight_ratio.is_some_and(|ratio| near(ratio, 1.0)), "the same data in flight: {step:?}");
+    assert!(
+        step.flight_ratio.is_some_and(|ratio| near(ratio, 1.0)),
+        "the same data in flight: {step:?}"
+    );
 }
 
 #[test]

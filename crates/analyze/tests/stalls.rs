@@ -26,7 +26,10 @@ fn trail(connection: u64, silences: &[(i64, i64)]) -> Trail {
         transfer: id(connection),
         first: Ns(0),
         last: Ns(100 * S),
-        silences: silences.iter().map(|&(from, to)| Silence { from: Ns(from), to: Ns(to), pending: true }).collect(),
+        silences: silences
+            .iter()
+            .map(|&(from, to)| Silence { from: Ns(from), to: Ns(to), pending: true })
+            .collect(),
         pauses: silences.iter().map(|&(from, to)| Pause { from: Ns(from), to: Ns(to) }).collect(),
         rtt_base: Some(Span(20 * MS)),
     }
@@ -48,12 +51,26 @@ fn crowd(silent: u64, all: u64) -> Vec<Trail> {
 
 #[test]
 fn four_of_five_are_a_stall_and_three_are_not() {
-    for (silent, all, found) in [(5, 5, 1), (4, 5, 1), (3, 5, 0), (8, 10, 1), (7, 10, 0), (2, 2, 1), (1, 2, 0), (3, 3, 1), (2, 3, 0)] {
+    for (silent, all, found) in [
+        (5, 5, 1),
+        (4, 5, 1),
+        (3, 5, 0),
+        (8, 10, 1),
+        (7, 10, 0),
+        (2, 2, 1),
+        (1, 2, 0),
+        (3, 3, 1),
+        (2, 3, 0),
+    ] {
         let stalls = host_stalls(&crowd(silent, all));
         assert_eq!(stalls.len(), found, "{silent} of {all}");
         if let [stall] = &stalls[..] {
             assert_eq!((stall.host, stall.active), (host(1), usize::try_from(all).unwrap_or(0)));
-            assert!(stall.transfers.len() * 5 >= stall.active * 4, "{silent} of {all}: {:?}", stall.transfers);
+            assert!(
+                stall.transfers.len() * 5 >= stall.active * 4,
+                "{silent} of {all}: {:?}",
+                stall.transfers
+            );
             assert!(stall.transfers.iter().all(|t| t.connection <= silent), "nobody who went on");
             assert_eq!(stall.to, Ns(15 * S));
         }
@@ -69,8 +86,13 @@ fn it_begins_when_enough_of_them_are_silent() {
 #[test]
 fn it_ends_when_too_few_of_them_are_silent() {
     let ends = [12, 13, 14, 20, 30];
-    let trails: Vec<Trail> = ends.iter().zip(1..).map(|(&end, n)| trail(n, &[(10 * S, end * S)])).collect();
-    assert_eq!(lengths(&host_stalls(&trails)), [3 * S], "from 13 s on only three of five are silent");
+    let trails: Vec<Trail> =
+        ends.iter().zip(1..).map(|(&end, n)| trail(n, &[(10 * S, end * S)])).collect();
+    assert_eq!(
+        lengths(&host_stalls(&trails)),
+        [3 * S],
+        "from 13 s on only three of five are silent"
+    );
 }
 
 #[test]
@@ -111,7 +133,10 @@ fn only_those_that_were_just_active_count() {
     let stalls = host_stalls(&trails);
     assert_eq!(stalls.len(), 1);
     assert_eq!(stalls[0].active, 2);
-    assert!(stalls[0].transfers.len() == 2 && [1, 2].iter().all(|&n| stalls[0].transfers.contains(&id(n))));
+    assert!(
+        stalls[0].transfers.len() == 2
+            && [1, 2].iter().all(|&n| stalls[0].transfers.contains(&id(n)))
+    );
 }
 
 #[test]
@@ -140,7 +165,10 @@ fn the_order_of_the_trails_does_not_matter() {
 // Overlap: the share of a transfer's oversize time during which every other transfer of the host was silent too.
 
 fn overlap(trails: &[Trail], connection: u64) -> Option<f64> {
-    host_overlap(trails).into_iter().find(|(transfer, _)| *transfer == id(connection)).map(|(_, share)| share)
+    host_overlap(trails)
+        .into_iter()
+        .find(|(transfer, _)| *transfer == id(connection))
+        .map(|(_, share)| share)
 }
 
 fn close(a: Option<f64>, b: f64) -> bool {
@@ -149,7 +177,11 @@ fn close(a: Option<f64>, b: f64) -> bool {
 
 #[test]
 fn shared_silence_points_at_the_host() {
-    let trails = [trail(1, &[(10 * S, 15 * S)]), trail(2, &[(9 * S, 16 * S)]), trail(3, &[(10 * S, 15 * S)])];
+    let trails = [
+        trail(1, &[(10 * S, 15 * S)]),
+        trail(2, &[(9 * S, 16 * S)]),
+        trail(3, &[(10 * S, 15 * S)]),
+    ];
     assert!(close(overlap(&trails, 1), 1.0));
     assert!(close(overlap(&trails, 2), 5.0 / 7.0));
 }
@@ -170,7 +202,11 @@ fn partly_shared_silence_counts_in_part() {
 #[test]
 fn a_single_packet_does_not_end_a_silence() {
     let trails = [trail(1, &[(10 * S, 20 * S)]), trail(2, &[(10 * S, 15 * S), (15 * S, 20 * S)])];
-    assert!(close(overlap(&trails, 1), 1.0), "the other sent one packet in ten seconds: {:?}", overlap(&trails, 1));
+    assert!(
+        close(overlap(&trails, 1), 1.0),
+        "the other sent one packet in ten seconds: {:?}",
+        overlap(&trails, 1)
+    );
 }
 
 #[test]

@@ -44,7 +44,9 @@ fn rounds(segments: i64, rounds: i64, delay: impl Fn(i64) -> i64) -> Talk {
         for n in 0..segments {
             talk.sends(at + n, (round * segments + n) * 1000, 1000);
         }
-        talk.says(ends.server(at + segments - 1 + RTT).ack((round + 1) * segments * 1000).window(window));
+        talk.says(
+            ends.server(at + segments - 1 + RTT).ack((round + 1) * segments * 1000).window(window),
+        );
         at += segments - 1 + RTT + delay(round);
     }
     talk
@@ -57,19 +59,32 @@ fn a_transfer_that_fills_its_window_reaches_what_the_window_allows() {
     assert_eq!(row.at, At::Sender);
     assert_eq!(row.duration, Some(Span::from_micros(duration)));
     assert!(close(row.throughput, 1e6 / (duration as f64 / 1e6)));
-    assert_eq!((row.mss, row.packet_bytes, row.window_max, row.window_min), (1000, 1040, Some(10_000), Some(10_000)));
+    assert_eq!(
+        (row.mss, row.packet_bytes, row.window_max, row.window_min),
+        (1000, 1040, Some(10_000), Some(10_000))
+    );
     assert!(close(row.rtt_base, 20e6));
     assert!(close(row.bounds[0], 10_000.0 * 1000.0 / (1040.0 * 0.020)));
     assert!(close(row.packet_period, 1040.0 * 20e6 / 10_000.0), "T = P·R₀/W");
-    assert_eq!((row.spacing.count, row.spacing.min, row.spacing.max), (99, Some(30_000), Some(30_000)));
+    assert_eq!(
+        (row.spacing.count, row.spacing.min, row.spacing.max),
+        (99, Some(30_000), Some(30_000))
+    );
     assert_eq!(row.oversize, Some((0.0, 0.0)));
-    assert!(close(row.withheld_fraction, 0.0) && close(row.oversize_fraction, 0.0) && close(row.app_limited_fraction, 0.0));
+    assert!(
+        close(row.withheld_fraction, 0.0)
+            && close(row.oversize_fraction, 0.0)
+            && close(row.app_limited_fraction, 0.0)
+    );
     assert_eq!(row.trains, Some((100, 1000, 10)));
     assert_eq!(row.train_gaps, Some((900, 900_000)));
     assert_eq!(row.outstanding_max, Some(10_000.0));
     assert!(close(row.window_saturated, 1.0) && close(row.window_closed, 0.0));
     assert!(row.rwnd_limited.is_some_and(|share| share > 0.98), "{:?}", row.rwnd_limited);
-    assert_eq!((row.loss_rate, row.loss_rate_genuine, row.loss_bytes, row.loss_events), (Some(0.0), Some(0.0), Some(0.0), 0));
+    assert_eq!(
+        (row.loss_rate, row.loss_rate_genuine, row.loss_bytes, row.loss_events),
+        (Some(0.0), Some(0.0), Some(0.0), 0)
+    );
     assert_eq!((row.too_short, row.slow_start), (false, Some(false)));
     assert!(row.flags.is_empty());
 }
@@ -82,15 +97,31 @@ fn a_frozen_sender_withholds() {
     let late = 19.0 * 35.0 * 1e6;
     // Sums come from bins, within 0.02 %.
     let late_by_bins = |sum: f64| (sum / late - 1.0).abs() < 2e-4;
-    assert!(row.oversize.is_some_and(|(n, sum)| (n - 19.0).abs() < 1e-9 && late_by_bins(sum)), "{:?}", row.oversize);
+    assert!(
+        row.oversize.is_some_and(|(n, sum)| (n - 19.0).abs() < 1e-9 && late_by_bins(sum)),
+        "{:?}",
+        row.oversize
+    );
     assert!(row.oversize_fraction.is_some_and(|share| late_by_bins(share * duration as f64 * 1e3)));
     assert_eq!(row.withheld.map(|w| w.0), Some(19.0));
     assert!(row.withheld_fraction.is_some_and(|share| late_by_bins(share * duration as f64 * 1e3)));
     let four_packets = 4.0 * 1000.0 / (1e6 / (duration as f64 / 1e6)) * 1e9;
-    assert!(close(row.withheld_threshold, (4.0 * 2_080_000.0_f64).max(four_packets).max(1e6)), "max(4·T, 4·p/X, 1 ms)");
+    assert!(
+        close(row.withheld_threshold, (4.0 * 2_080_000.0_f64).max(four_packets).max(1e6)),
+        "max(4·T, 4·p/X, 1 ms)"
+    );
     let host = row.shares.map(|shares| shares[3]);
-    assert!(host.is_some_and(|host| (host - late / (duration as f64 * 1e3)).abs() < 1e-4), "{:?}", row.shares);
-    assert!(row.deficit_explained.is_some_and(|share| (share - 1.0).abs() < 0.05), "{:?} of {:?}", row.deficit_explained, row.deficit);
+    assert!(
+        host.is_some_and(|host| (host - late / (duration as f64 * 1e3)).abs() < 1e-4),
+        "{:?}",
+        row.shares
+    );
+    assert!(
+        row.deficit_explained.is_some_and(|share| (share - 1.0).abs() < 0.05),
+        "{:?} of {:?}",
+        row.deficit_explained,
+        row.deficit
+    );
 }
 
 #[test]
@@ -107,7 +138,10 @@ fn a_sender_with_nothing_to_send_waits_for_its_application() {
     let duration = (299 * 200 * MS + RTT) as f64 * 1e3;
     assert!(close(row.app_limited_fraction, idle / duration), "{:?}", row.app_limited_fraction);
     let shares = row.shares.unwrap_or([0.0; 5]);
-    assert!((shares[0] - idle / duration).abs() < 1e-6 && shares[3] < 1e-6, "the application's, not the host's: {shares:?}");
+    assert!(
+        (shares[0] - idle / duration).abs() < 1e-6 && shares[3] < 1e-6,
+        "the application's, not the host's: {shares:?}"
+    );
 }
 
 #[test]
@@ -116,7 +150,8 @@ fn a_closed_window_is_the_receivers() {
     let mut talk = open(10_000);
     let mut at = RTT + 100;
     for n in 0..40 {
-        talk.sends(at, n * 10_000, 10_000).says(ends.server(at + RTT).ack((n + 1) * 10_000).window(0));
+        talk.sends(at, n * 10_000, 10_000)
+            .says(ends.server(at + RTT).ack((n + 1) * 10_000).window(0));
         talk.says(ends.server(at + 3 * RTT).ack((n + 1) * 10_000).window(10_000));
         at += 3 * RTT + 30;
     }
@@ -124,8 +159,16 @@ fn a_closed_window_is_the_receivers() {
     assert_eq!((row.zero_window_events, row.window_min), (40, Some(0)));
     // The last closing is at the end of the last acknowledged byte.
     assert_eq!(row.zero_window, Span::from_micros(39 * 2 * RTT));
-    assert!(row.window_closed.is_some_and(|share| share > 0.6 && share < 0.7), "{:?}", row.window_closed);
-    assert!(row.withheld_fraction.is_some_and(|h| h < 0.01), "the sender had no permission: {:?}", row.withheld_fraction);
+    assert!(
+        row.window_closed.is_some_and(|share| share > 0.6 && share < 0.7),
+        "{:?}",
+        row.window_closed
+    );
+    assert!(
+        row.withheld_fraction.is_some_and(|h| h < 0.01),
+        "the sender had no permission: {:?}",
+        row.withheld_fraction
+    );
 }
 
 #[test]
@@ -151,35 +194,55 @@ fn the_delivery_rate_tells_the_capacity() {
         assert_eq!(row.capacity_source, Some("delivery_rate"));
         assert!(row.capacity.is_some_and(|c| (c - 1.04e6).abs() < 0.03e6), "{:?}", row.capacity);
     } else {
-        assert_eq!((row.capacity_source, row.capacity), (None, None), "a window-bound transfer tells nothing of the capacity");
+        assert_eq!(
+            (row.capacity_source, row.capacity),
+            (None, None),
+            "a window-bound transfer tells nothing of the capacity"
+        );
     }
 }
 
 #[test]
 fn a_given_capacity_goes_before_everything() {
-    let row = row_with(&rounds(10, 50, |_| 30), Options { capacity: Some(2e6), ..Options::default() });
+    let row =
+        row_with(&rounds(10, 50, |_| 30), Options { capacity: Some(2e6), ..Options::default() });
     assert_eq!((row.capacity, row.capacity_source), (Some(2e6), Some("given")));
     assert!(close(row.bounds[3], 2e6 * 1000.0 / 1040.0));
 }
 
 #[test]
 fn short_transfers_are_not_judged() {
-    for (segments, number, too_short) in [(10, 6, true), (10, 9, true), (8, 11, false), (1, 20, true)] {
+    for (segments, number, too_short) in
+        [(10, 6, true), (10, 9, true), (8, 11, false), (1, 20, true)]
+    {
         let row = row(&rounds(segments, number, |_| 30));
-        assert_eq!(row.too_short, too_short, "{} bytes in {number} round trips", segments * number * 1000);
+        assert_eq!(
+            row.too_short,
+            too_short,
+            "{} bytes in {number} round trips",
+            segments * number * 1000
+        );
     }
     let mut nothing_arrived = open(60_000);
     nothing_arrived.sends(RTT + 100, 0, 1000);
     let row = row(&nothing_arrived);
     assert!(row.too_short);
-    assert_eq!((row.duration, row.throughput, row.oversize_fraction), (None, None, None), "unknown, not zero");
+    assert_eq!(
+        (row.duration, row.throughput, row.oversize_fraction),
+        (None, None, None),
+        "unknown, not zero"
+    );
 }
 
 #[test]
 fn super_packets_count_as_what_the_wire_carries() {
     let ends = Ends::default();
     let mut talk = open(60_000);
-    talk.sends(RTT + 100, 0, 10_500).says(ends.server(2 * RTT + 100).ack(10_500)).sends(2 * RTT + 200, 10_500, 1000);
+    talk.sends(RTT + 100, 0, 10_500).says(ends.server(2 * RTT + 100).ack(10_500)).sends(
+        2 * RTT + 200,
+        10_500,
+        1000,
+    );
     talk.sends(2 * S, 10_500, 1000).says(ends.server(2 * S + RTT).ack(11_500));
     let row = row(&talk);
     assert_eq!((row.counters.data_packets, row.segments_wire, row.offloaded), (3, 13, true));
@@ -198,10 +261,14 @@ fn in_the_middle_losses_lie_on_either_side() {
             // The third never reaches the capture; the seventh is lost behind it.
             3 => {}
             4 => {
-                talk.sends(at, 4_000, 1000).sends(at + 10 * MS, 3_000, 1000).says(ends.server(at + 11 * MS).ack(5_000));
+                talk.sends(at, 4_000, 1000)
+                    .sends(at + 10 * MS, 3_000, 1000)
+                    .says(ends.server(at + 11 * MS).ack(5_000));
             }
             7 => {
-                talk.sends(at, 7_000, 1000).sends(at + 18 * MS, 7_000, 1000).says(ends.server(at + 19 * MS).ack(8_000));
+                talk.sends(at, 7_000, 1000)
+                    .sends(at + 18 * MS, 7_000, 1000)
+                    .says(ends.server(at + 19 * MS).ack(8_000));
             }
             n => {
                 talk.sends(at, n * 1000, 1000).says(ends.server(at + 10 * MS).ack((n + 1) * 1000));
@@ -209,9 +276,20 @@ fn in_the_middle_losses_lie_on_either_side() {
         }
     }
     let row = row_with(&talk, Options { at: Some(At::Middle), ..Options::default() });
-    assert_eq!((row.counters.lost_upstream, row.counters.retransmitted, row.counters.data_packets), (1, 1, 21));
-    assert!(close(row.loss_upstream, 1.0 / 22.0), "lost upstream of all that were sent: {:?}", row.loss_upstream);
-    assert!(close(row.loss_downstream, 1.0 / 21.0), "seen twice of all that were seen: {:?}", row.loss_downstream);
+    assert_eq!(
+        (row.counters.lost_upstream, row.counters.retransmitted, row.counters.data_packets),
+        (1, 1, 21)
+    );
+    assert!(
+        close(row.loss_upstream, 1.0 / 22.0),
+        "lost upstream of all that were sent: {:?}",
+        row.loss_upstream
+    );
+    assert!(
+        close(row.loss_downstream, 1.0 / 21.0),
+        "seen twice of all that were seen: {:?}",
+        row.loss_downstream
+    );
     assert_eq!(row.loss_receiver, None);
 }
 
@@ -233,11 +311,15 @@ fn at_the_receiver_what_arrived_counts() {
 #[test]
 fn a_side_that_was_never_heard_is_told() {
     let ends = Ends::default();
-    let packets: Vec<Made> = (0..100).map(|n| ends.client(n * MS).seq(n * 1000).data(1000)).collect();
+    let packets: Vec<Made> =
+        (0..100).map(|n| ends.client(n * MS).seq(n * 1000).data(1000)).collect();
     let rows = measure_with(&batch(&packets), Options::default());
     let row = transfer(&rows);
     assert!(row.one_sided && connection(&rows).one_sided);
-    assert_eq!((row.duration, row.throughput, row.rtt.count, row.window_max), (None, None, 0, None));
+    assert_eq!(
+        (row.duration, row.throughput, row.rtt.count, row.window_max),
+        (None, None, 0, None)
+    );
     assert!(row.flags.contains(&"one_sided") && row.flags.contains(&"midstream"));
 }
 
@@ -245,7 +327,9 @@ fn a_side_that_was_never_heard_is_told() {
 fn a_capture_that_dropped_packets_is_told() {
     let ends = Ends::default();
     let mut talk = open(60_000);
-    talk.sends(RTT + 100, 0, 1000).sends(RTT + 110, 3000, 1000).says(ends.server(2 * RTT + 110).ack(4000));
+    talk.sends(RTT + 100, 0, 1000)
+        .sends(RTT + 110, 3000, 1000)
+        .says(ends.server(2 * RTT + 110).ack(4000));
     let row = row(&talk);
     assert_eq!((row.acked_unseen, row.flags.clone()), (2000, vec!["capture_loss"]));
 }
@@ -254,20 +338,30 @@ fn a_capture_that_dropped_packets_is_told() {
 fn an_outage_is_told_beside_the_spacing() {
     let ends = Ends::default();
     let mut talk = open(60_000);
-    talk.sends(RTT + 100, 0, 1000).says(ends.server(2 * RTT + 100).ack(1000)).sends(2 * RTT + 200, 1000, 1000);
+    talk.sends(RTT + 100, 0, 1000).says(ends.server(2 * RTT + 100).ack(1000)).sends(
+        2 * RTT + 200,
+        1000,
+        1000,
+    );
     for n in 1..4 {
         talk.sends(2 * RTT + 200 + n * S, 1000, 1000);
     }
     talk.says(ends.server(4 * S).ack(2000));
     let row = row(&talk);
-    assert_eq!(row.outage, Span::from_micros(4 * S - 2 * RTT - 200), "its only packets are retransmissions of one range");
+    assert_eq!(
+        row.outage,
+        Span::from_micros(4 * S - 2 * RTT - 200),
+        "its only packets are retransmissions of one range"
+    );
 }
 
 #[test]
 fn a_connection_is_summed_up() {
     let ends = Ends::default();
     let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).says(ends.server(30 * MS).ack(1000).data(500)).says(ends.client(31 * MS).seq(1000).ack(500));
+    talk.sends(20 * MS, 0, 1000)
+        .says(ends.server(30 * MS).ack(1000).data(500))
+        .says(ends.client(31 * MS).seq(1000).ack(500));
     talk.says(ends.client(40 * MS).seq(1000).ack(500).flags(TcpFlags::FIN | TcpFlags::ACK));
     let rows = measure_with(&talk.batch(), Options::default());
     let row = connection(&rows);
@@ -295,7 +389,8 @@ fn without_a_handshake_the_usual_size_is_the_segment_size() {
     let mut talk = Talk::silent();
     for n in 0..30 {
         let length = if n % 7 == 3 { 400 } else { 1388 };
-        talk.says(ends.client(n * MS).seq(n * 1388).data(length)).says(ends.server(n * MS + 500).ack((n + 1) * 1388));
+        talk.says(ends.client(n * MS).seq(n * 1388).data(length))
+            .says(ends.server(n * MS + 500).ack((n + 1) * 1388));
     }
     assert_eq!(row(&talk).mss, 1388);
 }

@@ -60,7 +60,9 @@ fn a_window_that_closes_on_everything_acknowledged_was_closed() {
     window.settle(Ns(61 * MS), MSS);
     window.on_window(Ns(100 * MS), 10_000, MSS, false);
     assert_eq!(window.zero(), (Span(40 * MS), 1));
-    assert!(close(window.closed(Span(100 * MS)), 0.4) && close(window.saturated(Span(100 * MS)), 0.6));
+    assert!(
+        close(window.closed(Span(100 * MS)), 0.4) && close(window.saturated(Span(100 * MS)), 0.6)
+    );
 }
 
 #[test]

@@ -4,13 +4,20 @@
 //! that whatever else the machine does hits all of them; the median round counts. `sum` is a plain pass that adds up both columns:
 //! what the memory allows.
 #![allow(clippy::print_stdout, reason = "a program")]
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a stopwatch needs a clock; the measures have none")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a stopwatch needs a clock; the measures have none"
+)]
 
 use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
 
-use trustbed_burst::{BinGrid, Binning, BurstError, Counted, Gaps, HaarEnergy, Packets, PeakRates, Pyramid, RateSeries, Trains, Wavelet};
+use trustbed_burst::{
+    BinGrid, Binning, BurstError, Counted, Gaps, HaarEnergy, Packets, PeakRates, Pyramid,
+    RateSeries, Trains, Wavelet,
+};
 use trustbed_units::Span;
 
 type Measure = fn(Packets<'_>) -> Result<u64, BurstError>;
@@ -50,7 +57,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         .zip(&medians)
         .map(|((name, _), &median)| {
             let (rate, ratio) = (packets as f64 / median, median / medians[0]);
-            format!("  \"{name}\": {{\"packets_per_second\": {rate:.0}, \"ratio_to_sum\": {ratio:.3}}}")
+            format!(
+                "  \"{name}\": {{\"packets_per_second\": {rate:.0}, \"ratio_to_sum\": {ratio:.3}}}"
+            )
         })
         .collect();
     println!("{}\n}}", entries.join(",\n"));
@@ -61,7 +70,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn columns(packets: usize) -> (Vec<i64>, Vec<u32>) {
     let (mut state, mut time) = (1_u64, 1_700_000_000_000_000_000);
     let mut draw = |bound: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % bound
     };
     let mut column = || {
@@ -107,13 +117,18 @@ fn haar_two_threads(packets: Packets<'_>, width: Span) -> Result<u64, BurstError
 }
 
 fn daubechies(packets: Packets<'_>) -> Result<u64, BurstError> {
-    let mut binning = Binning::new(BinGrid::new(Span::from_millis(1))?, Counted::Bytes, Pyramid::new(Wavelet::Daubechies3));
+    let mut binning = Binning::new(
+        BinGrid::new(Span::from_millis(1))?,
+        Counted::Bytes,
+        Pyramid::new(Wavelet::Daubechies3),
+    );
     binning.add(packets)?;
     Ok(binning.finish().sink.octaves().iter().map(|octave| octave.count).sum())
 }
 
 fn rates(packets: Packets<'_>) -> Result<u64, BurstError> {
-    let mut binning = Binning::new(BinGrid::new(Span::from_millis(1))?, Counted::Bytes, RateSeries::default());
+    let mut binning =
+        Binning::new(BinGrid::new(Span::from_millis(1))?, Counted::Bytes, RateSeries::default());
     binning.add(packets)?;
     Ok(binning.finish().last.map_or(0, |bin| bin.amount))
 }

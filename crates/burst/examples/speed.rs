@@ -3,14 +3,20 @@
 //! `cargo run --release -p trustbed-burst --example speed [MILLIONS OF PACKETS] [ROUNDS]`. The measures take turns, so that whatever else the machine does
 //! falls on all of them; the median of each is printed. `plain` sums both columns: what reading them costs.
 
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a bench reads the clock, starts threads and has arguments")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a bench reads the clock, starts threads and has arguments"
+)]
 #![allow(clippy::print_stdout, reason = "its result")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use trustbed_burst::{Arrivals, BurstError, Drain, DropTail, Grid, Mode, Packets, Part, Plan, Sigma, Sweep, Windows};
+use trustbed_burst::{
+    Arrivals, BurstError, Drain, DropTail, Grid, Mode, Packets, Part, Plan, Sigma, Sweep, Windows,
+};
 use trustbed_units::{Ns, Rate, Size, Span};
 
 const LINK: Rate = Rate(100_000_000_000);
@@ -33,7 +39,9 @@ const MEASURES: [(&str, Measure); 12] = [
 ];
 
 fn main() -> Result<(), BurstError> {
-    let argument = |place, default| std::env::args().nth(place).and_then(|text| text.parse().ok()).unwrap_or(default);
+    let argument = |place, default| {
+        std::env::args().nth(place).and_then(|text| text.parse().ok()).unwrap_or(default)
+    };
     let (millions, rounds) = (argument(1, 16), argument(2, 7).max(1));
     let arrivals = traffic(millions * 1_000_000);
     let packets = arrivals.packets();
@@ -49,9 +57,14 @@ fn main() -> Result<(), BurstError> {
         seconds.sort_by(f64::total_cmp);
         seconds[rounds / 2]
     });
-    let rates = MEASURES.iter().zip(medians).map(|((name, _), median)| format!("\"{name}\": {:.1}", packets.len() as f64 / median / 1e6));
+    let rates = MEASURES.iter().zip(medians).map(|((name, _), median)| {
+        format!("\"{name}\": {:.1}", packets.len() as f64 / median / 1e6)
+    });
     let rates = rates.collect::<Vec<_>>().join(", ");
-    println!("{{\"packets\": {}, \"rounds\": {rounds}, \"millions_of_packets_per_second\": {{{rates}}}}}", packets.len());
+    println!(
+        "{{\"packets\": {}, \"rounds\": {rounds}, \"millions_of_packets_per_second\": {{{rates}}}}}",
+        packets.len()
+    );
     Ok(())
 }
 
@@ -164,7 +177,8 @@ fn queue(packets: Packets<'_>) -> Result<(), BurstError> {
 
 fn sweep(packets: Packets<'_>) -> Result<(), BurstError> {
     let rates = [10, 25, 40, 100].map(|gigabits| Rate(gigabits * 1_000_000_000));
-    let buffers = [10, 30, 100, 300, 1000, 3000, 10_000, 30_000].map(|kilobytes| Some(Size(kilobytes * 1000)));
+    let buffers = [10, 30, 100, 300, 1000, 3000, 10_000, 30_000]
+        .map(|kilobytes| Some(Size(kilobytes * 1000)));
     let mut sweep = Sweep::new(&rates, &buffers)?;
     sweep.push(packets);
     black_box(sweep.queues().len());

@@ -36,7 +36,12 @@ impl Arrivals {
 
     /// No packets yet, room for so many.
     pub fn with_capacity(packets: usize) -> Self {
-        Self { times: Vec::with_capacity(packets), lengths: Vec::with_capacity(packets), latest: None, steps_back: 0 }
+        Self {
+            times: Vec::with_capacity(packets),
+            lengths: Vec::with_capacity(packets),
+            latest: None,
+            steps_back: 0,
+        }
     }
 
     /// Appends a packet. A time before the latest one becomes the latest one, and is counted.
@@ -100,7 +105,10 @@ impl<'a> Packets<'a> {
 
     /// As [`Packets::new`], for columns that are known to be in order.
     pub(crate) fn in_order(times: &'a [i64], lengths: &'a [u32]) -> Self {
-        debug_assert!(times.is_sorted() && times.len() == lengths.len(), "columns in order of time");
+        debug_assert!(
+            times.is_sorted() && times.len() == lengths.len(),
+            "columns in order of time"
+        );
         Self { times, lengths }
     }
 
@@ -161,7 +169,10 @@ impl<'a> Packets<'a> {
     /// # Panics
     /// When `count` is 0.
     pub fn chunks(&self, count: usize) -> impl Iterator<Item = Self> + 'a {
-        self.times.chunks(count).zip(self.lengths.chunks(count)).map(|(times, lengths)| Self { times, lengths })
+        self.times
+            .chunks(count)
+            .zip(self.lengths.chunks(count))
+            .map(|(times, lengths)| Self { times, lengths })
     }
 
     /// One after the other.

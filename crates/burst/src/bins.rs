@@ -192,7 +192,9 @@ impl<S: BinSink> Binning<S> {
             Some(seen) => Seen { latest, ..in_order(seen, earliest)? },
         };
         match self.counted {
-            Counted::Bytes => self.add_all(&mut seen, packets, |lengths| lengths.iter().map(|&length| u64::from(length)).sum()),
+            Counted::Bytes => self.add_all(&mut seen, packets, |lengths| {
+                lengths.iter().map(|&length| u64::from(length)).sum()
+            }),
             Counted::Packets => self.add_all(&mut seen, packets, |lengths| lengths.len() as u64),
         }
         self.seen = Some(seen);
@@ -233,8 +235,16 @@ impl<S: BinSink> Binning<S> {
             Some(Seen { first: None, last, .. }) => (Some(last), None),
             Some(Seen { first, last, .. }) => (first, Some(last)),
         };
-        let longest_silence = self.seen.map(|seen| seen.silence).filter(|silence| silence.count > 0);
-        Binned { grid: self.grid, counted: self.counted, first, sink: self.sink, last, longest_silence }
+        let longest_silence =
+            self.seen.map(|seen| seen.silence).filter(|silence| silence.count > 0);
+        Binned {
+            grid: self.grid,
+            counted: self.counted,
+            first,
+            sink: self.sink,
+            last,
+            longest_silence,
+        }
     }
 }
 
@@ -247,7 +257,10 @@ impl<S: MergeableSink> Binning<S> {
     /// # Panics
     /// When the two do not add up the same thing in the same bins.
     pub fn merge(self, later: Self) -> Result<Self, BurstError> {
-        assert!(self.grid == later.grid && self.counted == later.counted, "only equal bins of equal things can be joined");
+        assert!(
+            self.grid == later.grid && self.counted == later.counted,
+            "only equal bins of equal things can be joined"
+        );
         let (Some(before), Some(after)) = (self.seen, later.seen) else {
             return Ok(if self.seen.is_some() { self } else { later });
         };
@@ -293,13 +306,20 @@ fn close(sink: &mut impl BinSink, seen: &mut Seen, next: Bin) {
 }
 
 fn in_order(seen: Seen, time: Ns) -> Result<Seen, BurstError> {
-    if time < seen.latest { Err(BurstError::Overlap { end: seen.latest, start: time }) } else { Ok(seen) }
+    if time < seen.latest {
+        Err(BurstError::Overlap { end: seen.latest, start: time })
+    } else {
+        Ok(seen)
+    }
 }
 
 impl Silence {
     /// The bins strictly between two.
     pub(crate) const fn between(before: i64, after: i64) -> Self {
-        Self { from: before.wrapping_add(1), count: after.wrapping_sub(before).cast_unsigned().saturating_sub(1) }
+        Self {
+            from: before.wrapping_add(1),
+            count: after.wrapping_sub(before).cast_unsigned().saturating_sub(1),
+        }
     }
 
     /// Tells a sink of it, if there are any.

@@ -179,10 +179,15 @@ impl Effect {
     /// Followed by `later`. With f for floors and s for shifts: peak₂(end₁(q)) = max(q + s₁ + p₂, f₁ + p₂, d₂).
     fn then(&self, later: &Self) -> Self {
         let peak = |(shift, floor): (i128, i128), (later_shift, later_floor): (i128, i128)| {
-            (shift.max(self.shift + later_shift), floor.max(self.floor + later_shift).max(later_floor))
+            (
+                shift.max(self.shift + later_shift),
+                floor.max(self.floor + later_shift).max(later_floor),
+            )
         };
-        let (wait_shift, wait_floor) = peak((self.wait_shift, self.wait_floor), (later.wait_shift, later.wait_floor));
-        let (system_shift, system_floor) = peak((self.system_shift, self.system_floor), (later.system_shift, later.system_floor));
+        let (wait_shift, wait_floor) =
+            peak((self.wait_shift, self.wait_floor), (later.wait_shift, later.wait_floor));
+        let (system_shift, system_floor) =
+            peak((self.system_shift, self.system_floor), (later.system_shift, later.system_floor));
         let shift = self.shift + later.shift;
         let floor = (self.floor + later.shift).max(later.floor);
         Self { shift, floor, wait_shift, wait_floor, system_shift, system_floor }
@@ -209,14 +214,22 @@ impl Server {
 
 /// Adds the effect of a block whose predecessor arrived at `before`; returns its bytes. Halves the block until its sums fit 64 bits;
 /// what does not fit even then, long silences at odd rates, is measured in 128 bits.
-pub(crate) fn measure(link: Drain, before: i64, block: Packets<'_>, effect: &mut Option<Effect>) -> u64 {
+pub(crate) fn measure(
+    link: Drain,
+    before: i64,
+    block: Packets<'_>,
+    effect: &mut Option<Effect>,
+) -> u64 {
     const FEW: usize = 64;
     let bytes = block.bytes();
     let span = block.last().map_or(0, |last| last.0.abs_diff(before));
-    let most = u128::from(bytes) * u128::from(link.denominator()) + u128::from(link.numerator()) * u128::from(span);
+    let most = u128::from(bytes) * u128::from(link.denominator())
+        + u128::from(link.numerator()) * u128::from(span);
     let narrow = (i64::try_from(link.numerator()), i64::try_from(link.denominator()));
     let measured = match narrow {
-        (Ok(numerator), Ok(denominator)) if most < ROOM && u128::from(span) < ROOM => walk(numerator, denominator, before, block),
+        (Ok(numerator), Ok(denominator)) if most < ROOM && u128::from(span) < ROOM => {
+            walk(numerator, denominator, before, block)
+        }
         _ if block.len() > FEW => {
             let (left, right) = block.split_at(block.len() / 2);
             measure(link, before, left, effect);
@@ -231,7 +244,14 @@ pub(crate) fn measure(link: Drain, before: i64, block: Packets<'_>, effect: &mut
 
 /// Whole numbers that the walk can be done in.
 pub(crate) trait Units:
-    Copy + Ord + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + From<i64> + Into<i128>
+    Copy
+    + Ord
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + From<i64>
+    + Into<i128>
 {
     /// The number, or the nearest one there is.
     fn saturating_from(wide: i128) -> Self;

@@ -84,7 +84,9 @@ impl Cells {
     /// Takes a cell that was measured elsewhere, at the same given rate, and follows what is here.
     pub(crate) fn join(&mut self, later: Cell, done: &mut impl FnMut(Cell)) {
         match &mut self.open {
-            Open::Measured(cell) if cell.index == later.index => cell.chunk = cell.chunk.merge(&later.chunk),
+            Open::Measured(cell) if cell.index == later.index => {
+                cell.chunk = cell.chunk.merge(&later.chunk)
+            }
             _ => {
                 self.close(done);
                 self.open = Open::Measured(later);
@@ -123,7 +125,9 @@ impl Cells {
                     cell.chunk = cell.chunk.merge(&more);
                 }
             }
-            (_, Mode::Static(_)) => self.open = self.measure(index, window).map_or(Open::None, Open::Measured),
+            (_, Mode::Static(_)) => {
+                self.open = self.measure(index, window).map_or(Open::None, Open::Measured)
+            }
             (Open::Kept { packets, .. }, _) => packets.append(window),
             _ => {
                 let mut packets = Arrivals::new();
@@ -138,8 +142,12 @@ impl Cells {
         let length = self.plan.grid.length();
         let (link, rated) = match self.plan.mode {
             Mode::Static(link) => (link, true),
-            Mode::DynamicSame | Mode::DynamicSameCarry => (Drain::average(window.bytes(), length), true),
-            Mode::DynamicPrevious => (Drain::average(self.previous.unwrap_or(0), length), self.previous.is_some()),
+            Mode::DynamicSame | Mode::DynamicSameCarry => {
+                (Drain::average(window.bytes(), length), true)
+            }
+            Mode::DynamicPrevious => {
+                (Drain::average(self.previous.unwrap_or(0), length), self.previous.is_some())
+            }
         };
         let chunk = Chunk::of(link, window)?;
         if chunk.bytes() > 0 {
@@ -150,7 +158,11 @@ impl Cells {
 }
 
 /// Packets of which the first may come before `latest`: they are moved there. Returns how many were.
-pub(crate) fn in_order(latest: Option<Ns>, packets: Packets<'_>, take: &mut impl FnMut(Packets<'_>)) -> u64 {
+pub(crate) fn in_order(
+    latest: Option<Ns>,
+    packets: Packets<'_>,
+    take: &mut impl FnMut(Packets<'_>),
+) -> u64 {
     let early = latest.map_or(0, |latest| packets.times().partition_point(|time| *time < latest.0));
     let (moved, others) = packets.split_at(early);
     if early > 0 {

@@ -52,8 +52,14 @@ impl Wavelet {
             Self::Daubechies3 => {
                 let a = 10_f64.sqrt();
                 let b = (5.0 + 2.0 * a).sqrt();
-                let taps =
-                    [1.0 + a + b, 5.0 + a + 3.0 * b, 10.0 - 2.0 * a + 2.0 * b, 10.0 - 2.0 * a - 2.0 * b, 5.0 + a - 3.0 * b, 1.0 + a - b];
+                let taps = [
+                    1.0 + a + b,
+                    5.0 + a + 3.0 * b,
+                    10.0 - 2.0 * a + 2.0 * b,
+                    10.0 - 2.0 * a - 2.0 * b,
+                    5.0 + a - 3.0 * b,
+                    1.0 + a - b,
+                ];
                 taps.map(|tap| tap / (16.0 * root2)).to_vec()
             }
         }
@@ -203,7 +209,13 @@ impl Pyramid {
     #[expect(clippy::cast_precision_loss, reason = "a mean is a float")]
     pub fn octaves(&self) -> Vec<Octave> {
         let numbered = (1..).zip(self.stages.iter().filter(|stage| stage.count > 0));
-        numbered.map(|(octave, stage)| Octave { octave, count: stage.count, mean_square: stage.squares / stage.count as f64 }).collect()
+        numbered
+            .map(|(octave, stage)| Octave {
+                octave,
+                count: stage.count,
+                mean_square: stage.squares / stage.count as f64,
+            })
+            .collect()
     }
 }
 

@@ -78,7 +78,10 @@ impl Drain {
     }
 
     /// The rate in bits per second.
-    #[expect(clippy::cast_precision_loss, reason = "a rate for people; the arithmetic uses the fraction")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a rate for people; the arithmetic uses the fraction"
+    )]
     pub fn bits_per_second(self) -> f64 {
         self.numerator as f64 / self.denominator as f64 * 8e9
     }
@@ -91,7 +94,10 @@ impl Backlog {
     }
 
     /// In bytes, as the nearest number with a fraction.
-    #[expect(clippy::cast_precision_loss, reason = "the fraction is below 1, and whole bytes below 2⁵³ are kept as they are")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "the fraction is below 1, and whole bytes below 2⁵³ are kept as they are"
+    )]
     pub fn bytes(self) -> f64 {
         let per_byte = u128::from(self.per_byte);
         (self.units / per_byte) as f64 + (self.units % per_byte) as f64 / self.per_byte as f64
@@ -124,7 +130,8 @@ impl Backlog {
             return units.cast_signed();
         }
         let wanted = u128::from(link.denominator);
-        ((units / per_byte) * wanted + ((units % per_byte) * wanted).div_ceil(per_byte)).cast_signed()
+        ((units / per_byte) * wanted + ((units % per_byte) * wanted).div_ceil(per_byte))
+            .cast_signed()
     }
 }
 

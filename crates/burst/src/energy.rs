@@ -155,7 +155,10 @@ impl HaarEnergy {
     /// All octaves with at least one coefficient, the finest first.
     ///
     /// Σd² of octave *j* is 2^*j* times too large as it is kept, which is made good here.
-    #[expect(clippy::cast_precision_loss, reason = "from here on a mean is a float; 53 bits of it are right")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "from here on a mean is a float; 53 bits of it are right"
+    )]
     pub fn octaves(&self) -> Vec<Octave> {
         let numbered = (1_u16..).zip(self.levels.iter().filter(|level| level.pairs > 0));
         let octave = |(number, level): (u16, &HaarLevel)| Octave {
@@ -198,7 +201,10 @@ impl MergeableSink for HaarEnergy {
         if later.levels.is_empty() {
             return;
         }
-        assert!(self.end().is_none_or(|end| end == later.levels[0].low), "energies are joined without a hole");
+        assert!(
+            self.end().is_none_or(|end| end == later.levels[0].low),
+            "energies are joined without a hole"
+        );
         if self.levels.is_empty() {
             *self = later;
             return;
@@ -220,13 +226,19 @@ impl HaarLevel {
         let mut sum = None;
         for block in carried.into_iter().chain(after.and_then(|level| level.left)) {
             let completed = self.push(block);
-            debug_assert!(sum.is_none() || completed.is_none(), "at most one pair lies across a seam");
+            debug_assert!(
+                sum.is_none() || completed.is_none(),
+                "at most one pair lies across a seam"
+            );
             sum = completed.or(sum);
         }
         if let Some(after) = after {
             self.pairs += after.pairs;
             self.squares += after.squares;
-            debug_assert!(self.right.is_none(), "the neighbour of a block that waits is the first block behind the seam");
+            debug_assert!(
+                self.right.is_none(),
+                "the neighbour of a block that waits is the first block behind the seam"
+            );
             self.high = after.high;
             self.right = after.right;
         }

@@ -31,7 +31,9 @@ pub enum BurstError {
         lengths: usize,
     },
     /// Times that must be in order are not.
-    #[error("packet {index} arrives at {time:?}, before its predecessor at {earlier:?}; put the packets in order first")]
+    #[error(
+        "packet {index} arrives at {time:?}, before its predecessor at {earlier:?}; put the packets in order first"
+    )]
     RunsBackwards {
         /// Which packet, counted from 0.
         index: usize,
@@ -41,7 +43,9 @@ pub enum BurstError {
         earlier: Ns,
     },
     /// Parts of a capture are joined in the order of time.
-    #[error("a part that begins at {start:?} cannot follow one that ends at {end:?}; join the parts in order of time")]
+    #[error(
+        "a part that begins at {start:?} cannot follow one that ends at {end:?}; join the parts in order of time"
+    )]
     Overlap {
         /// The last packet of the earlier part.
         end: Ns,

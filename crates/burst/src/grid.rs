@@ -50,7 +50,11 @@ impl Grid {
     /// # Errors
     /// [`BurstError::NoWindow`] when the length is not above 0.
     pub const fn beginning_at(origin: Ns, length: Span) -> Result<Self, BurstError> {
-        if length.0 <= 0 { Err(BurstError::NoWindow { length }) } else { Ok(Self { origin, length }) }
+        if length.0 <= 0 {
+            Err(BurstError::NoWindow { length })
+        } else {
+            Ok(Self { origin, length })
+        }
     }
 
     /// How long each window is.

@@ -60,7 +60,9 @@ impl Fit {
         let chosen = octaves.iter().filter(|octave| (first..=last).contains(&octave.octave));
         let points: Vec<Point> = chosen.filter_map(Point::of).collect();
         let (from, to) = (points.first()?.octave, points.last()?.octave);
-        let sum = |power: i32| points.iter().map(|point| point.at.powi(power) / point.variance).sum::<f64>();
+        let sum = |power: i32| {
+            points.iter().map(|point| point.at.powi(power) / point.variance).sum::<f64>()
+        };
         let (s0, s1, s2) = (sum(0), sum(1), sum(2));
         let determinant = s0 * s2 - s1 * s1;
         if from == to || determinant <= 0.0 {
@@ -73,10 +75,22 @@ impl Fit {
             alpha_variance += point.variance * slope_weight * slope_weight;
             intercept += (s2 - s1 * point.at) / point.variance / determinant * point.y;
         }
-        let chi_square = points.iter().map(|point| (point.y - alpha * point.at - intercept).powi(2) / point.variance).sum();
+        let chi_square = points
+            .iter()
+            .map(|point| (point.y - alpha * point.at - intercept).powi(2) / point.variance)
+            .sum();
         let used = u32::try_from(points.len()).unwrap_or(u32::MAX);
         let quality = (used > 2).then(|| chi_square_tail(chi_square, f64::from(used - 2)));
-        Some(Self { first: from, last: to, used, alpha, alpha_variance, intercept, chi_square, quality })
+        Some(Self {
+            first: from,
+            last: to,
+            used,
+            alpha,
+            alpha_variance,
+            intercept,
+            chi_square,
+            quality,
+        })
     }
 
     /// The 95 % confidence interval of α.
@@ -118,13 +132,22 @@ struct Point {
 impl Point {
     fn of(octave: &Octave) -> Option<Self> {
         let y = octave.corrected()?;
-        Some(Self { octave: octave.octave, at: f64::from(octave.octave), y, variance: octave.variance() })
+        Some(Self {
+            octave: octave.octave,
+            at: f64::from(octave.octave),
+            y,
+            variance: octave.variance(),
+        })
     }
 }
 
 /// The coarsest octave with coefficients enough.
 fn coarsest(octaves: &[Octave]) -> Option<u32> {
-    octaves.iter().filter(|octave| octave.count >= Fit::LEAST_COUNT).map(|octave| octave.octave).max()
+    octaves
+        .iter()
+        .filter(|octave| octave.count >= Fit::LEAST_COUNT)
+        .map(|octave| octave.octave)
+        .max()
 }
 
 /// Where scaling begins: while leaving out one octave after the other makes the fit no worse, the last one that made it

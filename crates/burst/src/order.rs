@@ -207,7 +207,11 @@ impl Order {
         self.sort();
         let settled = self.newest.saturating_sub(Self::REACH.0);
         let all = all || self.times.len() >= MOST_HELD;
-        let count = if all { self.times.len() } else { self.times.partition_point(|time| *time <= settled) };
+        let count = if all {
+            self.times.len()
+        } else {
+            self.times.partition_point(|time| *time <= settled)
+        };
         if count >= BLOCK || all {
             for start in (0..count).step_by(BLOCK) {
                 let end = count.min(start + BLOCK);

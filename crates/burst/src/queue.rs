@@ -67,7 +67,16 @@ impl DropTail {
     /// [`BurstError::ZeroRate`], and [`BurstError::RateTooHigh`] beyond 10 Tbit/s.
     pub fn new(rate: Rate, buffer: Option<Size>) -> Result<Self, BurstError> {
         let link = Drain::at(rate)?;
-        Ok(Self { rate, link, buffer, backlog: 0, deepest: 0, last: None, steps_back: 0, counts: Counts::default() })
+        Ok(Self {
+            rate,
+            link,
+            buffer,
+            backlog: 0,
+            deepest: 0,
+            last: None,
+            steps_back: 0,
+            counts: Counts::default(),
+        })
     }
 
     /// Takes packets. Those that come before the latest one are moved there and counted.
@@ -151,14 +160,19 @@ impl DropTail {
     /// As [`crate::bottleneck`]: halved until the sums fit 64 bits, and in 128 bits where they do not.
     fn on_block(&mut self, block: Packets<'_>, lost: &mut impl FnMut(u64)) {
         const FEW: usize = 64;
-        let (Some(before), Some(end)) = (self.last.or_else(|| block.first()), block.last()) else { return };
+        let (Some(before), Some(end)) = (self.last.or_else(|| block.first()), block.last()) else {
+            return;
+        };
         let (numerator, denominator) = (self.link.numerator(), self.link.denominator());
         let span = end.0.abs_diff(before.0);
         let added = u128::from(block.bytes()) * u128::from(denominator);
         let most = self.backlog.unsigned_abs() + added + u128::from(numerator) * u128::from(span);
-        let narrow = (i64::try_from(numerator), i64::try_from(denominator), i64::try_from(self.backlog));
+        let narrow =
+            (i64::try_from(numerator), i64::try_from(denominator), i64::try_from(self.backlog));
         match narrow {
-            (Ok(numerator), Ok(denominator), Ok(backlog)) if most < ROOM && u128::from(span) < ROOM => {
+            (Ok(numerator), Ok(denominator), Ok(backlog))
+                if most < ROOM && u128::from(span) < ROOM =>
+            {
                 self.walk(&Link { numerator, denominator, before: before.0, backlog }, block, lost);
             }
             _ if block.len() > FEW => {
@@ -168,14 +182,20 @@ impl DropTail {
             }
             _ => {
                 let (numerator, denominator) = (i128::from(numerator), i128::from(denominator));
-                self.walk(&Link { numerator, denominator, before: before.0, backlog: self.backlog }, block, lost);
+                self.walk(
+                    &Link { numerator, denominator, before: before.0, backlog: self.backlog },
+                    block,
+                    lost,
+                );
             }
         }
         self.last = Some(end);
     }
 
     fn walk<U: Units>(&mut self, link: &Link<U>, block: Packets<'_>, lost: &mut impl FnMut(u64)) {
-        let room = self.buffer.map_or(i128::MAX, |buffer| i128::from(buffer.0) * i128::from(self.link.denominator()));
+        let room = self
+            .buffer
+            .map_or(i128::MAX, |buffer| i128::from(buffer.0) * i128::from(self.link.denominator()));
         // A limit that the narrow numbers cannot hold is one that the backlog cannot reach in them.
         let room = U::saturating_from(room);
         let (mut backlog, mut deepest) = (link.backlog, U::ZERO);
@@ -188,7 +208,10 @@ impl DropTail {
             if with <= room {
                 backlog = with;
                 deepest = deepest.max(with);
-                self.counts.on_taken(length, if wait > U::ZERO { (wait / link.numerator).into() } else { 0 });
+                self.counts.on_taken(
+                    length,
+                    if wait > U::ZERO { (wait / link.numerator).into() } else { 0 },
+                );
             } else {
                 backlog = wait;
                 lost(self.counts.packets);

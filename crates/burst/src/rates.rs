@@ -118,7 +118,12 @@ impl RateOverTime {
         if let Some(bin) = binned.last {
             series.bin(bin);
         }
-        Self { grid: binned.grid.doubled(series.doublings), doublings: series.doublings, counted: binned.counted, bins: series.bins }
+        Self {
+            grid: binned.grid.doubled(series.doublings),
+            doublings: series.doublings,
+            counted: binned.counted,
+            bins: series.bins,
+        }
     }
 
     /// The same in bins so wide that at most so many (two at least) hold packets.
@@ -127,7 +132,12 @@ impl RateOverTime {
         let mut series = RateSeries { doublings: 0, limit: bins.max(2), bins: self.bins };
         series.fit();
         let doublings = self.doublings + series.doublings;
-        Self { grid: self.grid.doubled(series.doublings), doublings, counted: self.counted, bins: series.bins }
+        Self {
+            grid: self.grid.doubled(series.doublings),
+            doublings,
+            counted: self.counted,
+            bins: series.bins,
+        }
     }
 
     /// All of time from the first packet to the last: bins with packets one by one, and each silence as one run.
@@ -135,9 +145,17 @@ impl RateOverTime {
         let mut before = self.bins.first().map_or(0, |bin| bin.index.wrapping_sub(1));
         self.bins.iter().flat_map(move |bin| {
             let gap = Silence::between(before, bin.index);
-            let silence = (gap.count > 0).then(|| Run { start: self.grid.start(gap.from), bins: gap.count, amount: 0 });
+            let silence = (gap.count > 0).then(|| Run {
+                start: self.grid.start(gap.from),
+                bins: gap.count,
+                amount: 0,
+            });
             before = bin.index;
-            silence.into_iter().chain([Run { start: self.grid.start(bin.index), bins: 1, amount: bin.amount }])
+            silence.into_iter().chain([Run {
+                start: self.grid.start(bin.index),
+                bins: 1,
+                amount: bin.amount,
+            }])
         })
     }
 
@@ -223,14 +241,20 @@ pub struct PeakRates {
 
 impl PeakRates {
     /// 100 µs, 1 ms, 10 ms, 100 ms.
-    pub const SCALES: [Span; 4] = [Span::from_micros(100), Span::from_millis(1), Span::from_millis(10), Span::from_millis(100)];
+    pub const SCALES: [Span; 4] = [
+        Span::from_micros(100),
+        Span::from_millis(1),
+        Span::from_millis(10),
+        Span::from_millis(100),
+    ];
 
     /// Nothing seen yet.
     ///
     /// # Errors
     /// [`BurstError::NoWindow`] unless every scale is above 0.
     pub fn new(scales: &[Span], counted: Counted) -> Result<Self, BurstError> {
-        let binning = |&width: &Span| Ok(Binning::new(BinGrid::new(width)?, counted, Fullest::default()));
+        let binning =
+            |&width: &Span| Ok(Binning::new(BinGrid::new(width)?, counted, Fullest::default()));
         Ok(Self { scales: scales.iter().map(binning).collect::<Result<_, _>>()? })
     }
 
@@ -252,7 +276,9 @@ impl PeakRates {
     pub fn merge(self, later: Self) -> Result<Self, BurstError> {
         assert_eq!(self.scales.len(), later.scales.len(), "only equal scales can be joined");
         let pairs = self.scales.into_iter().zip(later.scales);
-        Ok(Self { scales: pairs.map(|(before, after)| before.merge(after)).collect::<Result<_, _>>()? })
+        Ok(Self {
+            scales: pairs.map(|(before, after)| before.merge(after)).collect::<Result<_, _>>()?,
+        })
     }
 
     /// The largest rate at each scale; none without packets.
@@ -262,7 +288,11 @@ impl PeakRates {
             let mut fullest = Fullest { fullest: first };
             fullest.append(sink);
             fullest.append(Fullest { fullest: last });
-            fullest.fullest.map(|bin| PeakRate { width: grid.width(), start: grid.start(bin.index), amount: bin.amount })
+            fullest.fullest.map(|bin| PeakRate {
+                width: grid.width(),
+                start: grid.start(bin.index),
+                amount: bin.amount,
+            })
         };
         self.scales.iter().filter_map(peak).collect()
     }

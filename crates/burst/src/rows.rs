@@ -53,17 +53,27 @@ impl Row {
         let Some((rate, peaks)) = self.rate.zip(self.peaks) else { return 0 };
         let at_first = peaks.system.fraction().0;
         let drained = u128::from(rate.numerator()) * u128::from(self.length.0.unsigned_abs());
-        let windows = u128::from(self.windows).min(at_first.checked_div(drained).map_or(u128::MAX, |whole| whole + 1));
-        windows.saturating_mul(at_first).saturating_sub(drained.saturating_mul(windows.saturating_mul(windows - 1) / 2))
+        let windows = u128::from(self.windows)
+            .min(at_first.checked_div(drained).map_or(u128::MAX, |whole| whole + 1));
+        windows
+            .saturating_mul(at_first)
+            .saturating_sub(drained.saturating_mul(windows.saturating_mul(windows - 1) / 2))
     }
 
     /// The windows one by one. What was left waiting drains from one to the next.
     pub fn each(self) -> impl Iterator<Item = Self> {
         (0..self.windows).map(move |place| {
-            let passed = u64::try_from(i128::from(place) * i128::from(self.length.0)).unwrap_or(u64::MAX);
-            let start = Ns(i64::try_from(i128::from(self.start.0) + i128::from(passed)).unwrap_or(i64::MAX));
+            let passed =
+                u64::try_from(i128::from(place) * i128::from(self.length.0)).unwrap_or(u64::MAX);
+            let start =
+                Ns(i64::try_from(i128::from(self.start.0) + i128::from(passed))
+                    .unwrap_or(i64::MAX));
             let peaks = self.rate.zip(self.peaks).map(|(rate, peaks)| Peaks {
-                system: if place == 0 { peaks.system } else { rate.backlog(rate.after(peaks.system.units_of(rate), passed)) },
+                system: if place == 0 {
+                    peaks.system
+                } else {
+                    rate.backlog(rate.after(peaks.system.units_of(rate), passed))
+                },
                 ..peaks
             });
             Self { start, windows: 1, peaks, ..self }

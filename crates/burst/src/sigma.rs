@@ -67,7 +67,8 @@ impl Sigma {
     /// # Errors
     /// [`BurstError::RateTooHigh`] beyond 10 Tbit/s. A rate of 0 is legal: σ(0) is the sum of all lengths.
     pub fn new(rates: &[Rate]) -> Result<Self, BurstError> {
-        let links = rates.iter().map(|rate| Drain::at_most(*rate)).collect::<Result<Vec<_>, _>>()?;
+        let links =
+            rates.iter().map(|rate| Drain::at_most(*rate)).collect::<Result<Vec<_>, _>>()?;
         let groups = links.chunks(LANES).map(Group::new).collect();
         let (rates, room) = (rates.to_vec(), || Vec::with_capacity(BLOCK));
         Ok(Self { rates, groups, last: None, steps_back: 0, steps: room(), lengths: room() })
@@ -87,7 +88,11 @@ impl Sigma {
     pub fn points(&self) -> Vec<SigmaPoint> {
         let depths = self.groups.iter().flat_map(|group| group.links.iter().zip(group.peak));
         // The lanes that only fill the last group come last, and `zip` leaves them out.
-        self.rates.iter().zip(depths).map(|(&rate, (link, peak))| SigmaPoint { rate, depth: link.backlog(peak) }).collect()
+        self.rates
+            .iter()
+            .zip(depths)
+            .map(|(&rate, (link, peak))| SigmaPoint { rate, depth: link.backlog(peak) })
+            .collect()
     }
 
     /// How many packets were moved forward because they came out of order.
@@ -103,7 +108,12 @@ impl Sigma {
         let Some(before) = self.last.or_else(|| block.first()) else { return };
         let mut last = before.0;
         self.steps.clear();
-        self.steps.extend(block.times().iter().map(|&time| time.saturating_sub(std::mem::replace(&mut last, time)) as f64));
+        self.steps.extend(
+            block
+                .times()
+                .iter()
+                .map(|&time| time.saturating_sub(std::mem::replace(&mut last, time)) as f64),
+        );
         self.lengths.clear();
         self.lengths.extend(block.lengths().iter().map(|&length| f64::from(length)));
         let bytes = i128::from(block.bytes());
@@ -132,7 +142,11 @@ impl Group {
         self.backlog.iter().chain(&self.peak).all(|units| units + added < EXACT)
     }
 
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "whole numbers below 2⁵³, see `fits`")]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "whole numbers below 2⁵³, see `fits`"
+    )]
     fn walk(&mut self, steps: &[f64], lengths: &[f64]) {
         let rates = self.links.map(|link| link.numerator() as f64);
         let per_byte = self.links[0].denominator() as f64;
@@ -158,7 +172,12 @@ impl Group {
 
 /// The recursion for rates side by side. Apart, and with its state behind references, so that it is compiled to vector instructions.
 #[inline(never)]
-fn walk(packets: impl Iterator<Item = (f64, f64)>, rates: &[f64; LANES], backlog: &mut [f64; LANES], peak: &mut [f64; LANES]) {
+fn walk(
+    packets: impl Iterator<Item = (f64, f64)>,
+    rates: &[f64; LANES],
+    backlog: &mut [f64; LANES],
+    peak: &mut [f64; LANES],
+) {
     let (mut waiting, mut highest) = (*backlog, *peak);
     for (step, units) in packets {
         for lane in 0..LANES {
@@ -166,7 +185,8 @@ fn walk(packets: impl Iterator<Item = (f64, f64)>, rates: &[f64; LANES], backlog
             // `f64::max`, whose care for what is not a number takes three instructions more.
             let busy = waiting[lane] + (units - rates[lane] * step);
             waiting[lane] = if busy > units { busy } else { units };
-            highest[lane] = if waiting[lane] > highest[lane] { waiting[lane] } else { highest[lane] };
+            highest[lane] =
+                if waiting[lane] > highest[lane] { waiting[lane] } else { highest[lane] };
         }
     }
     (*backlog, *peak) = (waiting, highest);
@@ -184,7 +204,10 @@ pub fn default_rates(mean_bits_per_second: f64, link: Rate) -> Vec<Rate> {
     let lowest = mean_bits_per_second / 100.0;
     let step = (link.0 as f64 / lowest).ln().max(0.0) / f64::from(GEOMETRIC - 1);
     let geometric = (0..GEOMETRIC - 1).map(|place| lowest * (step * f64::from(place)).exp());
-    let mut rates: Vec<Rate> = geometric.chain([mean_bits_per_second, 2.0 * mean_bits_per_second]).map(three_digits).collect();
+    let mut rates: Vec<Rate> = geometric
+        .chain([mean_bits_per_second, 2.0 * mean_bits_per_second])
+        .map(three_digits)
+        .collect();
     rates.push(link);
     rates.sort_unstable();
     rates.dedup();
@@ -192,7 +215,11 @@ pub fn default_rates(mean_bits_per_second: f64, link: Rate) -> Vec<Rate> {
 }
 
 /// A rate, rounded to three digits: [`Sigma`] is fast with such, and people read them well. At least 1 bit/s.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float becomes the nearest integer there is")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float becomes the nearest integer there is"
+)]
 pub fn three_digits(bits_per_second: f64) -> Rate {
     let nearest = (bits_per_second.round() as u64).max(1);
     let unit = 10_u64.pow(nearest.ilog10().saturating_sub(2));

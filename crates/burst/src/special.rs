@@ -51,7 +51,11 @@ fn upper_gamma(a: f64, x: f64) -> f64 {
         return 1.0;
     }
     let scale = (a * x.ln() - x - ln_gamma(a)).exp();
-    if x < a + 1.0 { (1.0 - lower_series(a, x) * scale).max(0.0) } else { upper_fraction(a, x) * scale }
+    if x < a + 1.0 {
+        (1.0 - lower_series(a, x) * scale).max(0.0)
+    } else {
+        upper_fraction(a, x) * scale
+    }
 }
 
 const MOST_TERMS: u32 = 1000;

@@ -56,9 +56,14 @@ impl Study {
             bytes: 0,
             ends: None,
             windows: plan.windows.map(Part::new),
-            energy: plan.energy.map(|(grid, counted)| Binning::new(grid, counted, <(HaarEnergy, RateSeries)>::default())),
+            energy: plan.energy.map(|(grid, counted)| {
+                Binning::new(grid, counted, <(HaarEnergy, RateSeries)>::default())
+            }),
             rates: plan.rates.map(|grid| Binning::new(grid, Counted::Bytes, RateSeries::default())),
-            peaks: plan.rates.map(|_| PeakRates::new(&PeakRates::SCALES, Counted::Bytes)).transpose()?,
+            peaks: plan
+                .rates
+                .map(|_| PeakRates::new(&PeakRates::SCALES, Counted::Bytes))
+                .transpose()?,
             gaps: plan.gaps.then(Gaps::new),
             trains: plan.trains.map(Trains::new).transpose()?,
         })
@@ -96,10 +101,17 @@ impl Study {
         }
         self.packets += later.packets;
         self.bytes += later.bytes;
-        self.windows = self.windows.zip(later.windows).map(|(before, after)| before.merge(after)).transpose()?;
-        self.energy = self.energy.zip(later.energy).map(|(before, after)| before.merge(after)).transpose()?;
-        self.rates = self.rates.zip(later.rates).map(|(before, after)| before.merge(after)).transpose()?;
-        self.peaks = self.peaks.zip(later.peaks).map(|(before, after)| before.merge(after)).transpose()?;
+        self.windows = self
+            .windows
+            .zip(later.windows)
+            .map(|(before, after)| before.merge(after))
+            .transpose()?;
+        self.energy =
+            self.energy.zip(later.energy).map(|(before, after)| before.merge(after)).transpose()?;
+        self.rates =
+            self.rates.zip(later.rates).map(|(before, after)| before.merge(after)).transpose()?;
+        self.peaks =
+            self.peaks.zip(later.peaks).map(|(before, after)| before.merge(after)).transpose()?;
         if let Some((before, after)) = self.gaps.as_mut().zip(later.gaps) {
             before.merge(&after)?;
         }

@@ -81,7 +81,8 @@ impl Averages {
 
     /// Mean of the average rates, in bits per second.
     pub fn abw_mean(&self) -> Option<f64> {
-        (self.windows > 0).then(|| self.bytes as f64 * 8e9 / (self.windows as f64 * self.length as f64))
+        (self.windows > 0)
+            .then(|| self.bytes as f64 * 8e9 / (self.windows as f64 * self.length as f64))
     }
 
     /// The highest average rate, in bits per second.

@@ -73,7 +73,15 @@ pub struct TrainSummary {
 impl TrainSummary {
     const fn new(gap: Span) -> Self {
         let none = Histogram::new;
-        Self { gap, packets: none(), bytes: none(), durations: none(), spacing: none(), pauses: none(), longest: None }
+        Self {
+            gap,
+            packets: none(),
+            bytes: none(),
+            durations: none(),
+            spacing: none(),
+            pauses: none(),
+            longest: None,
+        }
     }
 
     fn enter(&mut self, train: &Train) {
@@ -84,7 +92,8 @@ impl TrainSummary {
     }
 
     fn rank(&mut self, train: &Train) {
-        let before = |longest: &Train| (longest.packets, train.start) < (train.packets, longest.start);
+        let before =
+            |longest: &Train| (longest.packets, train.start) < (train.packets, longest.start);
         if self.longest.as_ref().is_none_or(before) {
             self.longest = Some(*train);
         }
@@ -149,7 +158,9 @@ impl Trains {
 
     fn in_order(&self, time: Ns) -> Result<(), BurstError> {
         match self.open {
-            Some(open) if time < open.end => Err(BurstError::Overlap { end: open.end, start: time }),
+            Some(open) if time < open.end => {
+                Err(BurstError::Overlap { end: open.end, start: time })
+            }
             _ => Ok(()),
         }
     }

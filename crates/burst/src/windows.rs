@@ -97,7 +97,9 @@ impl Windows {
         let index = self.plan.grid.index(end);
         self.cells.close(&mut |cell| {
             let partial = cell.index == index;
-            rows.on_cell(&cell, &mut |row| ready.push_back(Row { partial: partial && row.packets > 0, ..row }));
+            rows.on_cell(&cell, &mut |row| {
+                ready.push_back(Row { partial: partial && row.packets > 0, ..row })
+            });
         });
         rows.finish(end, &mut |row| ready.push_back(row));
         self.ready.into()
@@ -107,7 +109,14 @@ impl Windows {
 impl Part {
     /// A part without packets.
     pub fn new(plan: Plan) -> Self {
-        Self { plan, head: Head::default(), cells: Cells::new(plan), done: Vec::new(), latest: None, steps_back: 0 }
+        Self {
+            plan,
+            head: Head::default(),
+            cells: Cells::new(plan),
+            done: Vec::new(),
+            latest: None,
+            steps_back: 0,
+        }
     }
 
     /// Takes packets. Those that come before the latest of this part are moved there and counted.
@@ -170,13 +179,18 @@ impl Part {
     }
 
     fn first(&self) -> Option<Ns> {
-        let begun = || self.done.first().map(|cell| cell.chunk.first()).or_else(|| self.cells.first());
+        let begun =
+            || self.done.first().map(|cell| cell.chunk.first()).or_else(|| self.cells.first());
         self.head.packets.packets().first().or_else(begun)
     }
 
     fn take(&mut self, packets: Packets<'_>) {
         let done = &mut self.done;
-        let rest = if self.plan.mode.needs_packets() { self.head.take(&self.plan, packets) } else { packets };
+        let rest = if self.plan.mode.needs_packets() {
+            self.head.take(&self.plan, packets)
+        } else {
+            packets
+        };
         if self.head.complete && self.cells.is_closed() && done.is_empty() {
             let bytes = self.head.window.map_or(0, |(_, bytes, _)| bytes);
             self.cells = Cells::after(self.plan, bytes);
@@ -191,7 +205,11 @@ impl Head {
         while let (false, Some(first)) = (self.complete, packets.first()) {
             let index = plan.grid.index(first);
             let begins = self.window.is_none_or(|(window, ..)| window != index);
-            if begins && self.window.is_some_and(|(_, bytes, later)| plan.mode != Mode::DynamicPrevious || (later && bytes > 0)) {
+            if begins
+                && self.window.is_some_and(|(_, bytes, later)| {
+                    plan.mode != Mode::DynamicPrevious || (later && bytes > 0)
+                })
+            {
                 self.complete = true;
                 break;
             }

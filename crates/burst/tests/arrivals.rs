@@ -31,7 +31,10 @@ fn cleared_columns_stay_behind_what_they_held() {
 
 #[test]
 fn columns_that_make_no_packets_are_refused() {
-    assert_eq!(Packets::new(&[1, 2], &[5]), Err(BurstError::UnequalColumns { times: 2, lengths: 1 }));
+    assert_eq!(
+        Packets::new(&[1, 2], &[5]),
+        Err(BurstError::UnequalColumns { times: 2, lengths: 1 })
+    );
     let refused = Packets::new(&[1, 3, 2], &[5, 5, 5]).unwrap_err();
     assert_eq!(refused, BurstError::RunsBackwards { index: 2, time: Ns(2), earlier: Ns(3) });
 }
@@ -39,7 +42,10 @@ fn columns_that_make_no_packets_are_refused() {
 #[test]
 fn packets_can_be_looked_at_in_stretches() {
     let packets = Packets::new(&[1, 2, 2, 7], &[10, 20, 30, u32::MAX]).unwrap();
-    assert_eq!((packets.first(), packets.last(), packets.bytes()), (Some(Ns(1)), Some(Ns(7)), 60 + u64::from(u32::MAX)));
+    assert_eq!(
+        (packets.first(), packets.last(), packets.bytes()),
+        (Some(Ns(1)), Some(Ns(7)), 60 + u64::from(u32::MAX))
+    );
     let (earlier, later) = packets.split_at(1);
     assert_eq!((earlier, later), (packets.slice(0..1), packets.slice(1..4)));
     assert_eq!(packets.chunks(3).map(|chunk| chunk.len()).collect::<Vec<_>>(), [3, 1]);
@@ -48,8 +54,14 @@ fn packets_can_be_looked_at_in_stretches() {
 
 #[test]
 fn every_basis_has_a_name_and_its_bytes() {
-    let lengths = Basis::ALL.map(|basis| (basis.name(), basis.length(60, Some(46)), basis.length(42, None)));
-    let expected = [("frame", Some(60), Some(42)), ("frame_fcs", Some(64), Some(46)), ("wire", Some(84), Some(84)), ("ip", Some(46), None)];
+    let lengths =
+        Basis::ALL.map(|basis| (basis.name(), basis.length(60, Some(46)), basis.length(42, None)));
+    let expected = [
+        ("frame", Some(60), Some(42)),
+        ("frame_fcs", Some(64), Some(46)),
+        ("wire", Some(84), Some(84)),
+        ("ip", Some(46), None),
+    ];
     assert_eq!(lengths, expected);
     assert_eq!(Basis::Wire.length(u32::MAX, None), Some(u32::MAX));
     assert!(Basis::ALL.iter().all(|basis| Basis::named(basis.name()) == Some(*basis)));

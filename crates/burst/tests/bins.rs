@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use random::{Random, pieces};
 use trustbed_burst::{
-    Bin, BinGrid, BinSink, Binned, Binning, BurstError, Counted, HaarEnergy, MergeableSink, Packets, Pyramid, RateSeries, Silence, Wavelet,
+    Bin, BinGrid, BinSink, Binned, Binning, BurstError, Counted, HaarEnergy, MergeableSink,
+    Packets, Pyramid, RateSeries, Silence, Wavelet,
 };
 use trustbed_units::{Ns, Span};
 
@@ -29,7 +30,10 @@ impl BinSink for Told {
     }
 
     fn silence(&mut self, from: i64, count: u64) {
-        assert!(count > 0 && self.next.is_none_or(|next| next == from), "silence comes where it belongs");
+        assert!(
+            count > 0 && self.next.is_none_or(|next| next == from),
+            "silence comes where it belongs"
+        );
         self.next = Some(from.wrapping_add_unsigned(count));
     }
 }
@@ -55,7 +59,8 @@ fn binned<S: BinSink>(times: &[i64], lengths: &[u32], counted: Counted, sink: S)
 fn plainly(times: &[i64], lengths: &[u32], counted: Counted) -> Vec<Bin> {
     let mut bins = BTreeMap::new();
     for (time, length) in times.iter().zip(lengths) {
-        *bins.entry(time.div_euclid(1000)).or_insert(0) += if counted == Counted::Bytes { u64::from(*length) } else { 1 };
+        *bins.entry(time.div_euclid(1000)).or_insert(0) +=
+            if counted == Counted::Bytes { u64::from(*length) } else { 1 };
     }
     bins.into_iter().map(|(index, amount)| Bin { index, amount }).collect()
 }
@@ -68,13 +73,25 @@ fn equals_a_division_per_packet() {
         let (times, lengths) = random.columns(packets);
         for counted in [Counted::Bytes, Counted::Packets] {
             let found = binned(&times, &lengths, counted, Told::default());
-            let all: Vec<Bin> = found.first.into_iter().chain(found.sink.bins).chain(found.last).collect();
+            let all: Vec<Bin> =
+                found.first.into_iter().chain(found.sink.bins).chain(found.last).collect();
             assert_eq!(all, plainly(&times, &lengths, counted));
-            let longest = all.windows(2).map(|pair| pair[1].index - pair[0].index - 1).max().filter(|count| *count > 0);
-            let at = all.windows(2).find(|pair| Some(pair[1].index - pair[0].index - 1) == longest).map(|pair| pair[0].index + 1);
-            let expected = at.zip(longest).map(|(from, count)| Silence { from, count: count.unsigned_abs() });
+            let longest = all
+                .windows(2)
+                .map(|pair| pair[1].index - pair[0].index - 1)
+                .max()
+                .filter(|count| *count > 0);
+            let at = all
+                .windows(2)
+                .find(|pair| Some(pair[1].index - pair[0].index - 1) == longest)
+                .map(|pair| pair[0].index + 1);
+            let expected =
+                at.zip(longest).map(|(from, count)| Silence { from, count: count.unsigned_abs() });
             assert_eq!(found.longest_silence, expected);
-            assert_eq!(found.sink.next.is_some(), all.len() > 2 || all.len() == 2 && all[1].index > all[0].index + 1);
+            assert_eq!(
+                found.sink.next.is_some(),
+                all.len() > 2 || all.len() == 2 && all[1].index > all[0].index + 1
+            );
         }
     }
 }
@@ -91,12 +108,16 @@ fn any_cuts_give_the_very_same_bins_and_energy() {
             .into_iter()
             .zip(pieces(&lengths, &cuts))
             .map(|(times, lengths)| {
-                let mut part = Binning::new(grid(), Counted::Bytes, (Told::default(), HaarEnergy::new()));
+                let mut part =
+                    Binning::new(grid(), Counted::Bytes, (Told::default(), HaarEnergy::new()));
                 part.add(Packets::new(times, lengths).unwrap()).unwrap();
                 part
             })
             .collect();
-        parts.insert(random.place(parts.len() + 1), Binning::new(grid(), Counted::Bytes, (Told::default(), HaarEnergy::new())));
+        parts.insert(
+            random.place(parts.len() + 1),
+            Binning::new(grid(), Counted::Bytes, (Told::default(), HaarEnergy::new())),
+        );
         while parts.len() > 1 {
             let seam = random.place(parts.len() - 1);
             let later = parts.remove(seam + 1);
@@ -122,7 +143,10 @@ fn packets_in_several_calls_are_one_series() {
 fn the_incomplete_bins_at_both_ends_give_no_energy() {
     let times = [900, 1_100, 1_900, 4_500, 5_000, 5_100];
     let found = binned(&times, &[1, 2, 4, 8, 16, 32], Counted::Bytes, HaarEnergy::new());
-    assert_eq!((found.first, found.last), (Some(Bin { index: 0, amount: 1 }), Some(Bin { index: 5, amount: 48 })));
+    assert_eq!(
+        (found.first, found.last),
+        (Some(Bin { index: 0, amount: 1 }), Some(Bin { index: 5, amount: 48 }))
+    );
     let mut expected = HaarEnergy::starting_at(1);
     for bin in [6, 0, 0, 8] {
         expected.push(bin);
@@ -142,16 +166,20 @@ fn nothing_one_packet_one_bin() {
 
 #[test]
 fn a_clock_that_jumps_by_centuries_neither_hangs_nor_fills_memory() {
-    let times = [i64::MIN, i64::MIN + 1, -5, 0, 1_700_000_000_000_000_000, i64::MAX - 5_000, i64::MAX];
+    let times =
+        [i64::MIN, i64::MIN + 1, -5, 0, 1_700_000_000_000_000_000, i64::MAX - 5_000, i64::MAX];
     for width in [Span(1), Span(7), MICROSECOND, Span::from_secs(1), Span::MAX] {
         let grid = BinGrid::new(width).unwrap();
-        let sinks = ((HaarEnergy::new(), Pyramid::new(Wavelet::Daubechies3)), RateSeries::default());
+        let sinks =
+            ((HaarEnergy::new(), Pyramid::new(Wavelet::Daubechies3)), RateSeries::default());
         let mut binning = Binning::new(grid, Counted::Packets, sinks);
         binning.add(Packets::new(&times, &[1; 7]).unwrap()).unwrap();
         let found = binning.finish();
         let ((haar, pyramid), rates) = &found.sink;
         assert!(haar.octaves().len() <= 64 && pyramid.octaves().len() <= 64);
-        let inside: u64 = times.len() as u64 - found.first.map_or(0, |bin| bin.amount) - found.last.map_or(0, |bin| bin.amount);
+        let inside: u64 = times.len() as u64
+            - found.first.map_or(0, |bin| bin.amount)
+            - found.last.map_or(0, |bin| bin.amount);
         assert!(*rates == RateSeries::default() || inside > 0);
     }
 }

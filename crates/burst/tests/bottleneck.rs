@@ -70,12 +70,19 @@ proptest! {
 fn blocks_beyond_64_bits_are_measured_as_well() {
     // A silence of a hundred years between dense packets, at a rate whose unit is the smallest there is.
     let century = 3_155_760_000_000_000_000_i64;
-    let packets: Vec<(i64, u32)> = (0..6000).map(|place| (place * 3 + if place < 4000 { -century } else { century }, u32::MAX)).collect();
+    let packets: Vec<(i64, u32)> = (0..6000)
+        .map(|place| (place * 3 + if place < 4000 { -century } else { century }, u32::MAX))
+        .collect();
     let (times, lengths) = columns(&packets);
     let rate = Rate(9_999_999_999_999);
-    let chunk = Chunk::of(Drain::at(rate).unwrap(), Packets::new(&times, &lengths).unwrap()).unwrap();
+    let chunk =
+        Chunk::of(Drain::at(rate).unwrap(), Packets::new(&times, &lengths).unwrap()).unwrap();
     let (found, end) = serial(speed(rate), 0, &packets);
-    assert!(same(chunk.peaks().wait, found.iter().map(|both| both.0).max().unwrap(), 8_000_000_000));
+    assert!(same(
+        chunk.peaks().wait,
+        found.iter().map(|both| both.0).max().unwrap(),
+        8_000_000_000
+    ));
     assert!(same(chunk.end_after(Backlog::of_bytes(0)), end, 8_000_000_000));
 }
 
@@ -83,13 +90,19 @@ fn blocks_beyond_64_bits_are_measured_as_well() {
 fn impossible_rates_are_refused() {
     assert_eq!(Drain::at(Rate(0)), Err(BurstError::ZeroRate));
     let beyond = Drain::at(Rate(10_000_000_000_001)).unwrap_err();
-    assert_eq!(beyond.to_string(), "10.000000000001Tbit/s is beyond the largest rate that is measured, 10Tbit/s");
+    assert_eq!(
+        beyond.to_string(),
+        "10.000000000001Tbit/s is beyond the largest rate that is measured, 10Tbit/s"
+    );
     assert!(Drain::at(Rate(10_000_000_000_000)).is_ok());
 }
 
 #[test]
 fn a_backlog_is_so_many_seconds_of_the_link() {
     let link = Drain::at(Rate(40_000_000)).unwrap();
-    assert!((Backlog::of_bytes(5000).seconds_at(link) - Span::from_millis(1).as_secs_f64()).abs() < 1e-15);
+    assert!(
+        (Backlog::of_bytes(5000).seconds_at(link) - Span::from_millis(1).as_secs_f64()).abs()
+            < 1e-15
+    );
     assert!((link.bits_per_second() - 40e6).abs() < 1e-6);
 }

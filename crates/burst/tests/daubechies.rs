@@ -31,7 +31,8 @@ fn golden_filters() {
     let golden = golden();
     for wavelet in ALL {
         let (low, high) = (wavelet.low_pass(), wavelet.high_pass());
-        let expected = floats(&golden["computed"]["filters"][wavelet.vanishing_moments().to_string()]);
+        let expected =
+            floats(&golden["computed"]["filters"][wavelet.vanishing_moments().to_string()]);
         assert_eq!(low.len(), expected.len());
         assert!(low.iter().zip(&expected).all(|(tap, expected)| (tap - expected).abs() < 1e-15));
         assert!((low.iter().sum::<f64>() - 2_f64.sqrt()).abs() < 1e-14);
@@ -50,7 +51,8 @@ fn golden_series() {
     let golden = golden();
     let computed = &golden["computed"];
     let series = floats(&computed["bins_32"]);
-    for (wavelet, name) in [(Wavelet::Daubechies2, "daub2_32"), (Wavelet::Daubechies3, "daub3_32")] {
+    for (wavelet, name) in [(Wavelet::Daubechies2, "daub2_32"), (Wavelet::Daubechies3, "daub3_32")]
+    {
         let (octaves, expected) = (pyramid(wavelet, &series), computed[name].as_array().unwrap());
         assert_eq!(octaves.len(), expected.len());
         for (octave, expected) in octaves.iter().zip(expected) {
@@ -122,14 +124,23 @@ fn trends_below_the_number_of_vanishing_moments_are_not_seen() {
     let series: Vec<f64> = (0..2048).map(|_| random.normal()).collect();
     for wavelet in ALL {
         for degree in 0..i32::try_from(wavelet.vanishing_moments()).unwrap() {
-            let trend: Vec<f64> = (0..).zip(&series).map(|(k, value)| value + 40.0 * (f64::from(k) / 100.0).powi(degree)).collect();
+            let trend: Vec<f64> = (0..)
+                .zip(&series)
+                .map(|(k, value)| value + 40.0 * (f64::from(k) / 100.0).powi(degree))
+                .collect();
             for (plain, with) in pyramid(wavelet, &series).iter().zip(pyramid(wavelet, &trend)) {
-                assert!((with.mean_square / plain.mean_square - 1.0).abs() < 1e-6, "{wavelet:?} degree {degree}");
+                assert!(
+                    (with.mean_square / plain.mean_square - 1.0).abs() < 1e-6,
+                    "{wavelet:?} degree {degree}"
+                );
             }
         }
         // One degree more is seen.
         let degree = i32::try_from(wavelet.vanishing_moments()).unwrap();
-        let trend: Vec<f64> = (0..).zip(&series).map(|(k, value)| value + 40.0 * (f64::from(k) / 100.0).powi(degree)).collect();
+        let trend: Vec<f64> = (0..)
+            .zip(&series)
+            .map(|(k, value)| value + 40.0 * (f64::from(k) / 100.0).powi(degree))
+            .collect();
         let (plain, with) = (pyramid(wavelet, &series), pyramid(wavelet, &trend));
         assert!(with[5].mean_square > 2.0 * plain[5].mean_square, "{wavelet:?}");
     }
@@ -140,8 +151,12 @@ fn scaling_adds_twice_the_logarithm() {
     let mut random = Random(9);
     let series: Vec<f64> = (0..512).map(|_| random.normal()).collect();
     let scaled: Vec<f64> = series.iter().map(|value| value * 10.0).collect();
-    for (plain, scaled) in pyramid(Wavelet::Daubechies3, &series).iter().zip(pyramid(Wavelet::Daubechies3, &scaled)) {
-        assert!((scaled.energy().unwrap() - plain.energy().unwrap() - 2.0 * 10_f64.log2()).abs() < 1e-9);
+    for (plain, scaled) in
+        pyramid(Wavelet::Daubechies3, &series).iter().zip(pyramid(Wavelet::Daubechies3, &scaled))
+    {
+        assert!(
+            (scaled.energy().unwrap() - plain.energy().unwrap() - 2.0 * 10_f64.log2()).abs() < 1e-9
+        );
     }
 }
 

@@ -44,7 +44,9 @@ fn golden_series() {
         assert!(near(octave.variance(), number("var")));
         let (low, high) = octave.interval().unwrap();
         let interval = &expected["ci95"];
-        assert!(near(low, interval[0].as_f64().unwrap()) && near(high, interval[1].as_f64().unwrap()));
+        assert!(
+            near(low, interval[0].as_f64().unwrap()) && near(high, interval[1].as_f64().unwrap())
+        );
         assert_eq!(octave.is_shown(), octave.count >= 3);
     }
 }
@@ -66,7 +68,10 @@ fn agrees(found: &HaarEnergy, expected: &Value) {
         };
         assert!(same(level.left, "L") && same(level.right, "R"), "{level:?} {expected}");
         if expected["lo"].is_number() {
-            assert_eq!((Some(level.low), Some(level.high)), (expected["lo"].as_i64(), expected["hi"].as_i64()));
+            assert_eq!(
+                (Some(level.low), Some(level.high)),
+                (expected["lo"].as_i64(), expected["hi"].as_i64())
+            );
         }
         scale *= 2.0;
     }
@@ -108,7 +113,9 @@ fn any_cuts_give_the_very_same_state() {
     for _ in 0..2000 {
         let length = 1 + random.place(70);
         let start = i64::try_from(random.below(40)).unwrap() - 20;
-        let bins: Vec<u64> = (0..length).map(|_| if random.below(3) == 0 { 0 } else { random.magnitude(50) }).collect();
+        let bins: Vec<u64> = (0..length)
+            .map(|_| if random.below(3) == 0 { 0 } else { random.magnitude(50) })
+            .collect();
         let cuts = random.cuts(length, 5);
         let mut at = start;
         let mut parts: Vec<HaarEnergy> = Vec::new();
@@ -126,9 +133,16 @@ fn any_cuts_give_the_very_same_state() {
             let later = parts.remove(seam + 1);
             parts[seam].append(later);
         }
-        assert_eq!(parts[0].levels(), energy_of(start, &bins).levels(), "start {start} bins {bins:?} cuts {cuts:?}");
+        assert_eq!(
+            parts[0].levels(),
+            energy_of(start, &bins).levels(),
+            "start {start} bins {bins:?} cuts {cuts:?}"
+        );
     }
-    assert!(waiting.iter().all(|count| *count > 1000), "the cuts left blocks waiting on both sides: {waiting:?}");
+    assert!(
+        waiting.iter().all(|count| *count > 1000),
+        "the cuts left blocks waiting on both sides: {waiting:?}"
+    );
 }
 
 #[test]
@@ -136,7 +150,8 @@ fn silence_is_skipped_as_if_it_were_pushed() {
     let mut random = Random(11);
     for _ in 0..500 {
         let start = i64::try_from(random.below(64)).unwrap() - 32;
-        let (mut skipped, mut pushed) = (HaarEnergy::starting_at(start), HaarEnergy::starting_at(start));
+        let (mut skipped, mut pushed) =
+            (HaarEnergy::starting_at(start), HaarEnergy::starting_at(start));
         for _ in 0..8 {
             let (amount, silence) = (random.below(1000), random.magnitude(9));
             skipped.push(amount);
@@ -187,7 +202,12 @@ fn equals_the_transform_in_floating_point() {
 
 #[test]
 fn a_constant_has_no_energy_and_adding_one_changes_nothing() {
-    assert!(energy_of(0, &[7; 64]).octaves().iter().all(|octave| octave.energy().is_none() && octave.interval().is_none()));
+    assert!(
+        energy_of(0, &[7; 64])
+            .octaves()
+            .iter()
+            .all(|octave| octave.energy().is_none() && octave.interval().is_none())
+    );
     let mut random = Random(5);
     let bins: Vec<u64> = (0..300).map(|_| random.below(1000)).collect();
     let raised: Vec<u64> = bins.iter().map(|bin| bin + 123_456_789).collect();
@@ -199,7 +219,8 @@ fn scaling_adds_twice_the_logarithm() {
     let mut random = Random(6);
     let bins: Vec<u64> = (0..256).map(|_| random.below(1000)).collect();
     let scaled: Vec<u64> = bins.iter().map(|bin| bin * 8).collect();
-    for (plain, scaled) in energy_of(0, &bins).octaves().iter().zip(energy_of(0, &scaled).octaves()) {
+    for (plain, scaled) in energy_of(0, &bins).octaves().iter().zip(energy_of(0, &scaled).octaves())
+    {
         assert!((scaled.energy().unwrap() - plain.energy().unwrap() - 6.0).abs() < 1e-12);
     }
 }
@@ -212,7 +233,11 @@ fn independent_bins_have_their_variance_at_every_octave() {
     let mut shown = 0;
     for octave in energy_of(0, &bins).octaves().iter().filter(|octave| octave.count >= 64) {
         let distance = octave.corrected().unwrap() - variance.log2();
-        assert!(distance.abs() < 4.0 * octave.variance().sqrt(), "octave {}: {distance}", octave.octave);
+        assert!(
+            distance.abs() < 4.0 * octave.variance().sqrt(),
+            "octave {}: {distance}",
+            octave.octave
+        );
         shown += 1;
     }
     assert_eq!(shown, 10);

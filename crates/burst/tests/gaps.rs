@@ -17,7 +17,10 @@ fn gaps(times: &[i64]) -> Gaps {
 #[test]
 fn gaps_between_packets() {
     let found = gaps(&[-10, -10, 5, 105]);
-    assert_eq!((found.times().count(), found.times().min(), found.times().max()), (3, Some(0), Some(100)));
+    assert_eq!(
+        (found.times().count(), found.times().min(), found.times().max()),
+        (3, Some(0), Some(100))
+    );
     assert_eq!(found.times().quantile_bounds(0.5), Some((15, 15)));
     assert_eq!(gaps(&[7]).times().count(), 0);
     assert_eq!(gaps(&[]), Gaps::new());

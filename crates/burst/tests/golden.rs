@@ -5,7 +5,9 @@
 #![allow(clippy::disallowed_methods, reason = "a test may read a golden file")]
 
 use serde_json::Value;
-use trustbed_burst::{Backlog, Chunk, Drain, Grid, Mode, Packets, Part, Plan, Row, Server, Sigma, Summary, Windows};
+use trustbed_burst::{
+    Backlog, Chunk, Drain, Grid, Mode, Packets, Part, Plan, Row, Server, Sigma, Summary, Windows,
+};
 use trustbed_units::{Ns, Rate, Span};
 
 fn golden() -> Value {
@@ -24,7 +26,8 @@ fn number(value: &Value) -> f64 {
 
 fn packets(golden: &Value) -> (Vec<i64>, Vec<u32>) {
     let rows = list(&golden["packets_ns_bytes"]).iter();
-    rows.map(|row| (row[0].as_i64().unwrap(), u32::try_from(row[1].as_u64().unwrap()).unwrap())).unzip()
+    rows.map(|row| (row[0].as_i64().unwrap(), u32::try_from(row[1].as_u64().unwrap()).unwrap()))
+        .unzip()
 }
 
 fn link(golden: &Value) -> Drain {
@@ -38,7 +41,10 @@ fn peaks(rows: &[Row]) -> Vec<Option<(f64, f64)>> {
 }
 
 fn expected(golden: &Value) -> Vec<Option<(f64, f64)>> {
-    list(golden).iter().map(|pair| pair.as_array().map(|pair| (number(&pair[0]), number(&pair[1])))).collect()
+    list(golden)
+        .iter()
+        .map(|pair| pair.as_array().map(|pair| (number(&pair[0]), number(&pair[1]))))
+        .collect()
 }
 
 #[test]
@@ -46,10 +52,20 @@ fn every_packet_finds_its_backlog() {
     let golden = golden();
     let (times, lengths) = packets(&golden);
     let mut server = Server::new(link(&golden));
-    let found: Vec<_> = times.iter().zip(&lengths).map(|(time, length)| server.on_packet(Ns(*time), *length)).collect();
+    let found: Vec<_> = times
+        .iter()
+        .zip(&lengths)
+        .map(|(time, length)| server.on_packet(Ns(*time), *length))
+        .collect();
     let column = |name: &str| list(&golden[name]).iter().map(number).collect::<Vec<f64>>();
-    assert_eq!(found.iter().map(|peaks| peaks.wait.bytes()).collect::<Vec<_>>(), column("serial_wait_bytes"));
-    assert_eq!(found.iter().map(|peaks| peaks.system.bytes()).collect::<Vec<_>>(), column("serial_sys_bytes"));
+    assert_eq!(
+        found.iter().map(|peaks| peaks.wait.bytes()).collect::<Vec<_>>(),
+        column("serial_wait_bytes")
+    );
+    assert_eq!(
+        found.iter().map(|peaks| peaks.system.bytes()).collect::<Vec<_>>(),
+        column("serial_sys_bytes")
+    );
 }
 
 #[test]
@@ -61,22 +77,34 @@ fn chunks_have_their_constants_and_join() {
     let constants = |chunk: &Chunk| {
         let effect = chunk.effect();
         // 200 units are a byte at 40 Mbit/s.
-        [effect.shift, effect.floor, effect.wait_shift, effect.wait_floor].map(|units| f64::from(i32::try_from(units).unwrap()) / 200.0)
+        [effect.shift, effect.floor, effect.wait_shift, effect.wait_floor]
+            .map(|units| f64::from(i32::try_from(units).unwrap()) / 200.0)
     };
     let summaries = &golden["chunk_summaries_ABCD"];
-    let pieces = [("packets 0-1", chunk(0, 2)), ("packets 2-4", chunk(2, 5)), ("packets 5-7", chunk(5, 8))];
+    let pieces =
+        [("packets 0-1", chunk(0, 2)), ("packets 2-4", chunk(2, 5)), ("packets 5-7", chunk(5, 8))];
     for (name, piece) in &pieces {
-        assert_eq!(constants(piece).to_vec(), list(&summaries[name]).iter().map(number).collect::<Vec<_>>(), "{name}");
+        assert_eq!(
+            constants(piece).to_vec(),
+            list(&summaries[name]).iter().map(number).collect::<Vec<_>>(),
+            "{name}"
+        );
     }
     let joined = pieces[0].1.merge(&pieces[1].1.merge(&pieces[2].1));
     assert_eq!(joined, pieces[0].1.merge(&pieces[1].1).merge(&pieces[2].1));
-    assert_eq!(constants(&joined).to_vec(), list(&summaries["all"]).iter().map(number).collect::<Vec<_>>());
+    assert_eq!(
+        constants(&joined).to_vec(),
+        list(&summaries["all"]).iter().map(number).collect::<Vec<_>>()
+    );
     for (initial, peak_and_end) in golden["peak_and_end_for_initial_backlog"].as_object().unwrap() {
         let initial = Backlog::of_bytes(initial.parse().unwrap());
         let found = [joined.peaks_after(initial).wait.bytes(), joined.end_after(initial).bytes()];
         assert_eq!(found.to_vec(), list(peak_and_end).iter().map(number).collect::<Vec<_>>());
     }
-    assert_eq!(joined.end_after(Backlog::of_bytes(0)).bytes(), number(&golden["end_backlog_bytes"]));
+    assert_eq!(
+        joined.end_after(Backlog::of_bytes(0)).bytes(),
+        number(&golden["end_backlog_bytes"])
+    );
 }
 
 #[test]
@@ -98,15 +126,20 @@ fn windows_of_every_mode() {
         windows.push(all);
         let rows = windows.finish(end);
         assert_eq!(peaks(&rows), expected(&golden[name]), "{name}");
-        let rates: Vec<f64> = rows.iter().flat_map(|row| row.each()).map(|row| row.abw_bits_per_second()).collect();
-        assert_eq!(rates, list(&golden["abw_bps_per_window"]).iter().map(number).collect::<Vec<_>>());
+        let rates: Vec<f64> =
+            rows.iter().flat_map(|row| row.each()).map(|row| row.abw_bits_per_second()).collect();
+        assert_eq!(
+            rates,
+            list(&golden["abw_bps_per_window"]).iter().map(number).collect::<Vec<_>>()
+        );
         // The same from parts that are cut within windows.
         let parts = [0..1, 1..4, 4..7, 7..8].map(|range| {
             let mut part = Part::new(plan);
             part.push(all.slice(range));
             part
         });
-        let joined = parts.into_iter().reduce(|earlier, later| earlier.merge(later).unwrap()).unwrap();
+        let joined =
+            parts.into_iter().reduce(|earlier, later| earlier.merge(later).unwrap()).unwrap();
         assert_eq!(joined.finish(end), rows, "{name} in parts");
     }
 }
@@ -146,13 +179,17 @@ fn timer_released(hz: u32, back_to_back: i64) -> (Vec<i64>, Vec<u32>) {
 fn paced() -> (Vec<i64>, Vec<u32>) {
     let bits = i64::from(FRAME) * 8;
     let rate = i64::try_from(RATE).unwrap();
-    let times: Vec<i64> = (0..rate / bits).map(|frame| bits * 1_000_000_000 * frame / rate).collect();
+    let times: Vec<i64> =
+        (0..rate / bits).map(|frame| bits * 1_000_000_000 * frame / rate).collect();
     let lengths = vec![FRAME; times.len()];
     (times, lengths)
 }
 
 fn summary((times, lengths): (Vec<i64>, Vec<u32>)) -> Summary {
-    let plan = Plan { mode: Mode::Static(Drain::at(Rate(RATE)).unwrap()), grid: Grid::aligned_to_epoch(Span::from_millis(100)).unwrap() };
+    let plan = Plan {
+        mode: Mode::Static(Drain::at(Rate(RATE)).unwrap()),
+        grid: Grid::aligned_to_epoch(Span::from_millis(100)).unwrap(),
+    };
     let mut windows = Windows::new(plan);
     windows.push(Packets::new(&times, &lengths).unwrap());
     Summary::of(&windows.finish(Ns(1_000_000_000)))
@@ -172,7 +209,8 @@ fn the_pacing_experiment_gives_the_simulated_values() {
     let golden = golden();
     let experiment = &golden["pacing_experiment"];
     let back_to_back = experiment["back_to_back_ns"].as_i64().unwrap();
-    let flows = [100, 250, 1000].map(|hz| (format!("TBF_HZ{hz}"), timer_released(hz, back_to_back)));
+    let flows =
+        [100, 250, 1000].map(|hz| (format!("TBF_HZ{hz}"), timer_released(hz, back_to_back)));
     for (name, flow) in flows.into_iter().chain([("paced".to_owned(), paced())]) {
         let wanted = &experiment["simulated"][&name];
         let all = summary(flow).all;

@@ -35,7 +35,10 @@ fn quantiles_lie_in_the_bin_of_the_order_statistic() {
             let (low, high) = found.quantile_bounds(q).unwrap();
             // In floating point the share may come out one rank higher.
             let next = sorted[(percent as usize * sorted.len() / 100).min(sorted.len() - 1)];
-            assert!((low..=high).contains(&exact) || (low..=high).contains(&next), "{q}: {exact} not in {low}..={high}");
+            assert!(
+                (low..=high).contains(&exact) || (low..=high).contains(&next),
+                "{q}: {exact} not in {low}..={high}"
+            );
             assert!(high - low <= low / 128);
         }
         assert_eq!(found.quantile_bounds(0.0), Some((sorted[0], sorted[0])));
@@ -92,7 +95,10 @@ fn the_extremes_have_bins() {
     let (low, high) = found.quantile_bounds(0.5).unwrap();
     assert!(low > u64::MAX / 128 * 127 && high == u64::MAX);
     assert_eq!(Histogram::new().quantile(0.5), None);
-    assert_eq!((Histogram::new().min(), Histogram::new().max(), Histogram::new().mean()), (None, None, None));
+    assert_eq!(
+        (Histogram::new().min(), Histogram::new().max(), Histogram::new().mean()),
+        (None, None, None)
+    );
     assert!(Histogram::new().cumulative(10).is_empty());
     assert_eq!(Histogram::new(), Histogram::default());
 }

@@ -9,11 +9,15 @@ use serde_json::Value;
 use trustbed_burst::{Fit, FitRange, Octave, Pyramid, Wavelet};
 
 fn golden() -> (Value, Vec<Octave>) {
-    let golden: Value = serde_json::from_str(include_str!("../../../tests/golden/wavelet.json")).unwrap();
+    let golden: Value =
+        serde_json::from_str(include_str!("../../../tests/golden/wavelet.json")).unwrap();
     let diagram = golden["computed"]["logscale_diagram"].clone();
     let given = diagram["n_mu"].as_array().unwrap();
-    let octave =
-        |(number, pair): (u32, &Value)| Octave { octave: number, count: pair[0].as_u64().unwrap(), mean_square: pair[1].as_f64().unwrap() };
+    let octave = |(number, pair): (u32, &Value)| Octave {
+        octave: number,
+        count: pair[0].as_u64().unwrap(),
+        mean_square: pair[1].as_f64().unwrap(),
+    };
     let octaves = (1..).zip(given).map(octave).collect();
     (diagram, octaves)
 }
@@ -27,12 +31,30 @@ fn golden_diagram() {
     let (golden, octaves) = golden();
     for (octave, expected) in octaves.iter().zip(golden["octaves"].as_array().unwrap()) {
         let (low, high) = octave.interval().unwrap();
-        let found = [octave.energy().unwrap(), octave.bias(), octave.corrected().unwrap(), octave.variance(), low, high];
+        let found = [
+            octave.energy().unwrap(),
+            octave.bias(),
+            octave.corrected().unwrap(),
+            octave.variance(),
+            low,
+            high,
+        ];
         let interval = &expected["ci95"];
-        let expected = [&expected["energy_log2"], &expected["bias_g"], &expected["y"], &expected["var"], &interval[0], &interval[1]];
+        let expected = [
+            &expected["energy_log2"],
+            &expected["bias_g"],
+            &expected["y"],
+            &expected["var"],
+            &interval[0],
+            &interval[1],
+        ];
         for (found, expected) in found.iter().zip(expected) {
             let expected = expected.as_f64().unwrap();
-            assert!((found - expected).abs() < 1e-9 * expected.abs(), "octave {}: {found} {expected}", octave.octave);
+            assert!(
+                (found - expected).abs() < 1e-9 * expected.abs(),
+                "octave {}: {found} {expected}",
+                octave.octave
+            );
         }
     }
 }
@@ -56,7 +78,10 @@ fn golden_fits() {
         near(fit.quality.unwrap(), "Q", 1e-6);
         let (low, high) = fit.hurst_interval().unwrap();
         let interval = &expected["H_ci95"];
-        assert!((low - interval[0].as_f64().unwrap()).abs() < 1e-9 && (high - interval[1].as_f64().unwrap()).abs() < 1e-9);
+        assert!(
+            (low - interval[0].as_f64().unwrap()).abs() < 1e-9
+                && (high - interval[1].as_f64().unwrap()).abs() < 1e-9
+        );
         assert_eq!(fit.is_rejected(), first == 1);
         assert!(!fit.is_nonstationary());
     }
@@ -74,7 +99,9 @@ fn diagram(of: impl Fn(f64) -> f64) -> Vec<Octave> {
 #[test]
 fn the_onset_of_scaling_is_found() {
     let (_, octaves) = golden();
-    let chosen = |octaves: &[Octave], first, last| Fit::of(octaves, FitRange { first, last }).map(|fit| (fit.first, fit.last));
+    let chosen = |octaves: &[Octave], first, last| {
+        Fit::of(octaves, FitRange { first, last }).map(|fit| (fit.first, fit.last))
+    };
     // Q over 1–9, 2–9, … is 10⁻¹⁷, 0.0034, 0.9962, 0.9998, 0.9982: the last leap is to 3.
     assert_eq!(chosen(&octaves, None, None), Some((3, 9)));
     assert_eq!(chosen(&octaves, Some(5), None), Some((5, 9)));
@@ -123,7 +150,8 @@ fn independent_values_have_no_scaling() {
     let (mut within, seeds) = (0, 400);
     for seed in 0..seeds {
         let mut random = Random(seed);
-        let fit = fit_of((0..4096).map(|_| random.normal()), FitRange { first: Some(1), last: None });
+        let fit =
+            fit_of((0..4096).map(|_| random.normal()), FitRange { first: Some(1), last: None });
         within += u32::from(fit.alpha.abs() < 3.0 * fit.alpha_variance.sqrt());
         assert!(fit.alpha.abs() < 5.0 * fit.alpha_variance.sqrt(), "seed {seed}");
     }
@@ -151,10 +179,14 @@ fn fractional_noise(random: &mut Random, length: usize, d: f64) -> Vec<f64> {
     for k in (1..).take(length - 1) {
         let newest = d / (f64::from(k) - d);
         let mirrored: Vec<f64> = weights.iter().rev().copied().collect();
-        weights.iter_mut().zip(mirrored).for_each(|(weight, mirror): (&mut f64, f64)| *weight -= newest * mirror);
+        weights
+            .iter_mut()
+            .zip(mirrored)
+            .for_each(|(weight, mirror): (&mut f64, f64)| *weight -= newest * mirror);
         weights.push(newest);
         variance *= 1.0 - newest * newest;
-        let prediction: f64 = weights.iter().zip(series.iter().rev()).map(|(weight, value)| weight * value).sum();
+        let prediction: f64 =
+            weights.iter().zip(series.iter().rev()).map(|(weight, value)| weight * value).sum();
         series.push(prediction + variance.sqrt() * random.normal());
     }
     series
@@ -166,7 +198,8 @@ fn fractional_noise_has_the_hurst_parameter_it_was_made_with() {
     let (d, seeds) = (0.3, 8);
     let mut distances = 0.0;
     for _ in 0..seeds {
-        let fit = fit_of(fractional_noise(&mut random, 1 << 12, d).into_iter(), FitRange::default());
+        let fit =
+            fit_of(fractional_noise(&mut random, 1 << 12, d).into_iter(), FitRange::default());
         assert!(!fit.is_nonstationary() && fit.quality.is_some_and(|quality| quality > 1e-4));
         // α = 2d, H = d + ½.
         let distance = (fit.alpha - 2.0 * d) / fit.alpha_variance.sqrt();

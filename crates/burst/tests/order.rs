@@ -14,7 +14,9 @@ fn ordered(stamps: &[i64]) -> (Vec<(i64, u64)>, OrderFacts) {
         let time = order.stamp(Ns(*stamp));
         order.push(time, mark + 1000, u64::from(mark));
         order.flush(|times, lengths, marks| {
-            assert!(lengths.iter().zip(marks).all(|(length, mark)| u64::from(*length) == mark + 1000));
+            assert!(
+                lengths.iter().zip(marks).all(|(length, mark)| u64::from(*length) == mark + 1000)
+            );
             seen.extend(times.iter().copied().zip(marks.iter().copied()));
         });
     }
@@ -30,20 +32,32 @@ fn times(stamps: &[i64]) -> Vec<i64> {
 fn equal_times_stay_as_they_came() {
     let (seen, facts) = ordered(&[5, 3, 5, 3, 5]);
     assert_eq!(seen, [(3, 1), (3, 3), (5, 0), (5, 2), (5, 4)]);
-    assert_eq!((facts.reordered, facts.reordered_most, facts.steps_back, facts.equal), (2, Span(2), 0, 0));
+    assert_eq!(
+        (facts.reordered, facts.reordered_most, facts.steps_back, facts.equal),
+        (2, Span(2), 0, 0)
+    );
 }
 
 #[test]
 fn time_goes_on_when_the_clock_steps_back() {
     let (seen, facts) = ordered(&[1000 * MS, 1001 * MS, 500 * MS, 502 * MS, 503 * MS]);
-    assert_eq!(seen.iter().map(|(time, _)| time / MS).collect::<Vec<_>>(), [1000, 1001, 1001, 1003, 1004]);
-    assert_eq!((facts.steps_back, facts.step_back_most, facts.step_back_frame), (1, Span(501 * MS), Some(3)));
+    assert_eq!(
+        seen.iter().map(|(time, _)| time / MS).collect::<Vec<_>>(),
+        [1000, 1001, 1001, 1003, 1004]
+    );
+    assert_eq!(
+        (facts.steps_back, facts.step_back_most, facts.step_back_frame),
+        (1, Span(501 * MS), Some(3))
+    );
     assert_eq!((facts.first, facts.last), (Ns(500 * MS), Ns(1001 * MS)));
 }
 
 #[test]
 fn a_single_late_frame_moves_nothing_else() {
-    assert_eq!(times(&[0, 100 * MS, 50 * MS, 101 * MS, 102 * MS]), [0, 100 * MS, 100 * MS, 101 * MS, 102 * MS]);
+    assert_eq!(
+        times(&[0, 100 * MS, 50 * MS, 101 * MS, 102 * MS]),
+        [0, 100 * MS, 100 * MS, 101 * MS, 102 * MS]
+    );
 }
 
 #[test]

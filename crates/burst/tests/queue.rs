@@ -99,7 +99,9 @@ proptest! {
 
 #[test]
 fn many_packets_and_long_silences_are_measured_alike() {
-    let packets: Vec<Packet> = (0..10_000).map(|place| (place * 700 + if place % 3000 == 2999 { 1 << 50 } else { 0 }, 1500)).collect();
+    let packets: Vec<Packet> = (0..10_000)
+        .map(|place| (place * 700 + if place % 3000 == 2999 { 1 << 50 } else { 0 }, 1500))
+        .collect();
     let mut packets = packets;
     packets.sort_unstable();
     let (times, lengths) = columns(&packets);
@@ -114,7 +116,10 @@ fn many_packets_and_long_silences_are_measured_alike() {
 #[test]
 fn shares_are_unknown_without_packets() {
     let queue = DropTail::new(Rate(1_000_000), Some(Size(1500))).unwrap();
-    assert_eq!((queue.loss_of_packets(), queue.loss_of_bytes(), queue.waits().mean()), (None, None, None));
+    assert_eq!(
+        (queue.loss_of_packets(), queue.loss_of_bytes(), queue.waits().mean()),
+        (None, None, None)
+    );
     let mut queue = queue;
     queue.push(Packets::new(&[0, 0, 0, 0], &[1000, 1000, 500, 1500]).unwrap());
     // The second and the fourth find no room; the third does.
@@ -124,5 +129,8 @@ fn shares_are_unknown_without_packets() {
 #[test]
 fn impossible_links_are_refused() {
     assert_eq!(DropTail::new(Rate(0), None).err(), Some(BurstError::ZeroRate));
-    assert!(matches!(Sweep::new(&[Rate(1), Rate(u64::MAX)], &[None]), Err(BurstError::RateTooHigh { .. })));
+    assert!(matches!(
+        Sweep::new(&[Rate(1), Rate(u64::MAX)], &[None]),
+        Err(BurstError::RateTooHigh { .. })
+    ));
 }

@@ -5,7 +5,10 @@
 mod random;
 
 use random::{Random, pieces};
-use trustbed_burst::{Bin, BinGrid, BinSink, Binning, Counted, HaarEnergy, Packets, PeakRates, RateOverTime, RateSeries, Run};
+use trustbed_burst::{
+    Bin, BinGrid, BinSink, Binning, Counted, HaarEnergy, Packets, PeakRates, RateOverTime,
+    RateSeries, Run,
+};
 use trustbed_units::{Ns, Span};
 
 fn rates(times: &[i64], lengths: &[u32], limit: usize) -> Binning<RateSeries> {
@@ -17,11 +20,16 @@ fn rates(times: &[i64], lengths: &[u32], limit: usize) -> Binning<RateSeries> {
 
 #[test]
 fn runs_cover_all_of_time() {
-    let over_time = RateOverTime::of(rates(&[900, 1_100, 1_900, 4_500, 5_000], &[1, 2, 4, 8, 16], 100).finish());
+    let over_time = RateOverTime::of(
+        rates(&[900, 1_100, 1_900, 4_500, 5_000], &[1, 2, 4, 8, 16], 100).finish(),
+    );
     assert_eq!((over_time.grid.width(), over_time.doublings), (Span::from_micros(1), 0));
     let run = |start, bins, amount| Run { start: Ns(start), bins, amount };
     let runs: Vec<Run> = over_time.runs().collect();
-    assert_eq!(runs, [run(0, 1, 1), run(1000, 1, 6), run(2000, 2, 0), run(4000, 1, 8), run(5000, 1, 16)]);
+    assert_eq!(
+        runs,
+        [run(0, 1, 1), run(1000, 1, 6), run(2000, 2, 0), run(4000, 1, 8), run(5000, 1, 16)]
+    );
     assert!((over_time.per_second(6) - 6e6).abs() < 1e-3);
     assert_eq!(RateOverTime::of(rates(&[], &[], 100).finish()).runs().count(), 0);
 }
@@ -37,10 +45,16 @@ fn any_cuts_give_the_very_same_bins_within_any_limit() {
         let whole = RateOverTime::of(rates(&times, &lengths, limit).finish());
         assert!(whole.bins.len() <= limit.max(2));
         assert!(whole.bins.windows(2).all(|pair| pair[0].index < pair[1].index));
-        assert_eq!(whole.bins.iter().map(|bin| bin.amount).sum::<u64>(), lengths.iter().map(|&l| u64::from(l)).sum::<u64>());
+        assert_eq!(
+            whole.bins.iter().map(|bin| bin.amount).sum::<u64>(),
+            lengths.iter().map(|&l| u64::from(l)).sum::<u64>()
+        );
         assert_eq!(whole.grid.width(), Span(1000 << whole.doublings));
         for bin in &whole.bins {
-            let inside = times.iter().zip(&lengths).filter(|(time, _)| whole.grid.index(Ns(**time)) == bin.index);
+            let inside = times
+                .iter()
+                .zip(&lengths)
+                .filter(|(time, _)| whole.grid.index(Ns(**time)) == bin.index);
             assert_eq!(bin.amount, inside.map(|(_, &length)| u64::from(length)).sum::<u64>());
         }
         // No finer bins would have been few enough.
@@ -52,7 +66,8 @@ fn any_cuts_give_the_very_same_bins_within_any_limit() {
         }
         let cuts = random.cuts(times.len(), 5);
         let parts = pieces(&times, &cuts).into_iter().zip(pieces(&lengths, &cuts));
-        let joined = parts.map(|(t, l)| rates(t, l, limit)).reduce(|a, b| a.merge(b).unwrap()).unwrap();
+        let joined =
+            parts.map(|(t, l)| rates(t, l, limit)).reduce(|a, b| a.merge(b).unwrap()).unwrap();
         assert_eq!(RateOverTime::of(joined.finish()), whole);
         doubled += u32::from(whole.doublings > 0);
     }
@@ -98,7 +113,10 @@ fn largest_rates_and_where_they_were() {
         let whole = part(&times, &lengths).rates();
         for (peak, scale) in whole.iter().zip(scales) {
             let amount = |start: i64| -> u64 {
-                let inside = times.iter().zip(&lengths).filter(|(time, _)| (start..start + scale.0).contains(time));
+                let inside = times
+                    .iter()
+                    .zip(&lengths)
+                    .filter(|(time, _)| (start..start + scale.0).contains(time));
                 inside.map(|(_, &length)| u64::from(length)).sum()
             };
             let starts = times.iter().map(|time| time.div_euclid(scale.0) * scale.0);

@@ -91,14 +91,16 @@ proptest! {
 
 #[test]
 fn equal_times_are_one_batch_at_any_rate() {
-    let packets: Vec<Packet> = (0..300).map(|place| (i64::from(place) / 3 * 1_000_000, 1000)).collect();
+    let packets: Vec<Packet> =
+        (0..300).map(|place| (i64::from(place) / 3 * 1_000_000, 1000)).collect();
     assert!(same(sigma(&[Rate(10_000_000_000_000)], &packets)[0].depth, 3000, 1));
 }
 
 #[test]
 fn a_backlog_beyond_the_whole_numbers_of_a_double_is_exact() {
     // 1 Gbit/s for minutes at a rate of 1 bit/s above nothing, in units of 1/(8·10⁹) byte: 10¹⁹ of them.
-    let packets: Vec<Packet> = (0..5000).map(|place| (i64::from(place) * 20_000, 1_000_000)).collect();
+    let packets: Vec<Packet> =
+        (0..5000).map(|place| (i64::from(place) * 20_000, 1_000_000)).collect();
     let found = sigma(&[Rate(1), Rate(999_999_937), Rate(1_000_000_007)], &packets);
     for point in found {
         assert!(same(point.depth, stretches(point.rate, &packets), 8_000_000_000), "{point:?}");
@@ -120,7 +122,10 @@ fn default_rates_reach_from_a_hundredth_of_the_mean_to_the_link() {
 
 #[test]
 fn a_rate_beyond_the_largest_is_refused_and_none_is_legal() {
-    assert!(matches!(Sigma::new(&[Rate(5), Rate(10_000_000_000_001)]), Err(BurstError::RateTooHigh { .. })));
+    assert!(matches!(
+        Sigma::new(&[Rate(5), Rate(10_000_000_000_001)]),
+        Err(BurstError::RateTooHigh { .. })
+    ));
     assert_eq!(sigma(&[], &[(0, 100)]), []);
     assert!(sigma(&[Rate(5)], &[])[0].depth.is_zero());
 }

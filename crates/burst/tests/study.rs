@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use proptest::prelude::*;
-use trustbed_burst::{Arrivals, BinGrid, Binning, Counted, Drain, Grid, Mode, Plan, Row, Study, StudyPlan};
+use trustbed_burst::{
+    Arrivals, BinGrid, Binning, Counted, Drain, Grid, Mode, Plan, Row, Study, StudyPlan,
+};
 use trustbed_units::{Ns, Rate, Span};
 
 fn plan(mode: Mode) -> StudyPlan {
@@ -65,7 +67,12 @@ proptest! {
 #[test]
 fn what_was_not_asked_for_is_not_there() {
     let study = Study::new(&StudyPlan::default()).expect("a plan");
-    assert!(study.windows.is_none() && study.energy.is_none() && study.gaps.is_none() && study.trains.is_none());
+    assert!(
+        study.windows.is_none()
+            && study.energy.is_none()
+            && study.gaps.is_none()
+            && study.trains.is_none()
+    );
 }
 
 #[test]

@@ -22,23 +22,37 @@ fn plainly(times: &[i64], lengths: &[u32]) -> Vec<Train> {
     for (&time, &length) in times.iter().zip(lengths) {
         match found.last_mut() {
             Some(train) if time - train.end.0 <= GAP.0 => {
-                *train = Train { end: Ns(time), packets: train.packets + 1, bytes: train.bytes + u64::from(length), ..*train };
+                *train = Train {
+                    end: Ns(time),
+                    packets: train.packets + 1,
+                    bytes: train.bytes + u64::from(length),
+                    ..*train
+                };
             }
-            _ => found.push(Train { start: Ns(time), end: Ns(time), packets: 1, bytes: u64::from(length) }),
+            _ => found.push(Train {
+                start: Ns(time),
+                end: Ns(time),
+                packets: 1,
+                bytes: u64::from(length),
+            }),
         }
     }
     found
 }
 
 fn agrees(found: &TrainSummary, expected: &[Train]) {
-    let sum = |of: fn(&Train) -> u64| expected.iter().map(|train| u128::from(of(train))).sum::<u128>();
+    let sum =
+        |of: fn(&Train) -> u64| expected.iter().map(|train| u128::from(of(train))).sum::<u128>();
     assert_eq!(found.packets.count(), expected.len() as u64);
     assert_eq!((found.packets.sum(), found.bytes.sum()), (sum(|t| t.packets), sum(|t| t.bytes)));
     assert_eq!(found.durations.sum(), sum(|t| t.duration().0.unsigned_abs()));
     assert_eq!(found.spacing.sum(), found.durations.sum(), "a train lasts as long as its gaps");
     assert_eq!(u128::from(found.spacing.count()), sum(|t| t.packets - 1));
     assert_eq!(found.pauses.count(), expected.len().saturating_sub(1) as u64);
-    assert!(found.pauses.min().is_none_or(|pause| pause > 200) && found.spacing.max().is_none_or(|gap| gap <= 200));
+    assert!(
+        found.pauses.min().is_none_or(|pause| pause > 200)
+            && found.spacing.max().is_none_or(|gap| gap <= 200)
+    );
     let most = expected.iter().map(|train| train.packets).max();
     assert_eq!(found.longest, expected.iter().find(|train| Some(train.packets) == most).copied());
     assert_eq!(found.bytes.max(), expected.iter().map(|train| train.bytes).max());
@@ -72,8 +86,11 @@ fn any_cuts_give_the_very_same_trains() {
         let packets = 1 + random.place(60);
         let (times, lengths) = random.columns(packets);
         let cuts = random.cuts(times.len(), 5);
-        let mut parts: Vec<Trains> =
-            pieces(&times, &cuts).into_iter().zip(pieces(&lengths, &cuts)).map(|(times, lengths)| trains(times, lengths)).collect();
+        let mut parts: Vec<Trains> = pieces(&times, &cuts)
+            .into_iter()
+            .zip(pieces(&lengths, &cuts))
+            .map(|(times, lengths)| trains(times, lengths))
+            .collect();
         while parts.len() > 1 {
             let seam = random.place(parts.len() - 1);
             let later = parts.remove(seam + 1);

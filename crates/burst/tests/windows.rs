@@ -13,23 +13,26 @@ use trustbed_units::{Ns, Rate, Span};
 fn modes() -> impl Strategy<Value = (Mode, Rate)> {
     (0..4_usize, rates()).prop_filter_map("a rate", |(which, rate)| {
         let link = Drain::at(rate).ok()?;
-        Some(([Mode::Static(link), Mode::DynamicSame, Mode::DynamicPrevious, Mode::DynamicSameCarry][which], rate))
+        Some((
+            [Mode::Static(link), Mode::DynamicSame, Mode::DynamicPrevious, Mode::DynamicSameCarry]
+                [which],
+            rate,
+        ))
     })
 }
 
 fn questions() -> impl Strategy<Value = Question> {
     let length = prop_oneof![300_000..5_000_000_i64, 20_000..300_000_i64, Just(1_i64 << 40)];
-    (modes(), length, -1_000_000..1_000_000_i64, -1_000_000..20_000_000_i64).prop_map(|((mode, rate), length, origin, end)| Question {
-        mode,
-        rate,
-        origin,
-        length,
-        end,
-    })
+    (modes(), length, -1_000_000..1_000_000_i64, -1_000_000..20_000_000_i64).prop_map(
+        |((mode, rate), length, origin, end)| Question { mode, rate, origin, length, end },
+    )
 }
 
 fn plan(question: Question) -> Plan {
-    Plan { mode: question.mode, grid: Grid::beginning_at(Ns(question.origin), Span(question.length)).unwrap() }
+    Plan {
+        mode: question.mode,
+        grid: Grid::beginning_at(Ns(question.origin), Span(question.length)).unwrap(),
+    }
 }
 
 /// Serially, all at once.
@@ -134,7 +137,8 @@ fn link(rate: u64) -> Mode {
 #[test]
 fn years_of_silence_are_one_row() {
     let years = 10 * 31_557_600_000_000_000_i64;
-    for mode in [link(1_000_000), Mode::DynamicSame, Mode::DynamicPrevious, Mode::DynamicSameCarry] {
+    for mode in [link(1_000_000), Mode::DynamicSame, Mode::DynamicPrevious, Mode::DynamicSameCarry]
+    {
         let rows = rows(still(mode, Span(1000)), &[(0, 1500), (years, 1500)], years);
         let counts: Vec<u64> = rows.iter().map(|row| row.windows).collect();
         assert_eq!(counts, [1, years.unsigned_abs() / 1000 - 1, 1], "{mode:?}");
@@ -145,7 +149,11 @@ fn years_of_silence_are_one_row() {
 fn what_waits_drains_through_windows_without_packets() {
     // 1500 bytes at 1 Mbit/s need 12 ms; windows of 5 ms.
     let rows = rows(still(link(1_000_000), milliseconds(5)), &[(0, 1500)], 25_000_000);
-    let system: Vec<f64> = rows.iter().flat_map(|row| row.each()).filter_map(|row| Some(row.peaks?.system.bytes())).collect();
+    let system: Vec<f64> = rows
+        .iter()
+        .flat_map(|row| row.each())
+        .filter_map(|row| Some(row.peaks?.system.bytes()))
+        .collect();
     assert_eq!(system, [1500.0, 875.0, 250.0, 0.0, 0.0]);
     let mut peaks = rows.iter().flat_map(|row| row.each()).filter_map(|row| row.peaks);
     assert!(peaks.all(|peaks| peaks.wait.is_zero()));
@@ -154,15 +162,26 @@ fn what_waits_drains_through_windows_without_packets() {
 #[test]
 fn windows_are_aligned_to_the_epoch_or_to_a_moment() {
     let packets = [(1_234_567, 100), (2_300_000, 100)];
-    let starts = |grid| rows(Plan { mode: Mode::DynamicSame, grid }, &packets, 0).iter().map(|row| row.start.0).collect::<Vec<_>>();
+    let starts = |grid| {
+        rows(Plan { mode: Mode::DynamicSame, grid }, &packets, 0)
+            .iter()
+            .map(|row| row.start.0)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(starts(Grid::aligned_to_epoch(milliseconds(1)).unwrap()), [1_000_000, 2_000_000]);
-    assert_eq!(starts(Grid::beginning_at(Ns(1_234_567), milliseconds(1)).unwrap()), [1_234_567, 2_234_567]);
+    assert_eq!(
+        starts(Grid::beginning_at(Ns(1_234_567), milliseconds(1)).unwrap()),
+        [1_234_567, 2_234_567]
+    );
 }
 
 #[test]
 fn a_window_longer_than_the_capture_is_partial() {
     let rows = rows(still(link(1_000_000), Span::MAX), &[(5, 100), (10, 100)], 20);
-    assert_eq!(rows.iter().map(|row| (row.windows, row.packets, row.partial)).collect::<Vec<_>>(), [(1, 2, true)]);
+    assert_eq!(
+        rows.iter().map(|row| (row.windows, row.packets, row.partial)).collect::<Vec<_>>(),
+        [(1, 2, true)]
+    );
     assert_eq!(Summary::of(&rows).all.windows(), 0);
 }
 
@@ -172,7 +191,10 @@ fn no_packets_give_no_rows_unless_a_start_is_known() {
     assert_eq!(Windows::new(plan).finish(Ns(1_000_000_000)), []);
     assert_eq!(Part::new(plan).finish(Ns(1_000_000_000)), []);
     let rows = Windows::since(plan, Ns(50_000_000)).finish(Ns(350_000_000));
-    assert_eq!(rows.iter().map(|row| (row.start.0, row.windows, row.partial)).collect::<Vec<_>>(), [(0, 3, false), (300_000_000, 1, true)]);
+    assert_eq!(
+        rows.iter().map(|row| (row.start.0, row.windows, row.partial)).collect::<Vec<_>>(),
+        [(0, 3, false), (300_000_000, 1, true)]
+    );
 }
 
 #[test]
@@ -182,7 +204,11 @@ fn what_comes_too_late_is_moved_and_counted() {
     windows.push(Packets::new(&[2_500_000], &[1000]).unwrap());
     windows.push(Packets::new(&[1_000_000, 2_400_000, 2_600_000], &[1000, 1000, 1000]).unwrap());
     assert_eq!(windows.steps_back(), 2);
-    let moved = rows(plan, &[(2_500_000, 1000), (2_500_000, 1000), (2_500_000, 1000), (2_600_000, 1000)], 0);
+    let moved = rows(
+        plan,
+        &[(2_500_000, 1000), (2_500_000, 1000), (2_500_000, 1000), (2_600_000, 1000)],
+        0,
+    );
     assert_eq!(windows.finish(Ns(0)), moved);
 }
 
@@ -191,13 +217,19 @@ fn windows_without_packets_do_not_wait_for_the_one_that_is_open() {
     let mut windows = Windows::since(still(link(8_000_000), milliseconds(1)), Ns(0));
     windows.push(Packets::new(&[2_500_000], &[100]).unwrap());
     windows.advance(Ns(2_700_000));
-    assert_eq!(windows.poll().map(|row| (row.start, row.windows, row.packets)), Some((Ns(0), 2, 0)));
+    assert_eq!(
+        windows.poll().map(|row| (row.start, row.windows, row.packets)),
+        Some((Ns(0), 2, 0))
+    );
     assert_eq!(windows.poll(), None);
 }
 
 #[test]
 fn impossible_questions_are_refused() {
-    assert_eq!(Grid::aligned_to_epoch(Span::ZERO), Err(BurstError::NoWindow { length: Span::ZERO }));
+    assert_eq!(
+        Grid::aligned_to_epoch(Span::ZERO),
+        Err(BurstError::NoWindow { length: Span::ZERO })
+    );
     assert!(Grid::beginning_at(Ns(0), Span(-5)).is_err());
     let part = |times: &[i64]| {
         let mut part = Part::new(still(Mode::DynamicSame, milliseconds(1)));

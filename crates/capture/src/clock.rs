@@ -27,8 +27,12 @@ impl Resolution {
     /// The unit in whole nanoseconds, rounded up.
     pub(crate) fn span(self) -> Span {
         let nanos = match self {
-            Self::Decimal(digits) => 10_u64.checked_pow(u32::from(digits)).map_or(1, |units| NANOS_PER_SECOND.div_ceil(units)),
-            Self::Binary(bits) => 1_u64.checked_shl(u32::from(bits)).map_or(1, |units| NANOS_PER_SECOND.div_ceil(units)),
+            Self::Decimal(digits) => 10_u64
+                .checked_pow(u32::from(digits))
+                .map_or(1, |units| NANOS_PER_SECOND.div_ceil(units)),
+            Self::Binary(bits) => 1_u64
+                .checked_shl(u32::from(bits))
+                .map_or(1, |units| NANOS_PER_SECOND.div_ceil(units)),
         };
         Span(nanos.cast_signed())
     }
@@ -65,18 +69,27 @@ impl Clock {
     /// The moment of a count.
     #[inline]
     pub(crate) fn at(&self, count: u64) -> Ns {
-        if count <= self.limit { Ns((count * self.multiplier).cast_signed() + self.offset) } else { self.slow(count) }
+        if count <= self.limit {
+            Ns((count * self.multiplier).cast_signed() + self.offset)
+        } else {
+            self.slow(count)
+        }
     }
 
     /// The same by 128-bit arithmetic: for units that are no whole nanoseconds and for counts beyond the year 2262,
     /// which saturate.
     pub(crate) fn slow(&self, count: u64) -> Ns {
         let nanos: u128 = match self.resolution {
-            Resolution::Decimal(digits) if digits <= 9 => u128::from(count) * 10_u128.pow(9 - u32::from(digits)),
-            Resolution::Decimal(digits) => 10_u64.checked_pow(u32::from(digits) - 9).map_or(0, |divisor| u128::from(count / divisor)),
+            Resolution::Decimal(digits) if digits <= 9 => {
+                u128::from(count) * 10_u128.pow(9 - u32::from(digits))
+            }
+            Resolution::Decimal(digits) => 10_u64
+                .checked_pow(u32::from(digits) - 9)
+                .map_or(0, |divisor| u128::from(count / divisor)),
             Resolution::Binary(bits) => (u128::from(count) * u128::from(NANOS_PER_SECOND)) >> bits,
         };
-        let nanos = i128::try_from(nanos).unwrap_or(i128::MAX).saturating_add(i128::from(self.offset));
+        let nanos =
+            i128::try_from(nanos).unwrap_or(i128::MAX).saturating_add(i128::from(self.offset));
         Ns(i64::try_from(nanos).unwrap_or(i64::MAX))
     }
 }
@@ -90,7 +103,10 @@ mod tests {
     fn whole_units() {
         let count = 1_700_000_000_123_456;
         assert_eq!(Clock::new(Resolution::Decimal(6), 0).at(count), Ns(1_700_000_000_123_456_000));
-        assert_eq!(Clock::new(Resolution::Decimal(9), 0).at(1_700_000_000_123_456_789), Ns(1_700_000_000_123_456_789));
+        assert_eq!(
+            Clock::new(Resolution::Decimal(9), 0).at(1_700_000_000_123_456_789),
+            Ns(1_700_000_000_123_456_789)
+        );
         assert_eq!(Clock::new(Resolution::Decimal(0), 0).at(7), Ns(7_000_000_000));
         assert_eq!(Clock::new(Resolution::Decimal(12), 0).at(1_999), Ns(1));
         assert_eq!(Clock::new(Resolution::Binary(20), 0).at(1 << 20), Ns(1_000_000_000));

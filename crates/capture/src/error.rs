@@ -161,8 +161,13 @@ impl OpenError {
 
 /// Numbers with their names, as in "105 (IEEE 802.11) and 127 (IEEE 802.11 with radiotap header)".
 fn link_names(links: &[u32]) -> String {
-    let named: Vec<String> =
-        links.iter().map(|number| link_name(*number).map_or_else(|| number.to_string(), |name| format!("{number} ({name})"))).collect();
+    let named: Vec<String> = links
+        .iter()
+        .map(|number| {
+            link_name(*number)
+                .map_or_else(|| number.to_string(), |name| format!("{number} ({name})"))
+        })
+        .collect();
     named.join(", ")
 }
 

@@ -40,14 +40,21 @@ impl Framing {
         if pcapng::is_magic(start) {
             source.fill_to(pcapng::BEGIN_LENGTH);
             let (start, _) = source.window();
-            return Pcapng::begin(start).map(Self::Pcapng).map_err(|error| pcapng_error(error, path));
+            return Pcapng::begin(start)
+                .map(Self::Pcapng)
+                .map_err(|error| pcapng_error(error, path));
         }
         source.fill_to(sniff::LOOK_LENGTH);
         Err(stranger(source, path))
     }
 
     /// Emits the records of a window; see the two formats.
-    pub(crate) fn walk(&mut self, window: &[u8], complete: bool, sink: &mut Sink<'_, impl Consumer>) -> (usize, Stop) {
+    pub(crate) fn walk(
+        &mut self,
+        window: &[u8],
+        complete: bool,
+        sink: &mut Sink<'_, impl Consumer>,
+    ) -> (usize, Stop) {
         match self {
             Self::Pcap(framing) => framing.walk(window, complete, sink),
             Self::Pcapng(framing) => framing.walk(window, complete, sink),
@@ -83,7 +90,8 @@ impl Framing {
 
     /// The link types of the interfaces seen so far, each once.
     fn links(&self) -> Vec<u32> {
-        let mut links: Vec<u32> = self.interfaces().iter().map(|interface| interface.link_number).collect();
+        let mut links: Vec<u32> =
+            self.interfaces().iter().map(|interface| interface.link_number).collect();
         links.sort_unstable();
         links.dedup();
         links
@@ -114,14 +122,24 @@ impl CaptureFile {
 
     /// Looks at the beginning of the file without moving on: calls `look` with the framing as it stands and ever longer
     /// windows, at most `longest` bytes, until it says that it has seen enough or there is no more.
-    pub(crate) fn peek(&mut self, longest: usize, mut look: impl FnMut(Framing, &[u8], bool) -> Peek) {
+    pub(crate) fn peek(
+        &mut self,
+        longest: usize,
+        mut look: impl FnMut(Framing, &[u8], bool) -> Peek,
+    ) {
         let mut wanted = 0;
         loop {
             self.source.fill_to(wanted);
             let (window, complete) = self.source.window();
             let whole = window.len() <= longest;
-            match look(self.framing.clone(), &window[..window.len().min(longest)], complete && whole) {
-                Peek::More(length) if !complete && whole && window.len() < longest => wanted = length.min(longest),
+            match look(
+                self.framing.clone(),
+                &window[..window.len().min(longest)],
+                complete && whole,
+            ) {
+                Peek::More(length) if !complete && whole && window.len() < longest => {
+                    wanted = length.min(longest)
+                }
                 Peek::More(_) | Peek::Enough => return,
             }
         }
@@ -133,7 +151,11 @@ impl CaptureFile {
             Framing::Pcap(_) => PCAP_LINK_OFFSET,
             Framing::Pcapng(framing) => framing.first_link_offset(),
         };
-        framing.is_undecodable().then(|| OpenError::UnsupportedLink { path: self.path(), offset, links: framing.links() })
+        framing.is_undecodable().then(|| OpenError::UnsupportedLink {
+            path: self.path(),
+            offset,
+            links: framing.links(),
+        })
     }
 
     /// Lets go of buffers until the file's turn comes, where that is possible.
@@ -153,8 +175,10 @@ impl CaptureFile {
                 true
             }
             Err(error) => {
-                let detail = format!("the file was there before and cannot be opened again: {error}");
-                sink.ledger.problem(&self.name, Found { code: Problem::IO, offset: 0, record: 1, detail });
+                let detail =
+                    format!("the file was there before and cannot be opened again: {error}");
+                sink.ledger
+                    .problem(&self.name, Found { code: Problem::IO, offset: 0, record: 1, detail });
                 false
             }
         }
@@ -188,10 +212,21 @@ impl CaptureFile {
         let offset = self.framing.offset() + window.len() as u64;
         let compression = self.source.compression();
         let (code, detail) = match compression {
-            Compression::None => (Problem::IO, format!("reading failed: {failure}; what came before is there")),
-            _ => (Problem::DECOMPRESSION, format!("{} decompression failed: {failure}; what came before is there", compression.name())),
+            Compression::None => {
+                (Problem::IO, format!("reading failed: {failure}; what came before is there"))
+            }
+            _ => (
+                Problem::DECOMPRESSION,
+                format!(
+                    "{} decompression failed: {failure}; what came before is there",
+                    compression.name()
+                ),
+            ),
         };
-        sink.ledger.problem(&self.name, Found { code, offset, record: self.framing.tally().records + 1, detail });
+        sink.ledger.problem(
+            &self.name,
+            Found { code, offset, record: self.framing.tally().records + 1, detail },
+        );
     }
 
     pub(crate) fn stored_read(&self) -> u64 {
@@ -218,8 +253,16 @@ impl CaptureFile {
             records: tally.records,
             first_ts: tally.earliest(),
             last_ts: tally.latest(),
-            snap_length: interfaces.iter().map(|interface| interface.snap_length).max().unwrap_or(0),
-            timestamp_resolution: interfaces.iter().map(|interface| interface.resolution).max().unwrap_or(Span::ZERO),
+            snap_length: interfaces
+                .iter()
+                .map(|interface| interface.snap_length)
+                .max()
+                .unwrap_or(0),
+            timestamp_resolution: interfaces
+                .iter()
+                .map(|interface| interface.resolution)
+                .max()
+                .unwrap_or(Span::ZERO),
             snapped_records: tally.snapped,
             skipped_bytes: tally.skipped_bytes,
             records_without_time: tally.without_time,
@@ -258,7 +301,9 @@ fn stranger(source: &mut Source, path: PathBuf) -> OpenError {
 
 fn pcap_error(error: pcap::HeaderError, path: PathBuf) -> OpenError {
     match error {
-        pcap::HeaderError::Truncated { needed, found } => OpenError::TruncatedHeader { path, needed, found },
+        pcap::HeaderError::Truncated { needed, found } => {
+            OpenError::TruncatedHeader { path, needed, found }
+        }
         pcap::HeaderError::Version { major, minor } => {
             OpenError::UnsupportedVersion { path, format: Format::Pcap, offset: 4, major, minor }
         }
@@ -268,10 +313,17 @@ fn pcap_error(error: pcap::HeaderError, path: PathBuf) -> OpenError {
 fn pcapng_error(error: pcapng::BeginError, path: PathBuf) -> OpenError {
     let format = Format::Pcapng;
     match error {
-        pcapng::BeginError::Truncated { needed, found } => OpenError::TruncatedHeader { path, needed, found },
-        pcapng::BeginError::ByteOrder { found } => {
-            OpenError::BadHeader { path, format, offset: 8, detail: format!("{found:#010x} stands where the byte-order magic should be") }
+        pcapng::BeginError::Truncated { needed, found } => {
+            OpenError::TruncatedHeader { path, needed, found }
         }
-        pcapng::BeginError::Version { major, minor } => OpenError::UnsupportedVersion { path, format, offset: 12, major, minor },
+        pcapng::BeginError::ByteOrder { found } => OpenError::BadHeader {
+            path,
+            format,
+            offset: 8,
+            detail: format!("{found:#010x} stands where the byte-order magic should be"),
+        },
+        pcapng::BeginError::Version { major, minor } => {
+            OpenError::UnsupportedVersion { path, format, offset: 12, major, minor }
+        }
     }
 }

@@ -73,7 +73,9 @@ impl<'a> Frame<'a> {
         // The packet types of Linux (packet(7)): 4 is outgoing; 0 to 3 came from elsewhere.
         let kind = match (self.link, self.bytes) {
             (Some(LinkType::LinuxCooked), [high, low, ..]) => u16::from_be_bytes([*high, *low]),
-            (Some(LinkType::LinuxCooked2), [_, _, _, _, _, _, _, _, _, _, kind, ..]) => u16::from(*kind),
+            (Some(LinkType::LinuxCooked2), [_, _, _, _, _, _, _, _, _, _, kind, ..]) => {
+                u16::from(*kind)
+            }
             _ => return Direction::Unknown,
         };
         match kind {
@@ -95,8 +97,16 @@ mod tests {
     use super::*;
 
     fn cooked(link: LinkType, bytes: &[u8]) -> Direction {
-        let frame =
-            Frame { ts: Ns(0), index: 1, file: 0, interface: 0, link: Some(link), original_length: 100, marked: Direction::Unknown, bytes };
+        let frame = Frame {
+            ts: Ns(0),
+            index: 1,
+            file: 0,
+            interface: 0,
+            link: Some(link),
+            original_length: 100,
+            marked: Direction::Unknown,
+            bytes,
+        };
         frame.direction()
     }
 
@@ -105,8 +115,14 @@ mod tests {
         assert_eq!(cooked(LinkType::LinuxCooked, &[0, 4, 0, 1]), Direction::Outbound);
         assert_eq!(cooked(LinkType::LinuxCooked, &[0, 3, 0, 1]), Direction::Inbound);
         assert_eq!(cooked(LinkType::LinuxCooked, &[0]), Direction::Unknown);
-        assert_eq!(cooked(LinkType::LinuxCooked2, &[8, 0, 0, 0, 0, 0, 0, 2, 0, 1, 4, 6]), Direction::Outbound);
-        assert_eq!(cooked(LinkType::LinuxCooked2, &[8, 0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 6]), Direction::Inbound);
+        assert_eq!(
+            cooked(LinkType::LinuxCooked2, &[8, 0, 0, 0, 0, 0, 0, 2, 0, 1, 4, 6]),
+            Direction::Outbound
+        );
+        assert_eq!(
+            cooked(LinkType::LinuxCooked2, &[8, 0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 6]),
+            Direction::Inbound
+        );
         assert_eq!(cooked(LinkType::Ethernet, &[0, 4, 0, 1]), Direction::Unknown);
     }
 

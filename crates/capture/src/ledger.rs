@@ -29,8 +29,14 @@ impl Ledger {
     /// Notes a problem, or only counts it when there are many of its code already.
     #[cold]
     pub(crate) fn problem(&mut self, file: &str, found: Found) {
-        let count = Problem::CODES.iter().zip(&mut self.counts).find(|(code, _)| **code == found.code).map(|(_, count)| count);
-        let Some(count) = count else { unreachable!("a problem code that is not in the list of codes") };
+        let count = Problem::CODES
+            .iter()
+            .zip(&mut self.counts)
+            .find(|(code, _)| **code == found.code)
+            .map(|(_, count)| count);
+        let Some(count) = count else {
+            unreachable!("a problem code that is not in the list of codes")
+        };
         *count += 1;
         if *count <= CaptureFacts::PROBLEMS_KEPT as u64 {
             let Found { code, offset, record, detail } = found;
@@ -48,7 +54,12 @@ impl Ledger {
 
     pub(crate) fn problems_left_out(&self) -> Vec<(&'static str, u64)> {
         let kept = CaptureFacts::PROBLEMS_KEPT as u64;
-        Problem::CODES.into_iter().zip(self.counts).filter(|(_, count)| *count > kept).map(|(code, count)| (code, count - kept)).collect()
+        Problem::CODES
+            .into_iter()
+            .zip(self.counts)
+            .filter(|(_, count)| *count > kept)
+            .map(|(code, count)| (code, count - kept))
+            .collect()
     }
 }
 

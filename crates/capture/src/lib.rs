@@ -54,7 +54,10 @@ mod stream;
 mod write;
 
 pub use error::OpenError;
-pub use facts::{ByteOrder, CaptureFacts, Compression, FileFacts, Format, InterfaceFacts, Problem, Progress, SkipCount};
+pub use facts::{
+    ByteOrder, CaptureFacts, Compression, FileFacts, Format, InterfaceFacts, Problem, Progress,
+    SkipCount,
+};
 pub use frame::{Direction, Frame};
 pub use input::Input;
 #[cfg(target_os = "linux")]

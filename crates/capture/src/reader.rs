@@ -48,7 +48,11 @@ struct Turns {
 impl fmt::Debug for Reader {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.turns.files.iter().map(|turn| &*turn.file.name).collect();
-        formatter.debug_struct("Reader").field("files", &names).field("records", &self.turns.index).finish_non_exhaustive()
+        formatter
+            .debug_struct("Reader")
+            .field("files", &names)
+            .field("records", &self.turns.index)
+            .finish_non_exhaustive()
     }
 }
 
@@ -79,13 +83,20 @@ impl Reader {
                 file.park();
             }
             files.push(Turn { file, next_ts: first.unwrap_or(Ns::MIN) });
-            if let Some(Match { first, second, common, compared }) = recogniser.add(&batch.packets) {
+            if let Some(Match { first, second, common, compared }) = recogniser.add(&batch.packets)
+            {
                 let path = |place: usize| files[place].file.path();
-                return Err(OpenError::SamePackets { first: path(first), second: path(second), common, compared });
+                return Err(OpenError::SamePackets {
+                    first: path(first),
+                    second: path(second),
+                    common,
+                    compared,
+                });
             }
         }
         files.sort_by_key(|turn| turn.next_ts);
-        let turns = Turns { files, active: Vec::new(), waiting: 0, ledger: Ledger::new(), index: 0 };
+        let turns =
+            Turns { files, active: Vec::new(), waiting: 0, ledger: Ledger::new(), index: 0 };
         Ok(Self { turns, decoder: Decoder::new(options) })
     }
 
@@ -134,7 +145,8 @@ impl Turns {
             let Turn { file, next_ts } = &mut self.files[place];
             let name = Arc::clone(&file.name);
             let ledger = &mut self.ledger;
-            let mut sink = Sink { consumer, ledger, file: &name, place, index: self.index, remaining, until };
+            let mut sink =
+                Sink { consumer, ledger, file: &name, place, index: self.index, remaining, until };
             let stop = file.read(&mut sink);
             (self.index, remaining) = (sink.index, sink.remaining);
             match stop {
@@ -152,7 +164,9 @@ impl Turns {
             let next_ts = |place: &usize| self.files[*place].next_ts;
             let first = self.active.iter().copied().min_by_key(|place| (next_ts(place), *place));
             let drawn_in_at = self.files.get(self.waiting).map(|turn| turn.next_ts + OVERLAP);
-            let Some(first) = first.filter(|first| drawn_in_at.is_none_or(|at| next_ts(first) <= at)) else {
+            let Some(first) =
+                first.filter(|first| drawn_in_at.is_none_or(|at| next_ts(first) <= at))
+            else {
                 if self.waiting == self.files.len() {
                     return None;
                 }
@@ -161,7 +175,9 @@ impl Turns {
                 continue;
             };
             let others = self.active.iter().filter(|place| **place != first);
-            let others = others.map(|place| if first < *place { next_ts(place) } else { next_ts(place) - Span(1) }).min();
+            let others = others
+                .map(|place| if first < *place { next_ts(place) } else { next_ts(place) - Span(1) })
+                .min();
             let until = others.unwrap_or(Ns::MAX).min(drawn_in_at.unwrap_or(Ns::MAX));
             return Some((first, until));
         }
@@ -188,7 +204,12 @@ fn refuse_repetition(inputs: &[Input]) -> Result<(), OpenError> {
 
 /// Looks at the beginning of a file: refuses it when nothing in it can be decoded, decodes up to `records` records into
 /// `batch`, and returns the time of the first one.
-fn probe(file: &mut CaptureFile, records: usize, options: DecodeOptions, batch: &mut Batch) -> Result<Option<Ns>, OpenError> {
+fn probe(
+    file: &mut CaptureFile,
+    records: usize,
+    options: DecodeOptions,
+    batch: &mut Batch,
+) -> Result<Option<Ns>, OpenError> {
     let mut first = None;
     let mut seen: Option<Framing> = None;
     file.peek(same::BYTES, |mut framing, window, complete| {
@@ -196,7 +217,15 @@ fn probe(file: &mut CaptureFile, records: usize, options: DecodeOptions, batch: 
         let mut ledger = Ledger::new();
         let mut decoder = Decoder::new(options);
         let consumer = &mut Decoding { decoder: &mut decoder, batch };
-        let mut sink = Sink { consumer, ledger: &mut ledger, file: "", place: 0, index: 0, remaining: 1, until: Ns::MAX };
+        let mut sink = Sink {
+            consumer,
+            ledger: &mut ledger,
+            file: "",
+            place: 0,
+            index: 0,
+            remaining: 1,
+            until: Ns::MAX,
+        };
         let (mut done, mut stop) = framing.walk(window, complete, &mut sink);
         first = framing.tally().last();
         // An interface that can be decoded may be described later than the first packet.

@@ -65,8 +65,12 @@ impl Recogniser {
             }
         }
         let sizes = &self.sizes;
-        let found =
-            common.iter().enumerate().map(|(first, common)| Match { first, second, common: *common, compared: size.min(sizes[first]) });
+        let found = common.iter().enumerate().map(|(first, common)| Match {
+            first,
+            second,
+            common: *common,
+            compared: size.min(sizes[first]),
+        });
         let found = found.filter(Match::is_same).max_by_key(|found| found.common);
         self.sizes.push(size);
         found
@@ -91,7 +95,8 @@ fn mark(packet: &Packet) -> Option<u64> {
     }
     // The default hasher has fixed keys: what is recognised is the same in every run.
     let mut hasher = DefaultHasher::new();
-    (packet.source, packet.destination, packet.source_port, packet.destination_port).hash(&mut hasher);
+    (packet.source, packet.destination, packet.source_port, packet.destination_port)
+        .hash(&mut hasher);
     (packet.seq, packet.ack, packet.payload == 0).hash(&mut hasher);
     if stamped {
         (packet.tsval, packet.tsecr).hash(&mut hasher);

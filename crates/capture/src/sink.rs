@@ -75,7 +75,16 @@ impl<C: Consumer> Sink<'_, C> {
         self.index += 1;
         self.remaining -= 1;
         let Unnumbered { ts, link, interface, original_length, marked, bytes } = record;
-        let frame = Frame { ts, index: self.index, file: self.place, interface, link, original_length, marked, bytes };
+        let frame = Frame {
+            ts,
+            index: self.index,
+            file: self.place,
+            interface,
+            link,
+            original_length,
+            marked,
+            bytes,
+        };
         if let Err(reason) = self.consumer.take(&frame) {
             self.ledger.skip(reason, self.index);
         }

@@ -23,9 +23,11 @@ pub(crate) struct Look {
     pub(crate) advice: &'static str,
 }
 
-const CONVERT: &str = "convert it: `editcap -F pcap FILE out.pcap` (Wireshark's editcap reads most capture formats)";
+const CONVERT: &str =
+    "convert it: `editcap -F pcap FILE out.pcap` (Wireshark's editcap reads most capture formats)";
 const UNPACK: &str = "unpack it first; only gzip and Zstandard are unpacked on the fly";
-const NOT_A_CAPTURE: &str = "give the capture file itself (`tcpdump -w`, `dumpcap` and `tshark -w` write one)";
+const NOT_A_CAPTURE: &str =
+    "give the capture file itself (`tcpdump -w`, `dumpcap` and `tshark -w` write one)";
 
 struct Signature {
     offset: usize,
@@ -51,16 +53,41 @@ const SIGNATURES: &[Signature] = &[
     sign(b"\x7fver\0", "an EtherPeek or OmniPeek capture", CONVERT),
     sign(b"\x1c\x00\x01\xac", "an Ixia capture", CONVERT),
     sign(b"\xac\x01\x00\x1c", "an Ixia capture", CONVERT),
-    sign(b"\xfd7zXZ\0", "an xz file", "unpack it first: `xz -dk FILE`; only gzip and Zstandard are unpacked on the fly"),
-    sign(b"BZh", "a bzip2 file", "unpack it first: `bzip2 -dk FILE`; only gzip and Zstandard are unpacked on the fly"),
-    sign(b"\x04\x22\x4d\x18", "an lz4 file", "unpack it first: `lz4 -d FILE`; only gzip and Zstandard are unpacked on the fly"),
-    sign(b"PK\x03\x04", "a zip archive", "unpack it first: `unzip FILE`; only gzip and Zstandard are unpacked on the fly"),
+    sign(
+        b"\xfd7zXZ\0",
+        "an xz file",
+        "unpack it first: `xz -dk FILE`; only gzip and Zstandard are unpacked on the fly",
+    ),
+    sign(
+        b"BZh",
+        "a bzip2 file",
+        "unpack it first: `bzip2 -dk FILE`; only gzip and Zstandard are unpacked on the fly",
+    ),
+    sign(
+        b"\x04\x22\x4d\x18",
+        "an lz4 file",
+        "unpack it first: `lz4 -d FILE`; only gzip and Zstandard are unpacked on the fly",
+    ),
+    sign(
+        b"PK\x03\x04",
+        "a zip archive",
+        "unpack it first: `unzip FILE`; only gzip and Zstandard are unpacked on the fly",
+    ),
     sign(b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", UNPACK),
     sign(b"Rar!\x1a\x07", "a RAR archive", UNPACK),
     sign(b"\x1f\x9d", "a compress (.Z) file", UNPACK),
-    sign(b"\x1f\x8b", "a gzip file", "it is compressed twice, or by an unknown gzip method: unpack it first"),
+    sign(
+        b"\x1f\x8b",
+        "a gzip file",
+        "it is compressed twice, or by an unknown gzip method: unpack it first",
+    ),
     sign(b"\x28\xb5\x2f\xfd", "a Zstandard file", "it is compressed twice: unpack it first"),
-    Signature { offset: 257, magic: b"ustar", what: "a tar archive", advice: "unpack it first: `tar -xf FILE`" },
+    Signature {
+        offset: 257,
+        magic: b"ustar",
+        what: "a tar archive",
+        advice: "unpack it first: `tar -xf FILE`",
+    },
     sign(b"PAR1", "a Parquet table", NOT_A_CAPTURE),
     sign(b"ARROW1", "an Arrow table", NOT_A_CAPTURE),
     sign(b"SQLite format 3\0", "an SQLite database", NOT_A_CAPTURE),
@@ -74,9 +101,9 @@ const SIGNATURES: &[Signature] = &[
 /// What the bytes look like.
 pub(crate) fn look(start: &[u8]) -> Look {
     let start = &start[..start.len().min(LOOK_LENGTH)];
-    if let Some(found) =
-        SIGNATURES.iter().find(|signature| start.get(signature.offset..).is_some_and(|rest| rest.starts_with(signature.magic)))
-    {
+    if let Some(found) = SIGNATURES.iter().find(|signature| {
+        start.get(signature.offset..).is_some_and(|rest| rest.starts_with(signature.magic))
+    }) {
         return Look { what: found.what, advice: found.advice };
     }
     if damaged_magic(start) {
@@ -86,7 +113,10 @@ pub(crate) fn look(start: &[u8]) -> Look {
         };
     }
     if start.iter().all(|byte| *byte == 0) {
-        return Look { what: "zeros", advice: "the file was laid out but never written, or its beginning was lost" };
+        return Look {
+            what: "zeros",
+            advice: "the file was laid out but never written, or its beginning was lost",
+        };
     }
     if is_text(start) {
         return text(start);
@@ -109,8 +139,12 @@ fn damaged_magic(start: &[u8]) -> bool {
 }
 
 fn is_text(start: &[u8]) -> bool {
-    let printable = start.iter().filter(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0x80..)).count();
-    let plain = start.iter().filter(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~')).count();
+    let printable = start
+        .iter()
+        .filter(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0x80..))
+        .count();
+    let plain =
+        start.iter().filter(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~')).count();
     printable == start.len() && plain * 10 >= start.len() * 7
 }
 
@@ -119,10 +153,16 @@ fn text(start: &[u8]) -> Look {
     let lower = lower.trim_ascii_start();
     let holds = |needle: &[u8]| lower.windows(needle.len()).any(|window| window == needle);
     if holds(b"<html") || holds(b"<!doctype html") {
-        return Look { what: "an HTML page", advice: "a download may have stored an error page or a login form in place of the capture" };
+        return Look {
+            what: "an HTML page",
+            advice: "a download may have stored an error page or a login form in place of the capture",
+        };
     }
     if lower.starts_with(b"version https://git-lfs") {
-        return Look { what: "a Git LFS pointer", advice: "fetch the file behind it: `git lfs pull`" };
+        return Look {
+            what: "a Git LFS pointer",
+            advice: "fetch the file behind it: `git lfs pull`",
+        };
     }
     if lower.starts_with(b"<?xml") || lower.starts_with(b"<") {
         return Look { what: "an XML file", advice: NOT_A_CAPTURE };
@@ -130,7 +170,10 @@ fn text(start: &[u8]) -> Look {
     if lower.starts_with(b"{") || lower.starts_with(b"[") {
         return Look { what: "a JSON file", advice: NOT_A_CAPTURE };
     }
-    Look { what: "a text file", advice: "printed packets cannot be analysed: save the capture itself with `tcpdump -w FILE`" }
+    Look {
+        what: "a text file",
+        advice: "printed packets cannot be analysed: save the capture itself with `tcpdump -w FILE`",
+    }
 }
 
 /// ERF has no magic number: a little-endian 32.32 time, a type, flags and a big-endian record length must make sense.
@@ -140,7 +183,9 @@ fn is_erf(start: &[u8]) -> bool {
     let [_, _, _, _, a, b, c, d, kind, _, high, low, ..] = *start else { return false };
     let seconds = u32::from_le_bytes([a, b, c, d]);
     let length = u16::from_be_bytes([high, low]);
-    (YEAR_1990..YEAR_2040).contains(&seconds) && (1..=48).contains(&(kind & 0x7f)) && (16..=2048).contains(&length)
+    (YEAR_1990..YEAR_2040).contains(&seconds)
+        && (1..=48).contains(&(kind & 0x7f))
+        && (16..=2048).contains(&length)
 }
 
 #[cfg(test)]
@@ -161,10 +206,16 @@ mod tests {
         assert_eq!(look(b"snoop\0\0\0\0\0\0\x02").what, "a snoop capture (Solaris)");
         assert_eq!(look(b"  <!DOCTYPE html><html>").what, "an HTML page");
         assert_eq!(look(b"{\"a\": 1}").what, "a JSON file");
-        assert_eq!(look("12:00:01 IP 10.0.0.1 > 10.0.0.2 – Flags [S]\n".as_bytes()).what, "a text file");
+        assert_eq!(
+            look("12:00:01 IP 10.0.0.1 > 10.0.0.2 – Flags [S]\n".as_bytes()).what,
+            "a text file"
+        );
         assert_eq!(look(b"PK\x03\x04....").what, "a zip archive");
         assert_eq!(look(&[0; 24]).what, "zeros");
-        assert_eq!(look(&[0xd4, 0xc3, 0xb2, 0xa0, 2, 0, 4, 0]).what, "a pcap or pcapng file whose magic number is damaged");
+        assert_eq!(
+            look(&[0xd4, 0xc3, 0xb2, 0xa0, 2, 0, 4, 0]).what,
+            "a pcap or pcapng file whose magic number is damaged"
+        );
         assert_eq!(look(&[1, 2, 3, 4, 5, 6, 7, 8]).what, "no format that is known here");
         let mut tar = vec![b'x'; 512];
         tar[100] = 0;

@@ -100,25 +100,40 @@ impl Source {
             let bytes = Bytes::Held { held: Held::Shared(Arc::clone(bytes)), position: 0 };
             return Ok(Self { bytes, compression, length, read: 0, again: true });
         }
-        let source = Self::streamed(Vec::new(), Box::new(Cursor::new(Arc::clone(bytes))), compression, path)?;
+        let source = Self::streamed(
+            Vec::new(),
+            Box::new(Cursor::new(Arc::clone(bytes))),
+            compression,
+            path,
+        )?;
         Ok(Self { length, again: true, ..source })
     }
 
     fn piped(mut origin: Origin, path: &Path) -> Result<Self, OpenError> {
         let mut start = [0; 8];
-        let length = read_fully(&mut origin, &mut start).map_err(|source| OpenError::Unreadable { path: path.to_owned(), source })?;
+        let length = read_fully(&mut origin, &mut start)
+            .map_err(|source| OpenError::Unreadable { path: path.to_owned(), source })?;
         let start = start[..length].to_vec();
         let compression = sniff::compression(&start);
         Self::streamed(start, origin, compression, path)
     }
 
-    fn streamed(start: Vec<u8>, origin: Origin, compression: Compression, path: &Path) -> Result<Self, OpenError> {
-        let stream = Stream::new(start, origin, compression).map_err(|source| OpenError::Decompression {
-            path: PathBuf::from(path),
-            compression,
-            source,
+    fn streamed(
+        start: Vec<u8>,
+        origin: Origin,
+        compression: Compression,
+        path: &Path,
+    ) -> Result<Self, OpenError> {
+        let stream = Stream::new(start, origin, compression).map_err(|source| {
+            OpenError::Decompression { path: PathBuf::from(path), compression, source }
         })?;
-        Ok(Self { bytes: Bytes::Streamed(Box::new(stream)), compression, length: None, read: 0, again: false })
+        Ok(Self {
+            bytes: Bytes::Streamed(Box::new(stream)),
+            compression,
+            length: None,
+            read: 0,
+            again: false,
+        })
     }
 
     pub(crate) fn compression(&self) -> Compression {

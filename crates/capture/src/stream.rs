@@ -69,11 +69,17 @@ pub(crate) struct Stream {
 
 impl Stream {
     /// A stream whose first stored bytes, `start`, have been read from `origin` already.
-    pub(crate) fn new(start: Vec<u8>, origin: Origin, compression: Compression) -> io::Result<Self> {
+    pub(crate) fn new(
+        start: Vec<u8>,
+        origin: Origin,
+        compression: Compression,
+    ) -> io::Result<Self> {
         let counted = Counted { origin: Cursor::new(start).chain(origin), bytes: 0 };
         let reader = match compression {
             Compression::None => Decompressor::None(counted),
-            Compression::Gzip => Decompressor::Gzip(Box::new(MultiGzDecoder::new(BufReader::with_capacity(READ_LENGTH, counted)))),
+            Compression::Gzip => Decompressor::Gzip(Box::new(MultiGzDecoder::new(
+                BufReader::with_capacity(READ_LENGTH, counted),
+            ))),
             Compression::Zstd => Decompressor::Zstd(ZstdDecoder::new(counted)?),
         };
         Ok(Self { reader, buffer: Vec::new(), start: 0, end: 0, ended: false, failure: None })

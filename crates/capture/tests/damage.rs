@@ -1,12 +1,18 @@
 //! Damaged files: what could be read is read, what could not is said, and nothing panics.
-#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test may fail loudly, and its numbers are small")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test may fail loudly, and its numbers are small"
+)]
 
 mod writer;
 
 use proptest::prelude::*;
 use trustbed_capture::{CaptureFacts, Reader};
 use trustbed_wire::{Batch, DecodeOptions, Packet};
-use writer::{Frame, Pcap, Pcapng, assert_packets, codes, frames, gzip, memory, read, read_bytes, tcp, zstd};
+use writer::{
+    Frame, Pcap, Pcapng, assert_packets, codes, frames, gzip, memory, read, read_bytes, tcp, zstd,
+};
 
 const FILE_HEADER: usize = 24;
 
@@ -38,7 +44,10 @@ fn a_pcap_file_cut_anywhere_yields_a_prefix() {
             assert!(facts.problems.is_empty());
         } else {
             assert_eq!(codes(&facts), ["truncated_record"]);
-            assert_eq!((facts.problems[0].offset, facts.problems[0].record), (borders[whole] as u64, whole as u64 + 1));
+            assert_eq!(
+                (facts.problems[0].offset, facts.problems[0].record),
+                (borders[whole] as u64, whole as u64 + 1)
+            );
             assert_eq!(facts.files[0].skipped_bytes, (length - borders[whole]) as u64);
         }
     }
@@ -56,7 +65,10 @@ fn a_pcapng_file_cut_anywhere_yields_a_prefix() {
         let (packets, facts) = read_bytes(&bytes[..length]);
         let whole = borders.iter().filter(|border| **border <= length).count().saturating_sub(2);
         assert_packets(&packets, &frames[..whole], 1_000);
-        assert_eq!(codes(&facts), if borders.contains(&length) { vec![] } else { vec!["truncated_record"] });
+        assert_eq!(
+            codes(&facts),
+            if borders.contains(&length) { vec![] } else { vec!["truncated_record"] }
+        );
     }
 }
 
@@ -66,7 +78,9 @@ fn compressed_files_cut_anywhere_yield_a_prefix() {
     let plain = Pcap::MICROS.file(&frames);
     for bytes in [gzip(&[&plain]), zstd(&[&plain])] {
         for length in (0..bytes.len()).step_by(7) {
-            let Ok((packets, facts)) = read(&[memory("capture", &bytes[..length])]) else { continue };
+            let Ok((packets, facts)) = read(&[memory("capture", &bytes[..length])]) else {
+                continue;
+            };
             assert_packets(&packets, &frames[..packets.len()], 1_000);
             assert!(codes(&facts).contains(&"decompression"), "cut at {length} of {}", bytes.len());
         }
@@ -90,7 +104,12 @@ fn damage_within_a_compressed_file_leaves_what_came_before() {
 fn garbage_between_records_is_passed_over() {
     let frames = frames(30);
     let borders = borders(&frames);
-    for garbage in [vec![0xff; 100], vec![0; 4096], b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n".to_vec(), vec![0x55; 3]] {
+    for garbage in [
+        vec![0xff; 100],
+        vec![0; 4096],
+        b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n".to_vec(),
+        vec![0x55; 3],
+    ] {
         let mut bytes = Pcap::MICROS.file(&frames);
         bytes.splice(borders[10]..borders[10], garbage.iter().copied());
         let (packets, facts) = read_bytes(&bytes);
@@ -104,7 +123,12 @@ fn garbage_between_records_is_passed_over() {
 #[test]
 fn garbage_between_blocks_is_passed_over() {
     let frames = frames(30);
-    for garbage in [vec![0xff; 100], vec![0; 4096], b"lorem ipsum".to_vec(), vec![6, 0, 0, 0, 40, 0, 0, 0, 1, 2, 3]] {
+    for garbage in [
+        vec![0xff; 100],
+        vec![0; 4096],
+        b"lorem ipsum".to_vec(),
+        vec![6, 0, 0, 0, 40, 0, 0, 0, 1, 2, 3],
+    ] {
         let mut file = Pcapng::simple(false);
         file.packets(&frames[..10]);
         let border = file.bytes.len();
@@ -131,7 +155,10 @@ fn a_length_that_claims_too_much_is_found_out() {
         assert_eq!(packets.len(), 30, "claimed {claim}");
         assert_eq!(packets[11].seq, 11 * 1448);
         assert_eq!(codes(&facts), ["bad_record_length"]);
-        assert_eq!((facts.problems[0].offset, facts.problems[0].record), (borders(&frames)[10] as u64, 11));
+        assert_eq!(
+            (facts.problems[0].offset, facts.problems[0].record),
+            (borders(&frames)[10] as u64, 11)
+        );
     }
 }
 
@@ -170,7 +197,11 @@ fn a_frame_shorter_than_what_was_captured_is_said() {
     let mut bytes = Pcap::MICROS.header();
     for (i, frame) in frames.iter().enumerate() {
         let captured = frame.bytes.len() as u32;
-        bytes.extend(Pcap::MICROS.lying_record(frame, captured, if i == 2 { 10 } else { frame.original }));
+        bytes.extend(Pcap::MICROS.lying_record(
+            frame,
+            captured,
+            if i == 2 { 10 } else { frame.original },
+        ));
     }
     let (packets, facts) = read_bytes(&bytes);
     assert_eq!(packets.len(), 5);
@@ -300,7 +331,9 @@ fn resident_bytes() -> u64 {
 
 /// What holds for every input whatever it is made of.
 fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
-    let Ok(mut reader) = Reader::open(&[memory("capture", bytes)], DecodeOptions::default()) else { return Ok(()) };
+    let Ok(mut reader) = Reader::open(&[memory("capture", bytes)], DecodeOptions::default()) else {
+        return Ok(());
+    };
     let mut batch = Batch::default();
     while reader.fill(&mut batch, 5) {}
     let facts = reader.facts();
@@ -308,13 +341,22 @@ fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
     let skipped: u64 = facts.skips.iter().map(|skip| skip.records).sum();
     prop_assert_eq!(records, batch.packets.len() as u64 + skipped);
     let indices: Vec<u64> = batch.packets.iter().map(|packet| packet.index).collect();
-    prop_assert!(indices.is_sorted_by(|a, b| a < b) && indices.last().is_none_or(|last| *last <= records));
+    prop_assert!(
+        indices.is_sorted_by(|a, b| a < b) && indices.last().is_none_or(|last| *last <= records)
+    );
 
-    let streamed = read(&[memory("capture", &gzip(&[&bytes[..bytes.len() / 3], &bytes[bytes.len() / 3..]]))]);
+    let streamed =
+        read(&[memory("capture", &gzip(&[&bytes[..bytes.len() / 3], &bytes[bytes.len() / 3..]]))]);
     let (packets, streamed) = streamed.map_err(|error| TestCaseError::fail(error.to_string()))?;
-    let indices = |packets: &[Packet]| packets.iter().map(|packet| (packet.index, packet.ts, packet.seq)).collect::<Vec<_>>();
+    let indices = |packets: &[Packet]| {
+        packets.iter().map(|packet| (packet.index, packet.ts, packet.seq)).collect::<Vec<_>>()
+    };
     prop_assert_eq!(indices(&packets), indices(&batch.packets));
-    prop_assert_eq!(streamed.problems, facts.problems, "a stream finds the same problems at the same bytes");
+    prop_assert_eq!(
+        streamed.problems,
+        facts.problems,
+        "a stream finds the same problems at the same bytes"
+    );
     Ok(())
 }
 

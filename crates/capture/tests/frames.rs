@@ -1,5 +1,9 @@
 //! Records as they are: the same ones that are decoded, and those that cannot be.
-#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test may fail loudly, and its numbers are small")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test may fail loudly, and its numbers are small"
+)]
 
 mod writer;
 
@@ -23,8 +27,19 @@ struct Kept {
 }
 
 fn keep(frame: &trustbed_capture::Frame<'_>) -> Kept {
-    let trustbed_capture::Frame { ts, index, file, interface, link, original_length, bytes, .. } = *frame;
-    Kept { ts, index, file, interface, link, original_length, direction: frame.direction(), bytes: bytes.to_vec() }
+    let trustbed_capture::Frame {
+        ts, index, file, interface, link, original_length, bytes, ..
+    } = *frame;
+    Kept {
+        ts,
+        index,
+        file,
+        interface,
+        link,
+        original_length,
+        direction: frame.direction(),
+        bytes: bytes.to_vec(),
+    }
 }
 
 fn show_by(inputs: &[Input], limit: usize) -> (Vec<Kept>, CaptureFacts) {
@@ -73,7 +88,12 @@ fn what_is_not_decoded_is_shown_too() {
     all.push(arp(START_NS + 30_000_000));
     let mut pcapng = Pcapng::simple(false);
     pcapng.packets(&all);
-    for bytes in [Pcap::MICROS.file(&all), Pcap { big: true, ..Pcap::NANOS }.file(&all), pcapng.bytes, gzip(&[&Pcap::MICROS.file(&all)])] {
+    for bytes in [
+        Pcap::MICROS.file(&all),
+        Pcap { big: true, ..Pcap::NANOS }.file(&all),
+        pcapng.bytes,
+        gzip(&[&Pcap::MICROS.file(&all)]),
+    ] {
         let input = [memory("capture", &bytes)];
         let (kept, facts) = show(&input);
         assert_eq!(facts.files[0].records, 22);
@@ -101,12 +121,19 @@ fn what_is_not_decoded_is_shown_too() {
 fn merged_files_say_which_file_a_frame_is_of() {
     let first = frames_from(START_NS, 0, 100);
     let second = frames_from(START_NS + 50_500_000, 1_000, 100);
-    let inputs = [memory("second", &Pcap::MICROS.file(&second)), memory("first", &Pcap::MICROS.file(&first))];
+    let inputs = [
+        memory("second", &Pcap::MICROS.file(&second)),
+        memory("first", &Pcap::MICROS.file(&first)),
+    ];
     for limit in [1, 3, 1_000] {
         let (kept, facts) = show_by(&inputs, limit);
-        assert_eq!(facts.files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), ["first", "second"]);
+        assert_eq!(
+            facts.files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(),
+            ["first", "second"]
+        );
         for (place, part) in [(0, &first), (1, &second)] {
-            let times: Vec<i64> = kept.iter().filter(|frame| frame.file == place).map(|frame| frame.ts.0).collect();
+            let times: Vec<i64> =
+                kept.iter().filter(|frame| frame.file == place).map(|frame| frame.ts.0).collect();
             assert_eq!(times, part.iter().map(|frame| frame.ts_ns).collect::<Vec<_>>());
         }
         assert!(kept.iter().zip(1..).all(|(frame, index)| frame.index == index));
@@ -119,7 +146,8 @@ fn directions_and_interfaces_come_from_the_file() {
     for big in [false, true] {
         let mut file = Pcapng::simple(big);
         file.interface(147, 0, &[]);
-        let flags = |value: u32| (2, if big { value.to_be_bytes() } else { value.to_le_bytes() }.to_vec());
+        let flags =
+            |value: u32| (2, if big { value.to_be_bytes() } else { value.to_le_bytes() }.to_vec());
         let count = (START_NS / 1_000) as u64;
         file.enhanced(0, count, &tcp(START_NS, 0, 10), &[flags(1)]);
         file.enhanced(0, count + 1, &tcp(START_NS, 1, 10), &[flags(2)]);
@@ -127,7 +155,8 @@ fn directions_and_interfaces_come_from_the_file() {
         file.enhanced(1, count + 3, &tcp(START_NS, 3, 10), &[]);
         file.obsolete(0, u16::MAX, count + 4, &tcp(START_NS, 4, 10));
         let (kept, _) = show(&[memory("capture", &file.bytes)]);
-        let told: Vec<_> = kept.iter().map(|frame| (frame.interface, frame.link, frame.direction)).collect();
+        let told: Vec<_> =
+            kept.iter().map(|frame| (frame.interface, frame.link, frame.direction)).collect();
         let ethernet = Some(LinkType::Ethernet);
         assert_eq!(
             told,
@@ -145,7 +174,9 @@ fn directions_and_interfaces_come_from_the_file() {
 #[test]
 fn showing_and_decoding_take_turns() {
     let all = frames(30);
-    let mut reader = Reader::open(&[memory("capture", &Pcap::MICROS.file(&all))], DecodeOptions::default()).unwrap();
+    let mut reader =
+        Reader::open(&[memory("capture", &Pcap::MICROS.file(&all))], DecodeOptions::default())
+            .unwrap();
     let mut batch = Batch::default();
     let mut seen = Vec::new();
     assert!(reader.frames(10, |frame| seen.push(frame.index)));
@@ -154,7 +185,10 @@ fn showing_and_decoding_take_turns() {
     assert!(!reader.frames(100, |frame| seen.push(frame.index)));
     assert!(!reader.fill(&mut batch, 10));
     assert_eq!(seen, (1..=10).chain(21..=30).collect::<Vec<_>>());
-    assert_eq!(batch.packets.iter().map(|packet| packet.index).collect::<Vec<_>>(), (11..=20).collect::<Vec<_>>());
+    assert_eq!(
+        batch.packets.iter().map(|packet| packet.index).collect::<Vec<_>>(),
+        (11..=20).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -167,7 +201,10 @@ fn damage_is_passed_over_and_said() {
     bytes.truncate(bytes.len() - 5);
     let input = [memory("capture", &bytes)];
     let (kept, facts) = show_by(&input, 3);
-    assert_eq!(kept.iter().map(|frame| frame.ts.0).collect::<Vec<_>>(), all[..39].iter().map(|frame| frame.ts_ns).collect::<Vec<_>>());
+    assert_eq!(
+        kept.iter().map(|frame| frame.ts.0).collect::<Vec<_>>(),
+        all[..39].iter().map(|frame| frame.ts_ns).collect::<Vec<_>>()
+    );
     assert_eq!(codes(&facts).last(), Some(&"truncated_record"));
     assert!(facts.problems[0].offset <= hole as u64 && facts.files[0].skipped_bytes >= 333);
     assert_same_as_decoded(&input, 3);

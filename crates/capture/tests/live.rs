@@ -13,7 +13,10 @@ use std::net::UdpSocket;
 use std::path::Path;
 
 use namespace::{cable, entered, ip, run};
-use trustbed_capture::{Counters, Direction, Frame, Input, Live, LiveError, LiveOptions, Reader, Statistics, WriteError, Writer};
+use trustbed_capture::{
+    Counters, Direction, Frame, Input, Live, LiveError, LiveOptions, Reader, Statistics,
+    WriteError, Writer,
+};
 use trustbed_units::{Ns, Rate, Size, Span};
 use trustbed_wire::{DecodeOptions, LinkType};
 
@@ -41,7 +44,9 @@ fn keep(frame: &Frame<'_>) -> Kept {
 /// Frames until there are as many as were asked for, or none for a while.
 fn read(live: &mut Live, count: usize) -> Vec<Kept> {
     let mut kept = Vec::new();
-    while kept.len() < count && live.frames(7, PATIENCE, |frame| kept.push(keep(frame))).unwrap() > 0 {}
+    while kept.len() < count
+        && live.frames(7, PATIENCE, |frame| kept.push(keep(frame))).unwrap() > 0
+    {}
     kept
 }
 
@@ -71,7 +76,8 @@ fn send_raw(interface: &str, frame: &[u8]) {
         address.sll_family = u16::try_from(libc::AF_PACKET).unwrap();
         address.sll_ifindex = libc::if_nametoindex(name.as_ptr()).cast_signed();
         let socket = libc::socket(libc::AF_PACKET, libc::SOCK_RAW, 0);
-        let (pointer, length) = ((&raw const address).cast(), u32::try_from(size_of_val(&address)).unwrap());
+        let (pointer, length) =
+            ((&raw const address).cast(), u32::try_from(size_of_val(&address)).unwrap());
         let sent = libc::sendto(socket, frame.as_ptr().cast(), frame.len(), 0, pointer, length);
         assert_eq!(sent, frame.len().cast_signed(), "{}", std::io::Error::last_os_error());
         libc::close(socket);
@@ -90,9 +96,11 @@ fn both_directions_are_told_apart() {
     send(&left, "10.0.0.9:9", payloads);
     send(&right, "10.0.1.9:9", payloads.into_iter().rev());
     let kept = read(&mut live, 12);
-    let lengths: Vec<(Direction, u32)> = kept.iter().map(|frame| (frame.direction, frame.length)).collect();
+    let lengths: Vec<(Direction, u32)> =
+        kept.iter().map(|frame| (frame.direction, frame.length)).collect();
     let outbound = payloads.iter().map(|payload| (Direction::Outbound, HEADERS + *payload as u32));
-    let inbound = payloads.iter().rev().map(|payload| (Direction::Inbound, HEADERS + *payload as u32));
+    let inbound =
+        payloads.iter().rev().map(|payload| (Direction::Inbound, HEADERS + *payload as u32));
     assert_eq!(lengths, outbound.chain(inbound).collect::<Vec<_>>());
     for (frame, index) in kept.iter().zip(1..) {
         assert_eq!((frame.index, frame.bytes.len()), (index, frame.length.min(128) as usize));
@@ -112,12 +120,26 @@ fn what_is_known_is_said() {
     }
     cable();
     ip("link set left mtu 9000");
-    let options = LiveOptions { snap_length: 0, ring: Size(1 << 20), block_timeout: Span::from_millis(10), ..LiveOptions::default() };
+    let options = LiveOptions {
+        snap_length: 0,
+        ring: Size(1 << 20),
+        block_timeout: Span::from_millis(10),
+        ..LiveOptions::default()
+    };
     let facts = Live::open("left", options).unwrap().facts();
-    assert_eq!((facts.name.as_str(), facts.link, facts.loopback), ("left", LinkType::Ethernet, false));
+    assert_eq!(
+        (facts.name.as_str(), facts.link, facts.loopback),
+        ("left", LinkType::Ethernet, false)
+    );
     assert_eq!((facts.mtu, facts.speed), (Some(Size(9_000)), Some(Rate(10_000_000_000))));
-    assert_eq!((facts.ring, facts.block, facts.block_timeout), (Size(1 << 20), Size(256 << 10), Span::from_millis(10)));
-    assert!(!facts.hardware_timestamps && facts.hardware_clock_ahead.is_none(), "a virtual interface has no clock");
+    assert_eq!(
+        (facts.ring, facts.block, facts.block_timeout),
+        (Size(1 << 20), Size(256 << 10), Span::from_millis(10))
+    );
+    assert!(
+        !facts.hardware_timestamps && facts.hardware_clock_ahead.is_none(),
+        "a virtual interface has no clock"
+    );
     let description = facts.description();
     assert_eq!((description.name.as_str(), description.snap_length), ("left", facts.snap_length));
 }
@@ -128,10 +150,14 @@ fn whole_frames_are_kept_when_asked_for() {
         return;
     }
     cable();
-    let mut live = Live::open("right", LiveOptions { snap_length: 0, ..LiveOptions::default() }).unwrap();
+    let mut live =
+        Live::open("right", LiveOptions { snap_length: 0, ..LiveOptions::default() }).unwrap();
     send(&sender("10.0.0.1:0"), "10.0.0.9:9", [1_472]);
     let kept = read(&mut live, 1);
-    assert_eq!((kept[0].length, kept[0].bytes.len(), kept[0].direction), (1_514, 1_514, Direction::Inbound));
+    assert_eq!(
+        (kept[0].length, kept[0].bytes.len(), kept[0].direction),
+        (1_514, 1_514, Direction::Inbound)
+    );
     assert!(kept[0].bytes[42..].iter().all(|byte| *byte == 0x5a));
 }
 
@@ -182,7 +208,8 @@ fn what_finds_no_room_is_counted() {
         return;
     }
     cable();
-    let mut live = Live::open("left", LiveOptions { ring: Size(1), ..LiveOptions::default() }).unwrap();
+    let mut live =
+        Live::open("left", LiveOptions { ring: Size(1), ..LiveOptions::default() }).unwrap();
     assert_eq!(live.facts().ring, Size(256 << 10), "the smallest ring");
     let socket = sender("10.0.0.1:0");
     send(&socket, "10.0.0.9:9", vec![100; 10_000]);
@@ -196,7 +223,10 @@ fn what_finds_no_room_is_counted() {
     send(&socket, "10.0.0.9:9", [200; 3]);
     assert_eq!(read(&mut live, 3).len(), 3);
     let all = live.statistics().unwrap();
-    assert_eq!((all.received, all.dropped, all.shown), (full.received + 3, full.dropped, full.received + 3));
+    assert_eq!(
+        (all.received, all.dropped, all.shown),
+        (full.received + 3, full.dropped, full.received + 3)
+    );
 }
 
 #[test]
@@ -205,7 +235,8 @@ fn a_ring_goes_round() {
         return;
     }
     cable();
-    let mut live = Live::open("left", LiveOptions { ring: Size(1), ..LiveOptions::default() }).unwrap();
+    let mut live =
+        Live::open("left", LiveOptions { ring: Size(1), ..LiveOptions::default() }).unwrap();
     let socket = sender("10.0.0.1:0");
     for round in 0..20_u64 {
         send(&socket, "10.0.0.9:9", (0..300).map(|number| 100 + number % 50));
@@ -255,7 +286,10 @@ fn an_interface_that_goes_down_is_said_and_can_come_back() {
     ip("link set left down");
     let (shown, error) = failure(&mut live);
     assert!(shown == 0 && matches!(error, LiveError::InterfaceDown { .. }), "{error}");
-    assert!(matches!(Live::open("left", LiveOptions::default()), Err(LiveError::InterfaceDown { .. })));
+    assert!(matches!(
+        Live::open("left", LiveOptions::default()),
+        Err(LiveError::InterfaceDown { .. })
+    ));
     ip("link set left up");
     ip("neigh replace 10.0.0.9 lladdr 02:00:00:00:00:99 dev left nud permanent");
     send(&sender("10.0.0.1:0"), "10.0.0.9:9", [100; 5]);
@@ -263,7 +297,10 @@ fn an_interface_that_goes_down_is_said_and_can_come_back() {
     ip("link set left down");
     assert!(matches!(failure(&mut live), (0, LiveError::InterfaceDown { .. })));
     ip("link delete left");
-    assert!(matches!(failure(&mut live), (0, LiveError::InterfaceGone { .. })), "vanished after a while");
+    assert!(
+        matches!(failure(&mut live), (0, LiveError::InterfaceGone { .. })),
+        "vanished after a while"
+    );
 }
 
 #[test]
@@ -273,13 +310,26 @@ fn what_cannot_be_opened_says_why() {
     }
     cable();
     let error = Live::open("lefd", LiveOptions::default()).unwrap_err();
-    assert!(matches!(&error, LiveError::NoSuchInterface { known, .. } if known.contains(&"left".to_owned())), "{error}");
+    assert!(
+        matches!(&error, LiveError::NoSuchInterface { known, .. } if known.contains(&"left".to_owned())),
+        "{error}"
+    );
     assert!(error.hint().contains("right"));
     for name in ["", "any", "a name that is too long for an interface", "le\0ft"] {
-        assert!(matches!(Live::open(name, LiveOptions::default()), Err(LiveError::NoSuchInterface { .. })), "{name}");
+        assert!(
+            matches!(
+                Live::open(name, LiveOptions::default()),
+                Err(LiveError::NoSuchInterface { .. })
+            ),
+            "{name}"
+        );
     }
     let error = Live::open("lo", LiveOptions::default()).unwrap_err();
-    assert!(matches!(error, LiveError::InterfaceDown { .. }) && error.hint().contains("ip link set lo up"), "{error}");
+    assert!(
+        matches!(error, LiveError::InterfaceDown { .. })
+            && error.hint().contains("ip link set lo up"),
+        "{error}"
+    );
 }
 
 /// Runs without the right to capture: the test calls itself without capabilities.
@@ -297,7 +347,10 @@ fn without_the_right_to_capture() {
     }
     // A user namespace of its own has no rights in the network namespace outside.
     let program = std::env::current_exe().unwrap();
-    let line = format!("{INNER}=1 unshare --user {} --exact without_the_right_to_capture", program.display());
+    let line = format!(
+        "{INNER}=1 unshare --user {} --exact without_the_right_to_capture",
+        program.display()
+    );
     run("env", &line);
 }
 
@@ -326,7 +379,12 @@ fn a_written_capture_equals_what_was_seen() {
         assert!(shown.unwrap() > 0);
     }
     let Statistics { received, dropped, .. } = live.statistics().unwrap();
-    writer.statistics(0, &Counters { start: seen[0].ts, end: seen[5].ts, received: received + dropped, dropped }).unwrap();
+    writer
+        .statistics(
+            0,
+            &Counters { start: seen[0].ts, end: seen[5].ts, received: received + dropped, dropped },
+        )
+        .unwrap();
     assert_eq!(writer.finish().unwrap().frames, 6);
     let mut reader = Reader::open(&[Input::Path(path)], DecodeOptions::default()).unwrap();
     let mut kept = Vec::new();
@@ -334,7 +392,10 @@ fn a_written_capture_equals_what_was_seen() {
     assert_eq!(kept, seen);
     let facts = reader.facts();
     let interface = &facts.files[0].interfaces[0];
-    assert_eq!((interface.name.as_deref(), interface.received, interface.dropped), (Some("left"), Some(6), Some(0)));
+    assert_eq!(
+        (interface.name.as_deref(), interface.received, interface.dropped),
+        (Some("left"), Some(6), Some(0))
+    );
 }
 
 #[test]
@@ -346,26 +407,50 @@ fn a_disk_that_is_full() {
     let path = Path::new("/mnt/full.pcapng");
     let mut writer = Writer::create(path, "trustbed test").unwrap();
     let link = LinkType::Ethernet;
-    let facts =
-        trustbed_capture::InterfaceDescription { name: "left".to_owned(), link, snap_length: 128, hardware_timestamps: false, speed: None };
+    let facts = trustbed_capture::InterfaceDescription {
+        name: "left".to_owned(),
+        link,
+        snap_length: 128,
+        hardware_timestamps: false,
+        speed: None,
+    };
     writer.interface(&facts).unwrap();
     let bytes = [0; 100];
     let frame = |index: u64| {
         let ts = Ns(index.cast_signed());
-        Frame { ts, index, file: 0, interface: 0, link: Some(link), original_length: 1_000, marked: Direction::Inbound, bytes: &bytes }
+        Frame {
+            ts,
+            index,
+            file: 0,
+            interface: 0,
+            link: Some(link),
+            original_length: 1_000,
+            marked: Direction::Inbound,
+            bytes: &bytes,
+        }
     };
     let mut errors = Vec::new();
     for index in 1..=1_000 {
         errors.extend(writer.frame(&frame(index)).err());
         errors.extend(writer.flush().err());
     }
-    writer.statistics(0, &Counters { start: Ns(1), end: Ns(1_000), received: 1_000, dropped: 0 }).unwrap();
+    writer
+        .statistics(0, &Counters { start: Ns(1), end: Ns(1_000), received: 1_000, dropped: 0 })
+        .unwrap();
     let written = writer.finish().unwrap();
     assert!(matches!(errors[..], [WriteError::Write { .. }]), "{errors:?}");
-    assert!(written.frames > 100 && written.frames + written.frames_left_out == 1_000 && !written.complete);
-    let mut reader = Reader::open(&[Input::Path(path.to_owned())], DecodeOptions::default()).unwrap();
+    assert!(
+        written.frames > 100
+            && written.frames + written.frames_left_out == 1_000
+            && !written.complete
+    );
+    let mut reader =
+        Reader::open(&[Input::Path(path.to_owned())], DecodeOptions::default()).unwrap();
     while reader.frames(1_000, |_| {}) {}
     let facts = reader.facts();
     assert!(facts.problems.is_empty(), "{:?}", facts.problems);
-    assert_eq!((facts.files[0].records, facts.files[0].interfaces[0].received), (written.frames, Some(1_000)));
+    assert_eq!(
+        (facts.files[0].records, facts.files[0].interfaces[0].received),
+        (written.frames, Some(1_000))
+    );
 }

@@ -1,5 +1,9 @@
 //! Several files as one capture.
-#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test may fail loudly, and its numbers are small")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test may fail loudly, and its numbers are small"
+)]
 
 mod writer;
 
@@ -8,7 +12,10 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use trustbed_capture::{Input, OpenError};
 use trustbed_units::Ns;
-use writer::{Frame, Pcap, Pcapng, START_NS, assert_packets, frames, frames_from, gzip, memory, read, read_by, tcp, zstd};
+use writer::{
+    Frame, Pcap, Pcapng, START_NS, assert_packets, frames, frames_from, gzip, memory, read,
+    read_by, tcp, zstd,
+};
 
 const MS: i64 = 1_000_000;
 
@@ -19,7 +26,11 @@ fn names(inputs: &[Input]) -> Vec<String> {
 #[test]
 fn rotated_files_follow_one_another_in_whatever_order_they_are_given() {
     let frames = frames(90);
-    let parts: Vec<Input> = frames.chunks(30).zip(["a", "b", "c"]).map(|(part, name)| memory(name, &Pcap::MICROS.file(part))).collect();
+    let parts: Vec<Input> = frames
+        .chunks(30)
+        .zip(["a", "b", "c"])
+        .map(|(part, name)| memory(name, &Pcap::MICROS.file(part)))
+        .collect();
     for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
         let inputs = order.map(|i| parts[i].clone());
         assert_packets(&read(&inputs).unwrap().0, &frames, 1_000);
@@ -47,7 +58,10 @@ fn a_border_keeps_small_disorder_as_it_is() {
     for (i, late) in [(7, 9), (8, 7), (9, 5)] {
         frames[i].ts_ns += late * MS;
     }
-    let inputs = [memory("b", &Pcap::MICROS.file(&frames[10..])), memory("a", &Pcap::MICROS.file(&frames[..10]))];
+    let inputs = [
+        memory("b", &Pcap::MICROS.file(&frames[10..])),
+        memory("a", &Pcap::MICROS.file(&frames[..10])),
+    ];
     assert_packets(&read(&inputs).unwrap().0, &frames, 1_000);
 }
 
@@ -55,18 +69,28 @@ fn a_border_keeps_small_disorder_as_it_is() {
 fn overlapping_files_are_merged_by_time() {
     let first = frames_from(START_NS, 0, 200);
     let second = frames_from(START_NS + 50 * MS + MS / 2, 1_000, 200);
-    let inputs = [memory("first", &Pcap::MICROS.file(&first)), memory("second", &Pcap::MICROS.file(&second))];
+    let inputs = [
+        memory("first", &Pcap::MICROS.file(&first)),
+        memory("second", &Pcap::MICROS.file(&second)),
+    ];
     for limit in [1, 3, 1_000] {
         let (packets, facts) = read_by(&inputs, limit).unwrap();
         assert_eq!(packets.len(), 400);
         let mut expected: Vec<i64> = first.iter().chain(&second).map(|frame| frame.ts_ns).collect();
         expected.sort_unstable();
         let mut times: Vec<i64> = packets.iter().map(|packet| packet.ts.0).collect();
-        let steps_back = times.windows(2).filter(|pair| pair[1] < pair[0]).map(|pair| pair[0] - pair[1]);
-        assert!(steps_back.max().unwrap_or(0) <= 10 * MS, "disorder stays within what is put in order later");
+        let steps_back =
+            times.windows(2).filter(|pair| pair[1] < pair[0]).map(|pair| pair[0] - pair[1]);
+        assert!(
+            steps_back.max().unwrap_or(0) <= 10 * MS,
+            "disorder stays within what is put in order later"
+        );
         times.sort_unstable();
         assert_eq!(times, expected);
-        assert!(packets[80..].is_sorted_by_key(|packet| packet.ts), "after the beginning of the overlap, time goes forward");
+        assert!(
+            packets[80..].is_sorted_by_key(|packet| packet.ts),
+            "after the beginning of the overlap, time goes forward"
+        );
         assert!(packets.iter().zip(1..).all(|(packet, index)| packet.index == index));
         assert_eq!(facts.files.iter().map(|file| file.records).collect::<Vec<_>>(), [200, 200]);
     }
@@ -75,12 +99,14 @@ fn overlapping_files_are_merged_by_time() {
 #[test]
 fn of_equal_times_the_earlier_file_goes_first() {
     let at = |first: i64, numbers: [u32; 40]| -> Vec<Frame> {
-        let step = |i: usize| if i == 0 { first } else { START_NS + i64::try_from(i).unwrap() * 20 * MS };
+        let step =
+            |i: usize| if i == 0 { first } else { START_NS + i64::try_from(i).unwrap() * 20 * MS };
         numbers.iter().enumerate().map(|(i, number)| tcp(step(i), *number, 10)).collect()
     };
     let early = at(START_NS - MS, std::array::from_fn(|i| i as u32));
     let late = at(START_NS, std::array::from_fn(|i| 1_000 + i as u32));
-    let inputs = [memory("late", &Pcap::MICROS.file(&late)), memory("early", &Pcap::MICROS.file(&early))];
+    let inputs =
+        [memory("late", &Pcap::MICROS.file(&late)), memory("early", &Pcap::MICROS.file(&early))];
     let (packets, _) = read(&inputs).unwrap();
     for pair in packets[2..].chunks(2) {
         assert_eq!(pair[0].ts, pair[1].ts);
@@ -109,9 +135,14 @@ fn both_ends_of_a_transfer_are_refused() {
     for frame in sent.iter().filter(|frame| frame.ts_ns % 7 != 0) {
         received.packet(&Frame { ts_ns: frame.ts_ns + 20 * MS, ..frame.clone() });
     }
-    let inputs = [memory("sender.pcap", &Pcap::NANOS.file(&sent)), memory("receiver.pcapng", &received.bytes)];
+    let inputs = [
+        memory("sender.pcap", &Pcap::NANOS.file(&sent)),
+        memory("receiver.pcapng", &received.bytes),
+    ];
     let error = read(&inputs).unwrap_err();
-    let OpenError::SamePackets { first, second, common, compared } = &error else { panic!("{error}") };
+    let OpenError::SamePackets { first, second, common, compared } = &error else {
+        panic!("{error}")
+    };
     assert_eq!((first, second), (&PathBuf::from("sender.pcap"), &PathBuf::from("receiver.pcapng")));
     assert_eq!(common, compared);
     assert!(error.hint().contains("--sender FILE --receiver FILE"));
@@ -120,9 +151,14 @@ fn both_ends_of_a_transfer_are_refused() {
 #[test]
 fn offloaded_packets_are_recognised_by_their_first_segment() {
     // At the sender, super-packets of ten segments; at the receiver, the segments.
-    let sent: Vec<Frame> = (0..50).map(|i| tcp(START_NS + i64::from(i) * MS, i * 10, 1_000)).collect();
-    let received: Vec<Frame> = (0..500).map(|i| tcp(START_NS + MS + i64::from(i) * MS / 10, i, 100)).collect();
-    let inputs = [memory("sender", &Pcap::MICROS.file(&sent)), memory("receiver", &Pcap::MICROS.file(&received))];
+    let sent: Vec<Frame> =
+        (0..50).map(|i| tcp(START_NS + i64::from(i) * MS, i * 10, 1_000)).collect();
+    let received: Vec<Frame> =
+        (0..500).map(|i| tcp(START_NS + MS + i64::from(i) * MS / 10, i, 100)).collect();
+    let inputs = [
+        memory("sender", &Pcap::MICROS.file(&sent)),
+        memory("receiver", &Pcap::MICROS.file(&received)),
+    ];
     assert!(matches!(read(&inputs), Err(OpenError::SamePackets { common: 50, compared: 50, .. })));
 }
 
@@ -130,8 +166,12 @@ fn offloaded_packets_are_recognised_by_their_first_segment() {
 fn a_retransmission_across_a_border_is_no_reason_to_refuse() {
     let frames = frames(60);
     let mut second = frames[30..].to_vec();
-    second.splice(0..0, frames[22..30].iter().map(|frame| Frame { ts_ns: START_NS + 30 * MS, ..frame.clone() }));
-    let inputs = [memory("a", &Pcap::MICROS.file(&frames[..30])), memory("b", &Pcap::MICROS.file(&second))];
+    second.splice(
+        0..0,
+        frames[22..30].iter().map(|frame| Frame { ts_ns: START_NS + 30 * MS, ..frame.clone() }),
+    );
+    let inputs =
+        [memory("a", &Pcap::MICROS.file(&frames[..30])), memory("b", &Pcap::MICROS.file(&second))];
     assert_eq!(read(&inputs).unwrap().0.len(), 68);
 }
 
@@ -155,7 +195,8 @@ fn a_compressed_file_that_vanishes_is_said() {
         std::fs::write(path, gzip(&[&Pcap::MICROS.file(part)])).unwrap();
     }
     let inputs: Vec<Input> = paths.iter().cloned().map(Input::Path).collect();
-    let mut reader = trustbed_capture::Reader::open(&inputs, trustbed_wire::DecodeOptions::default()).unwrap();
+    let mut reader =
+        trustbed_capture::Reader::open(&inputs, trustbed_wire::DecodeOptions::default()).unwrap();
     std::fs::remove_file(&paths[1]).unwrap();
     let mut batch = trustbed_wire::Batch::default();
     while reader.fill(&mut batch, 100) {}

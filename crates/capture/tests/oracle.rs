@@ -8,7 +8,9 @@
 
 mod writer;
 
-use pcap_parser::{Block, LegacyPcapReader, PcapBlockOwned, PcapError, PcapNGReader, traits::PcapReaderIterator};
+use pcap_parser::{
+    Block, LegacyPcapReader, PcapBlockOwned, PcapError, PcapNGReader, traits::PcapReaderIterator,
+};
 use proptest::prelude::*;
 use trustbed_wire::Packet;
 use writer::{Frame, Pcap, Pcapng, read_bytes, tcp};
@@ -42,7 +44,9 @@ fn theirs_pcap(bytes: &[u8]) -> Vec<Seen> {
     let mut reader = LegacyPcapReader::new(1 << 16, bytes).unwrap();
     let (mut seen, mut unit) = (Vec::new(), 1_000);
     blocks(&mut reader, |block| match block {
-        PcapBlockOwned::LegacyHeader(header) => unit = if header.is_nanosecond_precision() { 1 } else { 1_000 },
+        PcapBlockOwned::LegacyHeader(header) => {
+            unit = if header.is_nanosecond_precision() { 1 } else { 1_000 }
+        }
         PcapBlockOwned::Legacy(record) => {
             let ts = i64::from(record.ts_sec) * 1_000_000_000 + i64::from(record.ts_usec) * unit;
             seen.push((ts, record.origlen, sequence(record.data)));
@@ -72,7 +76,10 @@ fn theirs_pcapng(bytes: &[u8]) -> Vec<Seen> {
             Block::InterfaceDescription(interface) => {
                 // The oracle reads the offset in little-endian order whatever the section says.
                 let offset = interface.ts_offset();
-                interfaces.push((if big { offset.swap_bytes() } else { offset }, units(interface.if_tsresol)));
+                interfaces.push((
+                    if big { offset.swap_bytes() } else { offset },
+                    units(interface.if_tsresol),
+                ));
             }
             Block::EnhancedPacket(packet) => {
                 let (offset, resolution) = interfaces[packet.if_id as usize];

@@ -1,5 +1,8 @@
 //! pcap in all its dialects.
-#![allow(clippy::cast_possible_truncation, reason = "a test may fail loudly, and its numbers are small")]
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "a test may fail loudly, and its numbers are small"
+)]
 
 mod writer;
 
@@ -36,7 +39,8 @@ fn both_byte_orders_and_both_resolutions() {
 fn the_modified_format_has_longer_record_headers() {
     let frames = frames(20);
     for big in [false, true] {
-        let (packets, facts) = read_bytes(&Pcap { magic: 0xa1b2_cd34, big, ..Pcap::MICROS }.file(&frames));
+        let (packets, facts) =
+            read_bytes(&Pcap { magic: 0xa1b2_cd34, big, ..Pcap::MICROS }.file(&frames));
         assert_packets(&packets, &frames, 1_000);
         assert!(facts.problems.is_empty());
     }
@@ -57,7 +61,8 @@ fn version_2_3_was_written_both_ways() {
     let mut bytes = dialect.header();
     for (i, frame) in frames.iter().enumerate() {
         let captured = frame.bytes.len() as u32;
-        let (first, second) = if i % 2 == 0 { (captured, frame.original) } else { (frame.original, captured) };
+        let (first, second) =
+            if i % 2 == 0 { (captured, frame.original) } else { (frame.original, captured) };
         bytes.extend(dialect.lying_record(frame, first, second));
     }
     let (packets, facts) = read_bytes(&bytes);
@@ -83,9 +88,14 @@ fn records_longer_than_the_snap_length_are_read() {
 
 #[test]
 fn records_as_long_as_a_large_snap_length_are_read() {
-    let long = Frame { original: 1_000_000, bytes: [tcp(START_NS, 0, 0).bytes, vec![7; 999_946]].concat(), ts_ns: START_NS };
+    let long = Frame {
+        original: 1_000_000,
+        bytes: [tcp(START_NS, 0, 0).bytes, vec![7; 999_946]].concat(),
+        ts_ns: START_NS,
+    };
     let frames = [long, tcp(START_NS + 1_000, 1, 5)];
-    let (packets, facts) = read_bytes(&Pcap { snap_length: 2_000_000, ..Pcap::MICROS }.file(&frames));
+    let (packets, facts) =
+        read_bytes(&Pcap { snap_length: 2_000_000, ..Pcap::MICROS }.file(&frames));
     assert_packets(&packets, &frames, 1_000);
     assert!(facts.problems.is_empty());
 }

@@ -34,7 +34,8 @@ fn both_byte_orders() {
 #[test]
 fn any_resolution() {
     let frames = frames(40);
-    let binary = |ns: i64, bits: u32| u64::try_from((i128::from(ns) << bits) / 1_000_000_000).unwrap();
+    let binary =
+        |ns: i64, bits: u32| u64::try_from((i128::from(ns) << bits) / 1_000_000_000).unwrap();
     let decimal = |ns: i64, unit: i64| u64::try_from(ns / unit).unwrap();
     // A clock of 100 ps counts up to the year 2554; one of 1 ps would need an offset.
     let cases: [(u8, i64, Count<'_>); 7] = [
@@ -84,7 +85,11 @@ fn interfaces_have_clocks_names_and_counters_of_their_own() {
     let frames = frames(9);
     let mut file = Pcapng::default();
     file.section(true, &[text(2, "Xeon"), text(3, "Linux 6.1"), text(4, "dumpcap")]);
-    file.interface(1, 96, &[text(2, "eth0"), text(3, "the first"), text(12, "Linux"), text(15, "e1000")]);
+    file.interface(
+        1,
+        96,
+        &[text(2, "eth0"), text(3, "the first"), text(12, "Linux"), text(15, "e1000")],
+    );
     file.interface(1, 262_144, &[text(2, "eth1"), (IF_TSRESOL, vec![9])]);
     for (i, frame) in frames.iter().enumerate() {
         let (interface, unit) = if i % 3 == 2 { (1, 1) } else { (0, 1_000) };
@@ -93,7 +98,10 @@ fn interfaces_have_clocks_names_and_counters_of_their_own() {
     file.statistics(1, &[(4, 1_000), (5, 7), (7, 2)]);
     let (packets, facts) = read_bytes(&file.bytes);
     assert_packets(&packets, &frames, 1);
-    assert_eq!(packets.iter().map(|packet| packet.interface).collect::<Vec<_>>(), [0, 0, 1, 0, 0, 1, 0, 0, 1]);
+    assert_eq!(
+        packets.iter().map(|packet| packet.interface).collect::<Vec<_>>(),
+        [0, 0, 1, 0, 0, 1, 0, 0, 1]
+    );
 
     let of_file = &facts.files[0];
     assert_eq!(of_file.hardware.as_deref(), Some("Xeon"));
@@ -105,8 +113,14 @@ fn interfaces_have_clocks_names_and_counters_of_their_own() {
     assert_eq!(first.description.as_deref(), Some("the first"));
     assert_eq!(first.hardware.as_deref(), Some("e1000"));
     assert_eq!(first.os.as_deref(), Some("Linux"));
-    assert_eq!((first.records, first.received, first.dropped, first.os_dropped), (6, None, None, None));
-    assert_eq!((second.records, second.received, second.dropped, second.os_dropped), (3, Some(1_000), Some(7), Some(2)));
+    assert_eq!(
+        (first.records, first.received, first.dropped, first.os_dropped),
+        (6, None, None, None)
+    );
+    assert_eq!(
+        (second.records, second.received, second.dropped, second.os_dropped),
+        (3, Some(1_000), Some(7), Some(2))
+    );
     assert!(facts.problems.is_empty());
 }
 
@@ -123,10 +137,26 @@ fn sections_start_over_with_byte_order_and_interfaces() {
     let (packets, facts) = read_bytes(&file.bytes);
     assert_packets(&packets, &frames, 1_000);
     assert!(facts.problems.is_empty());
-    let names: Vec<_> = facts.files[0].interfaces.iter().map(|interface| (interface.name.as_deref(), interface.records)).collect();
-    assert_eq!(names, [(Some("eth0"), 20), (Some("wlan0"), 10)], "the same interface in the next section stays the same");
-    let received: Vec<_> = facts.files[0].interfaces.iter().map(|interface| (interface.received, interface.dropped)).collect();
-    assert_eq!(received, [(Some(200), Some(2)), (Some(100), Some(1))], "counters of sections add up");
+    let names: Vec<_> = facts.files[0]
+        .interfaces
+        .iter()
+        .map(|interface| (interface.name.as_deref(), interface.records))
+        .collect();
+    assert_eq!(
+        names,
+        [(Some("eth0"), 20), (Some("wlan0"), 10)],
+        "the same interface in the next section stays the same"
+    );
+    let received: Vec<_> = facts.files[0]
+        .interfaces
+        .iter()
+        .map(|interface| (interface.received, interface.dropped))
+        .collect();
+    assert_eq!(
+        received,
+        [(Some(200), Some(2)), (Some(100), Some(1))],
+        "counters of sections add up"
+    );
 }
 
 #[test]
@@ -147,13 +177,22 @@ fn packets_can_tell_of_losses_themselves() {
     let drops = file.drop_option(3);
     let comment = text(1, "a comment");
     for frame in &frames[..2] {
-        file.enhanced(0, (frame.ts_ns / 1_000).cast_unsigned(), frame, &[comment.clone(), drops.clone()]);
+        file.enhanced(
+            0,
+            (frame.ts_ns / 1_000).cast_unsigned(),
+            frame,
+            &[comment.clone(), drops.clone()],
+        );
     }
     file.obsolete(0, 2, (frames[2].ts_ns / 1_000).cast_unsigned(), &frames[2]);
     file.obsolete(0, u16::MAX, (frames[3].ts_ns / 1_000).cast_unsigned(), &frames[3]);
     let (packets, facts) = read_bytes(&file.bytes);
     assert_packets(&packets, &frames, 1_000);
-    assert_eq!(facts.files[0].interfaces[0].dropped, Some(8), "3 + 3 + 2, and 65,535 means unknown");
+    assert_eq!(
+        facts.files[0].interfaces[0].dropped,
+        Some(8),
+        "3 + 3 + 2, and 65,535 means unknown"
+    );
 
     file.statistics(0, &[(5, 11)]);
     let (_, facts) = read_bytes(&file.bytes);
@@ -170,9 +209,16 @@ fn simple_packets_take_the_time_of_the_packet_before() {
     file.packet(&frames[1]);
     file.simple_packet(&Frame { bytes: frames[2].bytes[..64].to_vec(), ..frames[2].clone() });
     let (packets, facts) = read_bytes(&file.bytes);
-    assert_eq!(packets.iter().map(|packet| packet.ts).collect::<Vec<_>>(), [Ns(0), Ns(frames[1].ts_ns), Ns(frames[1].ts_ns)]);
+    assert_eq!(
+        packets.iter().map(|packet| packet.ts).collect::<Vec<_>>(),
+        [Ns(0), Ns(frames[1].ts_ns), Ns(frames[1].ts_ns)]
+    );
     assert_eq!(facts.files[0].records, 3);
-    assert_eq!(facts.files[0].first_ts, Some(Ns(frames[1].ts_ns)), "packets without a time have no part in it");
+    assert_eq!(
+        facts.files[0].first_ts,
+        Some(Ns(frames[1].ts_ns)),
+        "packets without a time have no part in it"
+    );
     assert_eq!(codes(&facts), ["no_timestamp"], "said once");
     assert_eq!(facts.files[0].records_without_time, 2);
     assert_eq!(packets[0].original_length, frames[0].original);
@@ -182,7 +228,9 @@ fn simple_packets_take_the_time_of_the_packet_before() {
 fn unknown_blocks_are_passed_over() {
     let frames = frames(10);
     let mut file = Pcapng::simple(true);
-    for (frame, kind) in frames.iter().zip([4, 10, 0xbad, 0x4000_0bad, 9, 0x8000_0001, 11, 0xff, 4, 10]) {
+    for (frame, kind) in
+        frames.iter().zip([4, 10, 0xbad, 0x4000_0bad, 9, 0x8000_0001, 11, 0xff, 4, 10])
+    {
         file.block(kind, b"anything at all");
         file.packet(frame);
     }

@@ -73,7 +73,9 @@ fn nothing_in_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("empty.pcap");
     std::fs::write(&path, b"").unwrap();
-    for error in [refusal(Input::Path(path)), refused(b""), refused(&gzip(&[b""])), refused(&zstd(&[b""]))] {
+    for error in
+        [refusal(Input::Path(path)), refused(b""), refused(&gzip(&[b""])), refused(&zstd(&[b""]))]
+    {
         assert!(matches!(error, OpenError::Empty { .. }), "{error}");
         assert_says(&error, "is empty");
     }
@@ -83,11 +85,16 @@ fn nothing_in_the_file() {
 fn cut_file_headers() {
     let pcap = Pcap::MICROS.header();
     for length in 4..24 {
-        assert!(matches!(refused(&pcap[..length]), OpenError::TruncatedHeader { needed: 24, found, .. } if found == length));
+        assert!(
+            matches!(refused(&pcap[..length]), OpenError::TruncatedHeader { needed: 24, found, .. } if found == length)
+        );
     }
     let pcapng = Pcapng::simple(false).bytes;
     for length in 4..28 {
-        assert!(matches!(refused(&pcapng[..length]), OpenError::TruncatedHeader { needed: 28, found, .. } if found == length), "{length}");
+        assert!(
+            matches!(refused(&pcapng[..length]), OpenError::TruncatedHeader { needed: 28, found, .. } if found == length),
+            "{length}"
+        );
     }
     assert_says(&refused(&pcap[..13]), "13 of 24 bytes");
 }
@@ -95,7 +102,11 @@ fn cut_file_headers() {
 #[test]
 fn strangers_are_named() {
     let cases: [(&[u8], &str, &str); 9] = [
-        (b"12:00:01.123 IP 10.0.0.1.5201 > 10.0.0.2.4433: Flags [S], seq 1\n", "a text file", "tcpdump -w"),
+        (
+            b"12:00:01.123 IP 10.0.0.1.5201 > 10.0.0.2.4433: Flags [S], seq 1\n",
+            "a text file",
+            "tcpdump -w",
+        ),
         (b"<!DOCTYPE html>\n<html><body>Not found</body></html>", "an HTML page", "download"),
         (b"{\"packets\": []}", "a JSON file", "capture file itself"),
         (b"snoop\0\0\0\0\0\0\x02\0\0\0\x04", "snoop", "editcap -F pcap"),
@@ -136,7 +147,9 @@ fn unknown_versions() {
 #[test]
 fn link_types_that_cannot_be_decoded() {
     let error = refused(&Pcap { link: 127, ..Pcap::MICROS }.file(&frames(3)));
-    assert!(matches!(&error, OpenError::UnsupportedLink { links, offset: 20, .. } if *links == [127]));
+    assert!(
+        matches!(&error, OpenError::UnsupportedLink { links, offset: 20, .. } if *links == [127])
+    );
     assert_says(&error, "127 (IEEE 802.11 with radiotap header)");
 
     let mut file = Pcapng::default();
@@ -145,7 +158,10 @@ fn link_types_that_cannot_be_decoded() {
     file.interface(999, 0, &[]);
     file.packets(&frames(3));
     let error = refused(&file.bytes);
-    assert!(matches!(&error, OpenError::UnsupportedLink { links, offset: 36, .. } if *links == [105, 999]), "{error}");
+    assert!(
+        matches!(&error, OpenError::UnsupportedLink { links, offset: 36, .. } if *links == [105, 999]),
+        "{error}"
+    );
     assert_says(&error, "105 (IEEE 802.11), 999");
 }
 
@@ -163,6 +179,10 @@ fn damaged_compression() {
 #[test]
 fn one_bad_file_among_good_ones_is_named() {
     let good = memory("good.pcap", &Pcap::MICROS.file(&frames(3)));
-    let error = Reader::open(&[good, memory("bad.pcap", b"text that is no capture")], DecodeOptions::default()).unwrap_err();
+    let error = Reader::open(
+        &[good, memory("bad.pcap", b"text that is no capture")],
+        DecodeOptions::default(),
+    )
+    .unwrap_err();
     assert!(matches!(error, OpenError::WrongMagic { path, .. } if path == Path::new("bad.pcap")));
 }

@@ -88,7 +88,12 @@ fn a_pipe_that_closes_leaves_what_came_before() {
     let to = path.clone();
     let writer = thread::spawn(move || {
         let bytes = Pcap::MICROS.file(&frames(300));
-        File::options().write(true).open(to).unwrap().write_all(&bytes[..bytes.len() - 10]).unwrap();
+        File::options()
+            .write(true)
+            .open(to)
+            .unwrap()
+            .write_all(&bytes[..bytes.len() - 10])
+            .unwrap();
     });
     let (packets, facts) = read(&[Input::Path(path)]).unwrap();
     writer.join().unwrap();
@@ -101,7 +106,13 @@ fn a_pipe_that_closes_leaves_what_came_before() {
 fn standard_input_is_read() {
     for bytes in both_formats().iter().flat_map(|plain| [plain.clone(), zstd(&[plain])]) {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "reads_its_own_standard_input", "--ignored", "--nocapture", "--test-threads=1"])
+            .args([
+                "--exact",
+                "reads_its_own_standard_input",
+                "--ignored",
+                "--nocapture",
+                "--test-threads=1",
+            ])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -127,7 +138,8 @@ fn reads_its_own_standard_input() {
 fn progress_counts_stored_bytes() {
     let plain = Pcap::MICROS.file(&frames(300));
     for bytes in [plain.clone(), gzip(&[&plain])] {
-        let mut reader = Reader::open(&[memory("capture", &bytes)], DecodeOptions::default()).unwrap();
+        let mut reader =
+            Reader::open(&[memory("capture", &bytes)], DecodeOptions::default()).unwrap();
         let mut batch = Batch::default();
         let mut last = reader.progress().bytes_read;
         while reader.fill(&mut batch, 7) {
@@ -144,7 +156,9 @@ fn progress_counts_stored_bytes() {
 fn what_is_written_after_opening_is_not_read() {
     let directory = tempfile::tempdir().unwrap();
     let bytes = Pcap::MICROS.file(&frames(20));
-    let Input::Path(path) = stored(directory.path(), "growing.pcap", &bytes) else { unreachable!() };
+    let Input::Path(path) = stored(directory.path(), "growing.pcap", &bytes) else {
+        unreachable!()
+    };
     let mut reader = Reader::open(&[Input::Path(path.clone())], DecodeOptions::default()).unwrap();
     File::options().append(true).open(&path).unwrap().write_all(&bytes[24..]).unwrap();
     let mut batch = Batch::default();

@@ -19,7 +19,8 @@ fn traces() -> Option<PathBuf> {
     if directory.is_dir() {
         return Some(directory);
     }
-    let reason = format!("skipped: there are no captures in {} (set TRUSTBED_TRACES)", directory.display());
+    let reason =
+        format!("skipped: there are no captures in {} (set TRUSTBED_TRACES)", directory.display());
     assert!(std::env::var("CI").as_deref() != Ok("true"), "{reason}");
     println!("{reason}");
     None
@@ -41,7 +42,9 @@ fn captures(directory: &Path) -> Vec<PathBuf> {
     walk(directory, &mut found);
     let looks_so = |path: &Path| {
         let name = path.file_name().unwrap().to_string_lossy();
-        [".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".dmp.gz", ".snoop.gz"].iter().any(|end| name.ends_with(end))
+        [".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".dmp.gz", ".snoop.gz"]
+            .iter()
+            .any(|end| name.ends_with(end))
     };
     found.retain(|path| looks_so(path));
     found.sort();
@@ -51,7 +54,8 @@ fn captures(directory: &Path) -> Vec<PathBuf> {
 
 /// How many packets capinfos counts, and whether it found nothing to complain about.
 fn capinfos(path: &Path) -> Option<(u64, bool)> {
-    let output = Command::new("capinfos").args(["-T", "-r", "-M", "-c"]).arg(path).output().unwrap();
+    let output =
+        Command::new("capinfos").args(["-T", "-r", "-M", "-c"]).arg(path).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let count = said.trim_end().rsplit('\t').next().and_then(|count| count.parse().ok());
     count.map(|count| (count, output.status.success()))
@@ -64,7 +68,9 @@ fn codes(facts: &CaptureFacts) -> Vec<&'static str> {
 /// Wireshark counts runs of zeros as empty packets; this reader says that they are no records. Nothing else may differ.
 fn zeros_explain(facts: &CaptureFacts, theirs: u64) -> bool {
     facts.files[0].records < theirs
-        && facts.problems.iter().any(|problem| problem.code == Problem::SKIPPED_BYTES && problem.detail.contains("zeros"))
+        && facts.problems.iter().any(|problem| {
+            problem.code == Problem::SKIPPED_BYTES && problem.detail.contains("zeros")
+        })
 }
 
 #[test]
@@ -82,13 +88,27 @@ fn as_many_records_as_capinfos_counts() {
             (Ok((_, facts)), Some((count, _))) if facts.files[0].records == count => "equal",
             (Ok((_, facts)), Some((count, _))) if zeros_explain(&facts, count) => "zeros",
             (Ok((_, facts)), theirs) => {
-                let damaged = path.starts_with(directory.join("corrupt")) || path.ends_with("test901.pcapng");
-                assert!(damaged && theirs.is_none_or(|(_, clean)| !clean), "{}: {:?}, capinfos {theirs:?}", path.display(), facts.files[0]);
-                assert!(!facts.problems.is_empty(), "{}: read where capinfos could not, without a word", path.display());
+                let damaged =
+                    path.starts_with(directory.join("corrupt")) || path.ends_with("test901.pcapng");
+                assert!(
+                    damaged && theirs.is_none_or(|(_, clean)| !clean),
+                    "{}: {:?}, capinfos {theirs:?}",
+                    path.display(),
+                    facts.files[0]
+                );
+                assert!(
+                    !facts.problems.is_empty(),
+                    "{}: read where capinfos could not, without a word",
+                    path.display()
+                );
                 "salvaged"
             }
             (Err(OpenError::UnsupportedLink { .. }), _) => "link type",
-            (Err(OpenError::WrongMagic { .. }), Some(_)) if path.extension().is_some_and(|end| end == "gz") => "other format",
+            (Err(OpenError::WrongMagic { .. }), Some(_))
+                if path.extension().is_some_and(|end| end == "gz") =>
+            {
+                "other format"
+            }
             (Err(OpenError::Empty { .. }), Some((0, _))) => "empty",
             (Err(_), None) => "unreadable",
             (Err(error), Some(theirs)) => panic!("{error}, and capinfos counts {theirs:?}"),
@@ -122,7 +142,10 @@ fn both_ends_of_real_transfers_are_refused() {
     let pairs = [
         ("awb_probe_1500B.receiver_snap128.pcap", "awb_probe_1500B.sender_snap128.pcap"),
         ("awb_probe_80B.receiver.pcap", "awb_probe_80B.sender.pcap"),
-        ("iperf3_vm_mptcp_redundant.client_snap128.pcap", "iperf3_vm_mptcp_redundant.server_snap128.pcap"),
+        (
+            "iperf3_vm_mptcp_redundant.client_snap128.pcap",
+            "iperf3_vm_mptcp_redundant.server_snap128.pcap",
+        ),
         ("iperf3_vm_tcp.client_snap128.pcapng", "iperf3_vm_tcp.server_snap128.pcapng"),
     ];
     for (one, other) in pairs {

@@ -13,13 +13,22 @@ use std::path::Path;
 use std::process::Command;
 
 use proptest::prelude::*;
-use trustbed_capture::{CaptureFacts, Counters, Direction, Frame, Input, InterfaceDescription, Reader, WriteError, Writer};
+use trustbed_capture::{
+    CaptureFacts, Counters, Direction, Frame, Input, InterfaceDescription, Reader, WriteError,
+    Writer,
+};
 use trustbed_units::{Ns, Rate, Span};
 use trustbed_wire::{DecodeOptions, LinkType};
 use writer::{START_NS, frames};
 
 fn description(name: &str, link: LinkType) -> InterfaceDescription {
-    InterfaceDescription { name: name.to_owned(), link, snap_length: 128, hardware_timestamps: true, speed: Some(Rate(10_000_000_000)) }
+    InterfaceDescription {
+        name: name.to_owned(),
+        link,
+        snap_length: 128,
+        hardware_timestamps: true,
+        speed: Some(Rate(10_000_000_000)),
+    }
 }
 
 /// A frame of the tests' own kind as one that can be written.
@@ -39,13 +48,18 @@ fn written(frame: &writer::Frame, number: usize) -> Frame<'_> {
 }
 
 fn facts(path: &Path, mut see: impl FnMut(&Frame<'_>)) -> CaptureFacts {
-    let mut reader = Reader::open(&[Input::Path(path.to_owned())], DecodeOptions::default()).unwrap();
+    let mut reader =
+        Reader::open(&[Input::Path(path.to_owned())], DecodeOptions::default()).unwrap();
     while reader.frames(100, &mut see) {}
     reader.facts()
 }
 
-const COUNTERS: Counters =
-    Counters { start: Ns(START_NS), end: Ns(START_NS + 100_000_000), received: 0x1_0000_0064, dropped: 0x1_0000_0000 };
+const COUNTERS: Counters = Counters {
+    start: Ns(START_NS),
+    end: Ns(START_NS + 100_000_000),
+    received: 0x1_0000_0064,
+    dropped: 0x1_0000_0000,
+};
 
 fn write_hundred(path: &Path) -> Vec<writer::Frame> {
     let all = frames(100);
@@ -74,9 +88,15 @@ fn what_was_written_reads_back() {
     assert_eq!(number, 100);
     assert!(facts.problems.is_empty());
     let file = &facts.files[0];
-    assert_eq!((file.application.as_deref(), file.os.as_deref()), (Some("trustbed test"), Some(std::env::consts::OS)));
+    assert_eq!(
+        (file.application.as_deref(), file.os.as_deref()),
+        (Some("trustbed test"), Some(std::env::consts::OS))
+    );
     let eth0 = &file.interfaces[0];
-    assert_eq!((eth0.name.as_deref(), eth0.snap_length, eth0.resolution), (Some("eth0"), 128, Span(1)));
+    assert_eq!(
+        (eth0.name.as_deref(), eth0.snap_length, eth0.resolution),
+        (Some("eth0"), 128, Span(1))
+    );
     assert_eq!((eth0.received, eth0.dropped), (Some(COUNTERS.received), Some(COUNTERS.dropped)));
 }
 
@@ -94,7 +114,11 @@ fn a_file_can_be_read_while_it_grows() {
             writer.statistics(0, &Counters { dropped: number as u64, ..COUNTERS }).unwrap();
             let facts = facts(&path, |_| {});
             assert_eq!((facts.files[0].records, facts.problems.len()), (number as u64 + 1, 0));
-            assert_eq!(facts.files[0].interfaces[0].dropped, Some(number as u64), "the last statement counts");
+            assert_eq!(
+                facts.files[0].interfaces[0].dropped,
+                Some(number as u64),
+                "the last statement counts"
+            );
         }
     }
 }
@@ -117,7 +141,10 @@ fn a_writer_that_is_dropped_leaves_what_it_was_given() {
 fn what_cannot_be_made_says_why() {
     let directory = tempfile::tempdir().unwrap();
     let error = Writer::create(directory.path(), "test").unwrap_err();
-    assert!(matches!(error, WriteError::Create { .. }) && error.hint().contains("not a directory"), "{error}");
+    assert!(
+        matches!(error, WriteError::Create { .. }) && error.hint().contains("not a directory"),
+        "{error}"
+    );
     let error = Writer::create(&directory.path().join("no/such.pcapng"), "test").unwrap_err();
     assert!(error.hint().contains("does not exist"), "{error}");
 }
@@ -168,7 +195,14 @@ fn wireshark_reads_it_too() {
     let all = write_hundred(&path);
     let path = path.to_str().unwrap();
     if let Some(told) = wireshark("capinfos", &["-c", "-F", "-I", path]) {
-        for needle in ["Number of packets:   100", "eth0", "trustbed test", "Comment = hardware timestamps", "Speed = 10000000000", "(9)"] {
+        for needle in [
+            "Number of packets:   100",
+            "eth0",
+            "trustbed test",
+            "Comment = hardware timestamps",
+            "Speed = 10000000000",
+            "(9)",
+        ] {
             assert!(told.contains(needle), "{needle} is missing in:\n{told}");
         }
     }
@@ -180,8 +214,14 @@ fn wireshark_reads_it_too() {
     for ((number, frame), line) in all.iter().enumerate().zip(told.lines()) {
         let frame = written(frame, number);
         let told: Vec<&str> = line.split('\t').collect();
-        assert_eq!(told[0], format!("{}.{:09}", frame.ts.0 / 1_000_000_000, frame.ts.0 % 1_000_000_000));
-        assert_eq!((told[1], told[2]), (frame.original_length.to_string().as_str(), frame.bytes.len().to_string().as_str()));
+        assert_eq!(
+            told[0],
+            format!("{}.{:09}", frame.ts.0 / 1_000_000_000, frame.ts.0 % 1_000_000_000)
+        );
+        assert_eq!(
+            (told[1], told[2]),
+            (frame.original_length.to_string().as_str(), frame.bytes.len().to_string().as_str())
+        );
         let direction = told[3].trim_start_matches("0x").trim_start_matches('0');
         assert_eq!(direction, ["1", "2", ""][number % 3]);
     }

@@ -40,7 +40,10 @@ impl Agenda {
         let stride = delays.len().div_ceil(MOST_LANES).max(1);
         let lane = |&ahead| Lane { ahead, entries: BinaryHeap::new(), most: MOST_VOID };
         let mut lanes: Vec<Lane> = delays.iter().step_by(stride).map(lane).collect();
-        let lane_of: Vec<usize> = ahead.iter().map(|ahead| lanes.partition_point(|lane| lane.ahead <= *ahead) - 1).collect();
+        let lane_of: Vec<usize> = ahead
+            .iter()
+            .map(|ahead| lanes.partition_point(|lane| lane.ahead <= *ahead) - 1)
+            .collect();
         for &lane in &lane_of {
             lanes[lane].most += 2;
         }
@@ -66,8 +69,11 @@ impl Agenda {
     #[cold]
     fn forget(&mut self, pipe: u32) {
         let lane = &mut self.lanes[self.lane_of[pipe as usize]];
-        let valid = |Reverse((moment, pipe)): &Reverse<(Ns, u32)>| self.scheduled[*pipe as usize] == Some(*moment);
-        let mut entries: Vec<_> = std::mem::take(&mut lane.entries).into_iter().filter(valid).collect();
+        let valid = |Reverse((moment, pipe)): &Reverse<(Ns, u32)>| {
+            self.scheduled[*pipe as usize] == Some(*moment)
+        };
+        let mut entries: Vec<_> =
+            std::mem::take(&mut lane.entries).into_iter().filter(valid).collect();
         // The same moment may stand there several times.
         entries.sort_unstable();
         entries.dedup();
@@ -78,7 +84,12 @@ impl Agenda {
     /// moment pipes take turns in the order of their numbers, so that it does not matter how far they are asked to go at once.
     #[inline]
     pub(crate) fn turn_ends(&self, pipe: u32) -> Option<Ns> {
-        let next = self.lanes.iter().filter_map(|lane| lane.entries.peek()).map(|Reverse(entry)| *entry).min();
+        let next = self
+            .lanes
+            .iter()
+            .filter_map(|lane| lane.entries.peek())
+            .map(|Reverse(entry)| *entry)
+            .min();
         next.map(|(moment, other)| if other < pipe { moment - Span(1) } else { moment })
     }
 
@@ -106,7 +117,10 @@ impl Agenda {
 
     /// The next moment at which something can be due behind its last pipe; can be too early, never too late.
     pub(crate) fn next_due(&self) -> Option<Ns> {
-        self.lanes.iter().filter_map(|lane| lane.entries.peek().map(|Reverse((moment, _))| *moment + lane.ahead)).min()
+        self.lanes
+            .iter()
+            .filter_map(|lane| lane.entries.peek().map(|Reverse((moment, _))| *moment + lane.ahead))
+            .min()
     }
 
     pub(crate) fn clear(&mut self) {

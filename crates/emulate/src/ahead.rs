@@ -7,12 +7,17 @@ use crate::{JitterDescription, LinkDescription};
 
 /// The least delay of a link's wire.
 pub(crate) fn least(link: &LinkDescription) -> Span {
-    let steps = link.delay_steps.as_ref().and_then(|described| described.steps.iter().map(|step| step.delay_ns).min());
+    let steps = link
+        .delay_steps
+        .as_ref()
+        .and_then(|described| described.steps.iter().map(|step| step.delay_ns).min());
     let mean = steps.or(link.delay_ns).unwrap_or(0);
     let nanoseconds = match (&link.delay_recorded, link.jitter) {
         (Some(recorded), _) => recorded.delays_ns.iter().copied().min().unwrap_or(0),
         (None, None) => mean,
-        (None, Some(JitterDescription::Uniform { spread_ns, .. })) => mean.saturating_sub(spread_ns),
+        (None, Some(JitterDescription::Uniform { spread_ns, .. })) => {
+            mean.saturating_sub(spread_ns)
+        }
         (None, Some(_)) => 0,
     };
     Span(i64::try_from(nanoseconds).unwrap_or(i64::MAX))

@@ -5,12 +5,25 @@ use crate::EmulateError;
 /// The longest time that a part may be described with: a day.
 pub(crate) const LONGEST_NS: u64 = 86_400_000_000_000;
 
-pub(crate) fn bounded(value: f64, holds: bool, wanted: &'static str, place: impl FnOnce() -> String) -> Result<(), EmulateError> {
-    if holds && value.is_finite() { Ok(()) } else { Err(EmulateError::OutOfBounds { place: place(), value, wanted }) }
+pub(crate) fn bounded(
+    value: f64,
+    holds: bool,
+    wanted: &'static str,
+    place: impl FnOnce() -> String,
+) -> Result<(), EmulateError> {
+    if holds && value.is_finite() {
+        Ok(())
+    } else {
+        Err(EmulateError::OutOfBounds { place: place(), value, wanted })
+    }
 }
 
 pub(crate) fn probability(value: f64, place: impl FnOnce() -> String) -> Result<(), EmulateError> {
-    if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(EmulateError::NotAProbability { place: place(), value }) }
+    if (0.0..=1.0).contains(&value) {
+        Ok(())
+    } else {
+        Err(EmulateError::NotAProbability { place: place(), value })
+    }
 }
 
 /// A time of at most a day.

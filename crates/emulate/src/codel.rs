@@ -24,10 +24,17 @@ pub(crate) struct Codel {
 }
 
 impl Codel {
-    pub(crate) fn new(target_ns: u64, interval_ns: u64, mtu_bytes: u32, place: &str) -> Result<Self, EmulateError> {
+    pub(crate) fn new(
+        target_ns: u64,
+        interval_ns: u64,
+        mtu_bytes: u32,
+        place: &str,
+    ) -> Result<Self, EmulateError> {
         let target = time(target_ns, || format!("{place}: queue.target_ns"))?;
         let interval = time(interval_ns, || format!("{place}: queue.interval_ns"))?;
-        bounded(0.0, interval > 0, "an interval above 0", || format!("{place}: queue.interval_ns"))?;
+        bounded(0.0, interval > 0, "an interval above 0", || {
+            format!("{place}: queue.interval_ns")
+        })?;
         Ok(Self {
             target: Span(target),
             interval: Span(interval),
@@ -41,7 +48,12 @@ impl Codel {
     }
 
     /// The packet to be sent now; those in front of it that are not go to `dropped` (RFC 8289 §5.6).
-    pub(crate) fn take<T>(&mut self, now: Ns, line: &mut Line<T>, dropped: &mut impl FnMut(Waiting<T>)) -> Option<Waiting<T>> {
+    pub(crate) fn take<T>(
+        &mut self,
+        now: Ns,
+        line: &mut Line<T>,
+        dropped: &mut impl FnMut(Waiting<T>),
+    ) -> Option<Waiting<T>> {
         let (mut packet, mut may_drop) = self.next(now, line);
         if self.dropping {
             self.dropping = may_drop;
@@ -99,14 +111,18 @@ mod tests {
     #[test]
     fn drops_are_counted_as_far_as_the_number_goes() {
         let mut codel = Codel::new(1, 1_000, 0, "").unwrap();
-        (codel.dropping, codel.count, codel.first_above, codel.drop_next) = (true, u32::MAX, Some(Ns(0)), Ns(5_000));
+        (codel.dropping, codel.count, codel.first_above, codel.drop_next) =
+            (true, u32::MAX, Some(Ns(0)), Ns(5_000));
         let mut line = Line::new();
         for content in 0..3 {
             line.push(Waiting { content, arrived: Ns(0), length: 1000, found: Found::default() });
         }
         let mut dropped = vec![];
         let taken = codel.take(Ns(5_000), &mut line, &mut |packet| dropped.push(packet.content));
-        assert_eq!((taken.map(|packet| packet.content), codel.count, codel.drop_next), (Some(2), u32::MAX, Ns(5_000)));
+        assert_eq!(
+            (taken.map(|packet| packet.content), codel.count, codel.drop_next),
+            (Some(2), u32::MAX, Ns(5_000))
+        );
         assert_eq!(dropped, [0, 1]);
     }
 }

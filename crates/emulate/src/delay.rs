@@ -30,26 +30,47 @@ enum Source {
 }
 
 impl Delay {
-    pub(crate) fn new(link: &LinkDescription, random: ChaCha8Rng, place: &str) -> Result<Self, EmulateError> {
+    pub(crate) fn new(
+        link: &LinkDescription,
+        random: ChaCha8Rng,
+        place: &str,
+    ) -> Result<Self, EmulateError> {
         let both = |first, second| EmulateError::Both { place: place.to_owned(), first, second };
         if let Some(recorded) = &link.delay_recorded {
-            let others =
-                [("delay_ns", link.delay_ns.is_some()), ("delay_steps", link.delay_steps.is_some()), ("jitter", link.jitter.is_some())];
+            let others = [
+                ("delay_ns", link.delay_ns.is_some()),
+                ("delay_steps", link.delay_steps.is_some()),
+                ("jitter", link.jitter.is_some()),
+            ];
             if let Some((second, _)) = others.into_iter().find(|(_, given)| *given) {
                 return Err(both("delay_recorded", second));
             }
             if recorded.delays_ns.is_empty() {
-                return Err(EmulateError::Empty { place: format!("{place}: delay_recorded.delays_ns") });
+                return Err(EmulateError::Empty {
+                    place: format!("{place}: delay_recorded.delays_ns"),
+                });
             }
             let key = |key: &'static str| move || format!("{place}: delay_recorded.{key}");
-            let delays = recorded.delays_ns.iter().map(|&delay| time(delay, key("delays_ns")).map(Span)).collect::<Result<Vec<_>, _>>()?;
+            let delays = recorded
+                .delays_ns
+                .iter()
+                .map(|&delay| time(delay, key("delays_ns")).map(Span))
+                .collect::<Result<Vec<_>, _>>()?;
             let source = match recorded.step_ns {
                 None => Source::PerPacket { delays, next: 0 },
                 Some(0) => {
                     let place = key("step_ns")();
-                    return Err(EmulateError::OutOfBounds { place, value: 0.0, wanted: "a step above 0, or none" });
+                    return Err(EmulateError::OutOfBounds {
+                        place,
+                        value: 0.0,
+                        wanted: "a step above 0, or none",
+                    });
                 }
-                Some(step) => Source::OverTime { delays, step: Span(time(step, key("step_ns"))?), origin: None },
+                Some(step) => Source::OverTime {
+                    delays,
+                    step: Span(time(step, key("step_ns"))?),
+                    origin: None,
+                },
             };
             return Ok(Self { source, keep_order: recorded.keep_order, latest: Ns::MIN });
         }
@@ -58,16 +79,25 @@ impl Delay {
                 return Err(both("delay_steps", "delay_ns"));
             }
             let mean = Steps::new(steps, place)?;
-            let (jitter, keep_order) = link.jitter.map(|jitter| Jitter::new(jitter, random, place)).transpose()?.unzip();
+            let (jitter, keep_order) =
+                link.jitter.map(|jitter| Jitter::new(jitter, random, place)).transpose()?.unzip();
             let keep_order = steps.keep_order && keep_order.unwrap_or(true);
-            return Ok(Self { source: Source::Stepped { mean, jitter: jitter.map(Box::new) }, keep_order, latest: Ns::MIN });
+            return Ok(Self {
+                source: Source::Stepped { mean, jitter: jitter.map(Box::new) },
+                keep_order,
+                latest: Ns::MIN,
+            });
         }
         let mean = Span(time(link.delay_ns.unwrap_or(0), || format!("{place}: delay_ns"))?);
         let Some(jitter) = link.jitter else {
             return Ok(Self { source: Source::Constant(mean), keep_order: true, latest: Ns::MIN });
         };
         let (jitter, keep_order) = Jitter::new(jitter, random, place)?;
-        Ok(Self { source: Source::Varying { mean, jitter: Box::new(jitter) }, keep_order, latest: Ns::MIN })
+        Ok(Self {
+            source: Source::Varying { mean, jitter: Box::new(jitter) },
+            keep_order,
+            latest: Ns::MIN,
+        })
     }
 
     /// A recording over time begins here, unless it has begun.

@@ -13,7 +13,11 @@ pub(crate) struct Duplicate {
 }
 
 impl Duplicate {
-    pub(crate) fn new(description: DuplicateDescription, random: ChaCha8Rng, place: &str) -> Result<Self, EmulateError> {
+    pub(crate) fn new(
+        description: DuplicateDescription,
+        random: ChaCha8Rng,
+        place: &str,
+    ) -> Result<Self, EmulateError> {
         probability(description.probability, || format!("{place}: duplicate.probability"))?;
         Ok(Self { probability: description.probability, random })
     }

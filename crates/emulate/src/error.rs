@@ -8,7 +8,9 @@ use trustbed_units::Rate;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EmulateError {
     /// A link of rate 0 never sends anything.
-    #[error("{place}: a rate of 0 never sends a packet; give a rate above 0, or none for a link without a rate")]
+    #[error(
+        "{place}: a rate of 0 never sends a packet; give a rate above 0, or none for a link without a rate"
+    )]
     ZeroRate {
         /// Pipe and key.
         place: String,
@@ -80,13 +82,17 @@ pub enum EmulateError {
         index: usize,
     },
     /// A trace whose last opportunity is at 0 lasts no time, so that it cannot be repeated.
-    #[error("{place}: the trace ends at 0 ms and cannot be repeated; its last value is also its length")]
+    #[error(
+        "{place}: the trace ends at 0 ms and cannot be repeated; its last value is also its length"
+    )]
     TraceWithoutTime {
         /// Pipe and key.
         place: String,
     },
     /// A queue that is limited by nothing.
-    #[error("{place}: a drop-tail queue needs limit_packets or limit_bytes; a queue without a limit is of the kind \"unlimited\"")]
+    #[error(
+        "{place}: a drop-tail queue needs limit_packets or limit_bytes; a queue without a limit is of the kind \"unlimited\""
+    )]
     NoLimit {
         /// Pipe and key.
         place: String,
@@ -124,7 +130,9 @@ pub enum EmulateError {
         host: String,
     },
     /// An address that stands twice.
-    #[error("{address} belongs to host {first:?} and to host {second:?}; an address can be given once")]
+    #[error(
+        "{address} belongs to host {first:?} and to host {second:?}; an address can be given once"
+    )]
     AddressTwice {
         /// The address.
         address: IpAddr,
@@ -158,7 +166,9 @@ pub enum EmulateError {
         name: String,
     },
     /// A host with access pipes is joined to the network by them alone.
-    #[error("pipe {pipe:?} ends at host {host:?}, which has access pipes; join it to the router instead, or leave access away")]
+    #[error(
+        "pipe {pipe:?} ends at host {host:?}, which has access pipes; join it to the router instead, or leave access away"
+    )]
     PipeBesideAccess {
         /// The pipe.
         pipe: String,

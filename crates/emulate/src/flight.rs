@@ -31,7 +31,13 @@ impl<T> Flight<T> {
         if keeps_order {
             return Self::Ordered(VecDeque::new());
         }
-        Self::Unordered(Box::new(Overtaking { heap: BinaryHeap::new(), places: Vec::new(), free: Vec::new(), launched: 0, latest: 0 }))
+        Self::Unordered(Box::new(Overtaking {
+            heap: BinaryHeap::new(),
+            places: Vec::new(),
+            free: Vec::new(),
+            launched: 0,
+            latest: 0,
+        }))
     }
 
     #[inline]

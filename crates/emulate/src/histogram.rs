@@ -54,7 +54,9 @@ impl Histogram {
 
     /// The quantile `permille`/1000: the middle of its bin.
     pub(crate) fn quantile(&self, permille: u64) -> Option<u64> {
-        let rank = u64::try_from((u128::from(self.count) * u128::from(permille)).div_ceil(1000)).unwrap_or(u64::MAX).max(1);
+        let rank = u64::try_from((u128::from(self.count) * u128::from(permille)).div_ceil(1000))
+            .unwrap_or(u64::MAX)
+            .max(1);
         if rank >= self.count {
             return self.max();
         }
@@ -68,8 +70,14 @@ impl Histogram {
     }
 
     pub(crate) fn spread(&self) -> Spread {
-        let mean = self.sum.checked_div(u128::from(self.count)).and_then(|mean| u64::try_from(mean).ok());
-        Spread { mean_ns: mean, p50_ns: self.quantile(500), p99_ns: self.quantile(990), max_ns: self.max() }
+        let mean =
+            self.sum.checked_div(u128::from(self.count)).and_then(|mean| u64::try_from(mean).ok());
+        Spread {
+            mean_ns: mean,
+            p50_ns: self.quantile(500),
+            p99_ns: self.quantile(990),
+            max_ns: self.max(),
+        }
     }
 }
 

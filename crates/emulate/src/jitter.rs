@@ -38,17 +38,29 @@ struct Heavy {
 
 impl Jitter {
     /// The jitter, and whether packets keep their order.
-    pub(crate) fn new(description: JitterDescription, random: ChaCha8Rng, place: &str) -> Result<(Self, bool), EmulateError> {
+    pub(crate) fn new(
+        description: JitterDescription,
+        random: ChaCha8Rng,
+        place: &str,
+    ) -> Result<(Self, bool), EmulateError> {
         let key = |key: &'static str| move || format!("{place}: jitter.{key}");
         let (shape, size, keep_order) = match description {
-            JitterDescription::Uniform { spread_ns, keep_order } => (Shape::Uniform, time(spread_ns, key("spread_ns"))?, keep_order),
-            JitterDescription::Normal { deviation_ns, keep_order } => (Shape::Normal, time(deviation_ns, key("deviation_ns"))?, keep_order),
-            JitterDescription::Pareto { deviation_ns, shape, keep_order } => {
-                (Shape::Pareto(Heavy::new(shape, place)?), time(deviation_ns, key("deviation_ns"))?, keep_order)
+            JitterDescription::Uniform { spread_ns, keep_order } => {
+                (Shape::Uniform, time(spread_ns, key("spread_ns"))?, keep_order)
             }
-            JitterDescription::Paretonormal { deviation_ns, keep_order } => {
-                (Shape::Paretonormal(Heavy::new(SHAPE, place)?), time(deviation_ns, key("deviation_ns"))?, keep_order)
+            JitterDescription::Normal { deviation_ns, keep_order } => {
+                (Shape::Normal, time(deviation_ns, key("deviation_ns"))?, keep_order)
             }
+            JitterDescription::Pareto { deviation_ns, shape, keep_order } => (
+                Shape::Pareto(Heavy::new(shape, place)?),
+                time(deviation_ns, key("deviation_ns"))?,
+                keep_order,
+            ),
+            JitterDescription::Paretonormal { deviation_ns, keep_order } => (
+                Shape::Paretonormal(Heavy::new(SHAPE, place)?),
+                time(deviation_ns, key("deviation_ns"))?,
+                keep_order,
+            ),
         };
         Ok((Self { shape, size: Span(size).as_f64(), random }, keep_order))
     }
@@ -74,8 +86,11 @@ impl Heavy {
     fn new(shape: f64, place: &str) -> Result<Self, EmulateError> {
         let key = || format!("{place}: jitter.shape");
         bounded(shape, shape > 2.0, "a shape above 2; below there is no standard deviation", key)?;
-        let pareto =
-            Pareto::new(1.0, shape).map_err(|_| EmulateError::OutOfBounds { place: key(), value: shape, wanted: "a finite shape" })?;
+        let pareto = Pareto::new(1.0, shape).map_err(|_| EmulateError::OutOfBounds {
+            place: key(),
+            value: shape,
+            wanted: "a finite shape",
+        })?;
         let mean = shape / (shape - 1.0);
         let deviation = (shape / (shape - 2.0)).sqrt() / (shape - 1.0);
         Ok(Self { pareto, mean, deviation })

@@ -112,7 +112,12 @@ pub struct Column {
 }
 
 impl Column {
-    const fn new(name: &'static str, kind: &'static str, unit: &'static str, meaning: &'static str) -> Self {
+    const fn new(
+        name: &'static str,
+        kind: &'static str,
+        unit: &'static str,
+        meaning: &'static str,
+    ) -> Self {
         Self { name, kind, unit, meaning }
     }
 }
@@ -126,14 +131,39 @@ impl Record {
 
     /// The columns of [`Record::to_le_bytes`], one behind the other without gaps.
     pub const COLUMNS: [Column; 11] = [
-        Column::new("packet", "u64", "", "number of the packet at its entry; a copy has the number of its original"),
+        Column::new(
+            "packet",
+            "u64",
+            "",
+            "number of the packet at its entry; a copy has the number of its original",
+        ),
         Column::new("arrived_ns", "i64", "ns", "when it came to the pipe"),
-        Column::new("departed_ns", "i64", "ns", "when its last bit was asked to be sent; smallest number: never"),
-        Column::new("due_ns", "i64", "ns", "when it was asked to come out at the far end; smallest number: never"),
-        Column::new("done_ns", "i64", "ns", "when it was really sent, at the last pipe; smallest number: not known"),
+        Column::new(
+            "departed_ns",
+            "i64",
+            "ns",
+            "when its last bit was asked to be sent; smallest number: never",
+        ),
+        Column::new(
+            "due_ns",
+            "i64",
+            "ns",
+            "when it was asked to come out at the far end; smallest number: never",
+        ),
+        Column::new(
+            "done_ns",
+            "i64",
+            "ns",
+            "when it was really sent, at the last pipe; smallest number: not known",
+        ),
         Column::new("found_bytes", "u64", "bytes", "bytes in the queue when it came, not sent yet"),
         Column::new("length", "u32", "bytes", "its length"),
-        Column::new("found_packets", "u32", "packets", "packets in the queue when it came, the one being sent included"),
+        Column::new(
+            "found_packets",
+            "u32",
+            "packets",
+            "packets in the queue when it came, the one being sent included",
+        ),
         Column::new("pipe", "u32", "", "number of the pipe"),
         Column::new("fate", "u8", "", "what became of it: the place in the list of fates"),
         Column::new("copy", "u8", "", "1 for a copy made by a pipe"),
@@ -141,7 +171,8 @@ impl Record {
 
     /// The record as it stands in a file.
     pub fn to_le_bytes(&self) -> [u8; Self::BYTES] {
-        let moment = |moment: Option<Ns>| moment.map_or(Self::NONE, |moment| moment.0).to_le_bytes();
+        let moment =
+            |moment: Option<Ns>| moment.map_or(Self::NONE, |moment| moment.0).to_le_bytes();
         let mut bytes = [0; Self::BYTES];
         bytes[..8].copy_from_slice(&self.number.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.arrived.0.to_le_bytes());
@@ -191,8 +222,12 @@ mod tests {
 
     #[test]
     fn the_columns_are_the_bytes() {
-        let width = |kind: &str| if kind == "u8" { 1 } else { kind[1..].parse::<usize>().unwrap() / 8 };
-        assert_eq!(Record::COLUMNS.iter().map(|column| width(column.kind)).sum::<usize>(), Record::BYTES);
+        let width =
+            |kind: &str| if kind == "u8" { 1 } else { kind[1..].parse::<usize>().unwrap() / 8 };
+        assert_eq!(
+            Record::COLUMNS.iter().map(|column| width(column.kind)).sum::<usize>(),
+            Record::BYTES
+        );
         let record = Record {
             number: 7,
             pipe: 2,
@@ -215,7 +250,10 @@ mod tests {
             values.push(i64::from_le_bytes(wide));
             at += width(column.kind);
         }
-        assert_eq!(values, [7, 100, 200, 300, Record::NONE, 4000, 1500, 3, 2, i64::from(Fate::Lost.code()), 1]);
+        assert_eq!(
+            values,
+            [7, 100, 200, 300, Record::NONE, 4000, 1500, 3, 2, i64::from(Fate::Lost.code()), 1]
+        );
     }
 
     #[test]

@@ -41,9 +41,11 @@ mod trace;
 mod wire;
 
 pub use description::{
-    AccessDescription, BucketDescription, ChainDescription, DelayStepDescription, DelayStepsDescription, Description, DumbbellDescription,
-    DuplicateDescription, HostDescription, JitterDescription, LinkDescription, LossDescription, OutageDescription, PipeDescription,
-    QueueDescription, RecordedDelayDescription, ReorderDescription, RouteDescription, TraceDescription,
+    AccessDescription, BucketDescription, ChainDescription, DelayStepDescription,
+    DelayStepsDescription, Description, DumbbellDescription, DuplicateDescription, HostDescription,
+    JitterDescription, LinkDescription, LossDescription, OutageDescription, PipeDescription,
+    QueueDescription, RecordedDelayDescription, ReorderDescription, RouteDescription,
+    TraceDescription,
 };
 pub use error::EmulateError;
 pub use histogram::Spread;

@@ -117,13 +117,26 @@ impl<T: Clone> Link<T> {
     }
 
     /// A link whose random numbers are those of its name; `place` is for errors.
-    pub(crate) fn named(description: &LinkDescription, seed: u64, name: &str, place: &str) -> Result<Self, EmulateError> {
+    pub(crate) fn named(
+        description: &LinkDescription,
+        seed: u64,
+        name: &str,
+        place: &str,
+    ) -> Result<Self, EmulateError> {
         let sender = Sender::new(description, place)?;
-        let (discipline, limit) = Discipline::new(description.queue.as_ref(), &sender, stream(seed, name, Part::Red), place)?;
+        let (discipline, limit) = Discipline::new(
+            description.queue.as_ref(),
+            &sender,
+            stream(seed, name, Part::Red),
+            place,
+        )?;
         let wire = Wire::new(description, seed, name, place)?;
         Ok(Self {
             frame_time: frame_time(&sender),
-            policer: description.policer.map(|policer| Policer::new(policer, place).map(Box::new)).transpose()?,
+            policer: description
+                .policer
+                .map(|policer| Policer::new(policer, place).map(Box::new))
+                .transpose()?,
             limit,
             discipline,
             standing: Standing::default(),
@@ -212,7 +225,8 @@ impl<T: Clone> Link<T> {
         let due = self.flight.next_due();
         match &self.discipline {
             Discipline::Codel(_, line) => {
-                let free = line.first().map(|packet| self.sender.start(packet.arrived, packet.length));
+                let free =
+                    line.first().map(|packet| self.sender.start(packet.arrived, packet.length));
                 due.into_iter().chain(free).min()
             }
             Discipline::Tail | Discipline::Red(_) => due,
@@ -294,7 +308,8 @@ impl<T: Clone> Link<T> {
         if free > now {
             return false;
         }
-        let (fallen, counters, per_byte) = (&mut self.fallen, &mut self.counters, self.sender.per_byte());
+        let (fallen, counters, per_byte) =
+            (&mut self.fallen, &mut self.counters, self.sender.per_byte());
         let taken = codel.take(free, line, &mut |packet| {
             counters.on_dropped(Fate::CodelDrop);
             fallen.push_back(outcome(packet, Fate::CodelDrop, per_byte));
@@ -319,7 +334,11 @@ impl<T: Clone> Link<T> {
         outcome.passage.transmission = sent.time;
         // Asked in any case, so that an outage does not move what the wire does to other packets.
         let crossing = self.wire.cross(sent.end);
-        let lost = if self.sender.loses(sent) { Some(Fate::Outage) } else { crossing.is_none().then_some(Fate::Lost) };
+        let lost = if self.sender.loses(sent) {
+            Some(Fate::Outage)
+        } else {
+            crossing.is_none().then_some(Fate::Lost)
+        };
         let (None, Some(crossing)) = (lost, crossing) else {
             outcome.passage.fate = lost.unwrap_or(Fate::Lost);
             self.counters.on_dropped(outcome.passage.fate);
@@ -346,7 +365,8 @@ impl<T: Clone> Link<T> {
     fn found(&mut self, now: Ns) -> Found {
         self.standing.expire(now);
         let per_byte = u128::from(self.sender.per_byte());
-        let sending = self.sender.unsent(now).unwrap_or_else(|| u128::from(self.standing.bytes()) * per_byte);
+        let sending =
+            self.sender.unsent(now).unwrap_or_else(|| u128::from(self.standing.bytes()) * per_byte);
         let (waiting, bytes) = match &self.discipline {
             Discipline::Codel(_, line) => (line.len(), line.bytes()),
             Discipline::Tail | Discipline::Red(_) => (0, 0),

@@ -36,7 +36,11 @@ pub(crate) struct Recorded {
 }
 
 impl Loss {
-    pub(crate) fn new(description: Option<&LossDescription>, mut random: ChaCha8Rng, place: &str) -> Result<Self, EmulateError> {
+    pub(crate) fn new(
+        description: Option<&LossDescription>,
+        mut random: ChaCha8Rng,
+        place: &str,
+    ) -> Result<Self, EmulateError> {
         let key = |key: &'static str| move || format!("{place}: loss.{key}");
         Ok(match description {
             None => Self::Nothing,
@@ -44,23 +48,41 @@ impl Loss {
                 probability(share, key("probability"))?;
                 Self::Independent { probability: share, random: Box::new(random) }
             }
-            Some(&LossDescription::GilbertElliott { good_to_bad, bad_to_good, loss_in_good, loss_in_bad }) => {
+            Some(&LossDescription::GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                loss_in_good,
+                loss_in_bad,
+            }) => {
                 probability(good_to_bad, key("good_to_bad"))?;
                 probability(bad_to_good, key("bad_to_good"))?;
                 probability(loss_in_good, key("loss_in_good"))?;
                 probability(loss_in_bad, key("loss_in_bad"))?;
                 // Begins as it is in the long run; a channel that never changes begins good.
                 let sum = good_to_bad + bad_to_good;
-                let bad = random::happens(&mut random, if sum > 0.0 { good_to_bad / sum } else { 0.0 });
+                let bad =
+                    random::happens(&mut random, if sum > 0.0 { good_to_bad / sum } else { 0.0 });
                 let (leave, loss) = ([good_to_bad, bad_to_good], [loss_in_good, loss_in_bad]);
                 Self::GilbertElliott(Box::new(GilbertElliott { bad, leave, loss, random }))
             }
             Some(&LossDescription::Periodic { every, first }) => {
-                bounded(0.0, every > 0, "every how many packets one is lost, above 0", key("every"))?;
-                bounded(0.0, first != Some(0), "the number of the first lost packet, counted from 1", key("first"))?;
+                bounded(
+                    0.0,
+                    every > 0,
+                    "every how many packets one is lost, above 0",
+                    key("every"),
+                )?;
+                bounded(
+                    0.0,
+                    first != Some(0),
+                    "the number of the first lost packet, counted from 1",
+                    key("first"),
+                )?;
                 Self::Periodic { every, left: first.unwrap_or(every) }
             }
-            Some(LossDescription::Recorded { lost, period_packets }) => Self::Recorded(Recorded::new(lost, *period_packets, place)?),
+            Some(LossDescription::Recorded { lost, period_packets }) => {
+                Self::Recorded(Recorded::new(lost, *period_packets, place)?)
+            }
         })
     }
 
@@ -98,13 +120,21 @@ impl Recorded {
     fn new(lost: &[u64], period: Option<u64>, place: &str) -> Result<Self, EmulateError> {
         if let Some(index) = lost.windows(2).position(|pair| pair[1] <= pair[0]) {
             let (earlier, value) = (lost[index], lost[index + 1]);
-            return Err(EmulateError::RunsBackwards { place: format!("{place}: loss.lost"), index: index + 1, value, earlier });
+            return Err(EmulateError::RunsBackwards {
+                place: format!("{place}: loss.lost"),
+                index: index + 1,
+                value,
+                earlier,
+            });
         }
         let beyond = lost.last().copied().unwrap_or(0);
         #[expect(clippy::cast_precision_loss, reason = "for the message")]
-        bounded(period.unwrap_or(1) as f64, period.is_none_or(|period| period > beyond), "a period above the last lost packet", || {
-            format!("{place}: loss.period_packets")
-        })?;
+        bounded(
+            period.unwrap_or(1) as f64,
+            period.is_none_or(|period| period > beyond),
+            "a period above the last lost packet",
+            || format!("{place}: loss.period_packets"),
+        )?;
         Ok(Self { lost: lost.to_vec(), period: period.unwrap_or(u64::MAX), number: 0, next: 0 })
     }
 

@@ -17,7 +17,9 @@ use crate::paths::number;
 use crate::summary::Tally;
 use crate::taps::{Passing, Taps};
 use crate::topology::Route;
-use crate::{EmulateError, Fate, Ledger, Link, Outcome, Pipe, PipeSummary, Record, Summary, Topology};
+use crate::{
+    EmulateError, Fate, Ledger, Link, Outcome, Pipe, PipeSummary, Record, Summary, Topology,
+};
 
 /// How much may be inside a network at once if its description does not say: 256 MiB.
 pub const LIMIT_INSIDE: u64 = 256 << 20;
@@ -172,7 +174,9 @@ impl<P: Clone, L: Ledger> Network<P, L> {
     /// # Errors
     /// When a pipe's description makes no sense; the error names pipe and key.
     pub fn new(topology: &Topology, seed: u64, ledger: L) -> Result<Self, EmulateError> {
-        let link = |pipe: &Pipe| Link::named(&pipe.link, seed, &pipe.name, &format!("pipe {:?}", pipe.name));
+        let link = |pipe: &Pipe| {
+            Link::named(&pipe.link, seed, &pipe.name, &format!("pipe {:?}", pipe.name))
+        };
         Ok(Self {
             pipes: topology.pipes().iter().map(link).collect::<Result<_, EmulateError>>()?,
             topology: topology.clone(),
@@ -208,7 +212,11 @@ impl<P: Clone, L: Ledger> Network<P, L> {
     ///
     /// # Errors
     /// When there is no such router, or somebody looks at it already.
-    pub fn tap(&mut self, router: &str, watcher: impl FnMut(Passing<'_, P>) + 'static) -> Result<(), EmulateError> {
+    pub fn tap(
+        &mut self,
+        router: &str,
+        watcher: impl FnMut(Passing<'_, P>) + 'static,
+    ) -> Result<(), EmulateError> {
         self.taps.add(&self.topology, router, Box::new(watcher))
     }
 
@@ -219,8 +227,11 @@ impl<P: Clone, L: Ledger> Network<P, L> {
     pub fn offer(&mut self, at: Ns, packet: Offered<P>) -> Result<u64, Refusal> {
         self.advance(at);
         let route = self.topology.route(packet.host, packet.source, packet.destination);
-        let route = route.and_then(|route| if self.has_room(packet.length) { Ok(route) } else { Err(Refusal::EmulatorFull) });
-        let route = route.inspect_err(|refusal| *self.counts.refused.entry(*refusal).or_default() += 1)?;
+        let route = route.and_then(|route| {
+            if self.has_room(packet.length) { Ok(route) } else { Err(Refusal::EmulatorFull) }
+        });
+        let route =
+            route.inspect_err(|refusal| *self.counts.refused.entry(*refusal).or_default() += 1)?;
         let number = self.counts.offered_packets;
         self.counts.offered_packets += 1;
         self.counts.offered_bytes += u64::from(packet.length);
@@ -302,7 +313,8 @@ impl<P: Clone, L: Ledger> Network<P, L> {
     pub fn summary(&self) -> Summary {
         let counts = &self.counts;
         let pipes = self.topology.pipes().iter().zip(&self.pipes);
-        let inside: usize = self.pipes.iter().map(|link| link.len() - link.untold()).sum::<usize>() + self.ready.len();
+        let inside: usize = self.pipes.iter().map(|link| link.len() - link.untold()).sum::<usize>()
+            + self.ready.len();
         Summary {
             offered_packets: counts.offered_packets,
             offered_bytes: counts.offered_bytes,
@@ -310,7 +322,11 @@ impl<P: Clone, L: Ledger> Network<P, L> {
             delivered_bytes: counts.delivered_bytes,
             inside_packets: inside as u64 + self.owed + self.closed,
             unsent_packets: counts.unsent,
-            refused: counts.refused.iter().map(|(refusal, count)| (refusal.name(), *count)).collect(),
+            refused: counts
+                .refused
+                .iter()
+                .map(|(refusal, count)| (refusal.name(), *count))
+                .collect(),
             lateness: self.tally.lateness(),
             pipes: pipes.map(|(pipe, link)| PipeSummary::new(pipe, link.counters())).collect(),
         }
@@ -328,7 +344,8 @@ impl<P: Clone, L: Ledger> Network<P, L> {
 
     /// Whether one more of this length may be inside.
     fn has_room(&self, length: u32) -> bool {
-        self.inside.bytes + self.inside.packets * OVERHEAD + u64::from(length) + OVERHEAD <= self.topology.limit_inside()
+        self.inside.bytes + self.inside.packets * OVERHEAD + u64::from(length) + OVERHEAD
+            <= self.topology.limit_inside()
     }
 
     /// Lets everything inside happen that happens up to `now`, in order of time.
@@ -367,7 +384,11 @@ impl<P: Clone, L: Ledger> Network<P, L> {
         if outcome.passage.copy {
             if goes_on && !self.has_room(length) {
                 self.pipes[pipe as usize].on_crowded_out(&outcome.passage);
-                return self.ledger.on_record(&Record { fate: Fate::EmulatorFull, due: None, ..record });
+                return self.ledger.on_record(&Record {
+                    fate: Fate::EmulatorFull,
+                    due: None,
+                    ..record
+                });
             }
             self.inside.enter(length);
         }
@@ -382,8 +403,12 @@ impl<P: Clone, L: Ledger> Network<P, L> {
         self.inside.leave(length);
         let ticket = Ticket { record, packet_time: traveller.packet_time };
         // Nearly always the last: only an offer that came late is due before what others brought through ahead of their time.
-        let place = self.ready.iter().rposition(|ready| ready.due <= due).map_or(0, |before| before + 1);
-        self.ready.insert(place, Departure { host: traveller.host as usize, due, payload: traveller.payload, ticket });
+        let place =
+            self.ready.iter().rposition(|ready| ready.due <= due).map_or(0, |before| before + 1);
+        self.ready.insert(
+            place,
+            Departure { host: traveller.host as usize, due, payload: traveller.payload, ticket },
+        );
     }
 
     /// A packet never comes out of a pipe.

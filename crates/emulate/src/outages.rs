@@ -43,7 +43,10 @@ impl Standstill {
 
 impl Outages {
     /// Nothing if there are none.
-    pub(crate) fn new(descriptions: &[OutageDescription], place: &str) -> Result<Option<Box<Self>>, EmulateError> {
+    pub(crate) fn new(
+        descriptions: &[OutageDescription],
+        place: &str,
+    ) -> Result<Option<Box<Self>>, EmulateError> {
         let place = || format!("{place}: outages");
         let mut outages = Self { lost: vec![], kept: vec![], origin: None };
         let mut last = Span::ZERO;
@@ -53,7 +56,11 @@ impl Outages {
             let lasts = Span(time(outage.lasts_ns, || format!("{}.lasts_ns", place()))?);
             if lasts == Span::ZERO {
                 let place = format!("{}.lasts_ns", place());
-                return Err(EmulateError::OutOfBounds { place, value: 0.0, wanted: "a time above 0" });
+                return Err(EmulateError::OutOfBounds {
+                    place,
+                    value: 0.0,
+                    wanted: "a time above 0",
+                });
             }
             if begin < last {
                 return Err(EmulateError::Overlap { place: place(), index });
@@ -89,8 +96,9 @@ impl Outages {
         let Some(origin) = self.origin else { return moment };
         let passed = moment - origin;
         let begun = self.kept.partition_point(|still| still.interval.begin < passed);
-        let stood =
-            self.kept[..begun].last().map_or(Span::ZERO, |still| still.before + (passed.min(still.interval.end) - still.interval.begin));
+        let stood = self.kept[..begun].last().map_or(Span::ZERO, |still| {
+            still.before + (passed.min(still.interval.end) - still.interval.begin)
+        });
         moment - stood
     }
 

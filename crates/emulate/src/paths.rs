@@ -46,8 +46,17 @@ struct Reached {
 impl Paths {
     /// Paths between `ends`, which are points of the graph; points from `routers` on pass packets on. The error is a pair of ends
     /// without a path.
-    pub(crate) fn new(points: usize, routers: usize, edges: &[Edge], ends: &[usize]) -> Result<Self, (usize, usize)> {
-        let mut paths = Self { ends: ends.len(), stretches: Vec::with_capacity(ends.len() * ends.len()), steps: Vec::new() };
+    pub(crate) fn new(
+        points: usize,
+        routers: usize,
+        edges: &[Edge],
+        ends: &[usize],
+    ) -> Result<Self, (usize, usize)> {
+        let mut paths = Self {
+            ends: ends.len(),
+            stretches: Vec::with_capacity(ends.len() * ends.len()),
+            steps: Vec::new(),
+        };
         for (row, &from) in ends.iter().enumerate() {
             let tree = tree(points, routers, edges, from);
             for (column, &to) in ends.iter().enumerate() {
@@ -99,8 +108,11 @@ fn tree(points: usize, routers: usize, edges: &[Edge], from: usize) -> Vec<Optio
             if edge.from != from && edge.from < routers {
                 continue;
             }
-            let reached = Reached { pipes: layer + 1, delay: near.delay.saturating_add(edge.delay), over };
-            if tree[edge.to].is_none_or(|known| (reached.pipes, reached.delay) < (known.pipes, known.delay)) {
+            let reached =
+                Reached { pipes: layer + 1, delay: near.delay.saturating_add(edge.delay), over };
+            if tree[edge.to]
+                .is_none_or(|known| (reached.pipes, reached.delay) < (known.pipes, known.delay))
+            {
                 tree[edge.to] = Some(reached);
                 grown = true;
             }
@@ -125,7 +137,12 @@ pub(crate) fn delay(link: &Arc<LinkDescription>) -> u64 {
         sum.checked_div(delays.len() as u128).and_then(|mean| u64::try_from(mean).ok())
     };
     let recorded = || link.delay_recorded.as_ref().and_then(|recorded| mean(&recorded.delays_ns));
-    let first = || link.delay_steps.as_ref().and_then(|described| described.steps.first()).map(|step| step.delay_ns);
+    let first = || {
+        link.delay_steps
+            .as_ref()
+            .and_then(|described| described.steps.first())
+            .map(|step| step.delay_ns)
+    };
     link.delay_ns.or_else(recorded).or_else(first).unwrap_or(0)
 }
 
@@ -141,9 +158,15 @@ impl EmulateError {
         let missing = if reached.is_empty() {
             format!("no pipe leaves {from:?}")
         } else if reached.len() > 8 {
-            format!("none of the {} points that are reached from {from:?} has a pipe to it", reached.len())
+            format!(
+                "none of the {} points that are reached from {from:?} has a pipe to it",
+                reached.len()
+            )
         } else {
-            format!("from {from:?} only {} can be reached (hosts do not pass packets on)", reached.join(", "))
+            format!(
+                "from {from:?} only {} can be reached (hosts do not pass packets on)",
+                reached.join(", ")
+            )
         };
         Self::NoPath { from: from.to_owned(), to: to.to_owned(), missing }
     }

@@ -69,8 +69,10 @@ impl Found {
     /// Whole bytes, rounded up.
     #[inline]
     pub(crate) fn bytes(self, per_byte: u64) -> u64 {
-        u64::try_from(self.units)
-            .map_or_else(|_| u64::try_from(self.units.div_ceil(u128::from(per_byte))).unwrap_or(u64::MAX), |units| units.div_ceil(per_byte))
+        u64::try_from(self.units).map_or_else(
+            |_| u64::try_from(self.units.div_ceil(u128::from(per_byte))).unwrap_or(u64::MAX),
+            |units| units.div_ceil(per_byte),
+        )
     }
 }
 
@@ -149,9 +151,11 @@ impl Limit {
             (None, Some(0)) => Err(zero("limit_bytes")),
             (Some(packets), None) => Ok(Self::Packets(packets)),
             (None, Some(bytes)) => Ok(Self::Bytes(bytes)),
-            (Some(_), Some(_)) => {
-                Err(EmulateError::Both { place: format!("{place}: queue"), first: "limit_packets", second: "limit_bytes" })
-            }
+            (Some(_), Some(_)) => Err(EmulateError::Both {
+                place: format!("{place}: queue"),
+                first: "limit_packets",
+                second: "limit_bytes",
+            }),
         }
     }
 
@@ -161,7 +165,10 @@ impl Limit {
         match self {
             Self::Nothing => true,
             Self::Packets(limit) => found.packets < limit,
-            Self::Bytes(limit) => found.units + u128::from(length) * u128::from(per_byte) <= u128::from(limit) * u128::from(per_byte),
+            Self::Bytes(limit) => {
+                found.units + u128::from(length) * u128::from(per_byte)
+                    <= u128::from(limit) * u128::from(per_byte)
+            }
         }
     }
 }
@@ -176,17 +183,34 @@ impl<T> Discipline<T> {
     ) -> Result<(Self, Limit), EmulateError> {
         match description {
             None | Some(QueueDescription::Unlimited {}) => Ok((Self::Tail, Limit::Nothing)),
-            Some(QueueDescription::DropTail { limit_packets, limit_bytes }) => match Limit::new(*limit_packets, *limit_bytes, place)? {
-                Limit::Nothing => Err(EmulateError::NoLimit { place: format!("{place}: queue") }),
-                limit => Ok((Self::Tail, limit)),
-            },
-            Some(QueueDescription::Codel { target_ns, interval_ns, mtu_bytes, limit_packets, limit_bytes }) => {
+            Some(QueueDescription::DropTail { limit_packets, limit_bytes }) => {
+                match Limit::new(*limit_packets, *limit_bytes, place)? {
+                    Limit::Nothing => {
+                        Err(EmulateError::NoLimit { place: format!("{place}: queue") })
+                    }
+                    limit => Ok((Self::Tail, limit)),
+                }
+            }
+            Some(QueueDescription::Codel {
+                target_ns,
+                interval_ns,
+                mtu_bytes,
+                limit_packets,
+                limit_bytes,
+            }) => {
                 let codel = Codel::new(*target_ns, *interval_ns, *mtu_bytes, place)?;
-                Ok((Self::Codel(Box::new(codel), Line::new()), Limit::new(*limit_packets, *limit_bytes, place)?))
+                Ok((
+                    Self::Codel(Box::new(codel), Line::new()),
+                    Limit::new(*limit_packets, *limit_bytes, place)?,
+                ))
             }
             Some(red @ QueueDescription::Red { limit_packets, limit_bytes, .. }) => {
                 let limit = Limit::new(*limit_packets, *limit_bytes, place)?;
-                Ok((Red::new(red, sender, random, place)?.map_or(Self::Tail, |red| Self::Red(Box::new(red))), limit))
+                Ok((
+                    Red::new(red, sender, random, place)?
+                        .map_or(Self::Tail, |red| Self::Red(Box::new(red))),
+                    limit,
+                ))
             }
         }
     }

@@ -17,7 +17,9 @@ pub(crate) enum Part {
 pub(crate) fn stream(seed: u64, link: &str, part: Part) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     // Fowler, Noll and Vo's hash (FNV-1a) of the name: the order in which pipes are described does not matter.
-    let name = link.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let name = link.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
     random.set_stream((name << 3) | part as u64);
     random
 }

@@ -53,7 +53,11 @@ impl Transmitter {
             (None, None) => Ok(Self::Unlimited),
             (Some(rate), None) => ConstantRate::new(Rate(rate), place).map(Self::Constant),
             (None, Some(trace)) => Trace::new(trace, place).map(Self::Trace),
-            (Some(_), Some(_)) => Err(EmulateError::Both { place: place.to_owned(), first: "rate_bits_per_second", second: "rate_trace" }),
+            (Some(_), Some(_)) => Err(EmulateError::Both {
+                place: place.to_owned(),
+                first: "rate_bits_per_second",
+                second: "rate_trace",
+            }),
         }
     }
 
@@ -160,7 +164,11 @@ impl ConstantRate {
         };
         self.free = self.free.saturating_add_unsigned(nanoseconds);
         let end = self.free.saturating_add(i64::from(self.fraction > 0));
-        Sent { start: Ns(start), end: Ns(end), time: Span(i64::try_from(nanoseconds).unwrap_or(i64::MAX)) }
+        Sent {
+            start: Ns(start),
+            end: Ns(end),
+            time: Span(i64::try_from(nanoseconds).unwrap_or(i64::MAX)),
+        }
     }
 
     #[inline]
@@ -168,12 +176,16 @@ impl ConstantRate {
         if now.0 > self.free {
             return 0;
         }
-        u128::from(self.free.abs_diff(now.0)) * u128::from(self.rate.numerator) + u128::from(self.fraction)
+        u128::from(self.free.abs_diff(now.0)) * u128::from(self.rate.numerator)
+            + u128::from(self.fraction)
     }
 }
 
 /// The number, or the largest there is.
-#[expect(clippy::cast_possible_truncation, reason = "what does not fit is caught; only packets of gigabytes at 1 bit/s do not")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "what does not fit is caught; only packets of gigabytes at 1 bit/s do not"
+)]
 const fn low_bits(wide: u128) -> u64 {
     if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 }
 }

@@ -48,13 +48,34 @@ impl Red {
             return Ok(None);
         };
         let key = |key: &str| format!("{place}: queue.{key}");
-        bounded(minimum, minimum >= 0.0, "a number of packets, 0 or above", || key("minimum_packets"))?;
-        bounded(maximum, maximum > minimum, "a number of packets above minimum_packets", || key("maximum_packets"))?;
+        bounded(minimum, minimum >= 0.0, "a number of packets, 0 or above", || {
+            key("minimum_packets")
+        })?;
+        bounded(maximum, maximum > minimum, "a number of packets above minimum_packets", || {
+            key("maximum_packets")
+        })?;
         probability(maximum_probability, || key("maximum_probability"))?;
-        bounded(weight, weight > 0.0 && weight <= 1.0, "a number above 0, at most 1, as 0.002", || key("weight"))?;
-        bounded(mean_packet_bytes.into(), mean_packet_bytes > 0, "a length above 0", || key("mean_packet_bytes"))?;
+        bounded(
+            weight,
+            weight > 0.0 && weight <= 1.0,
+            "a number above 0, at most 1, as 0.002",
+            || key("weight"),
+        )?;
+        bounded(mean_packet_bytes.into(), mean_packet_bytes > 0, "a length above 0", || {
+            key("mean_packet_bytes")
+        })?;
         let typical = sender.mean_time(mean_packet_bytes);
-        Ok(Some(Self { minimum, maximum, maximum_probability, weight, gentle, typical, average: 0.0, count: -1.0, random }))
+        Ok(Some(Self {
+            minimum,
+            maximum,
+            maximum_probability,
+            weight,
+            gentle,
+            typical,
+            average: 0.0,
+            count: -1.0,
+            random,
+        }))
     }
 
     /// Whether the packet that finds so many in the queue is dropped. The names are those of the paper, figure 2.
@@ -124,7 +145,9 @@ mod tests {
             limit_packets: None,
             limit_bytes: None,
         };
-        Red::new(&description, &Sender::new(&link, "").unwrap(), stream(1, "", Part::Red), "").unwrap().unwrap()
+        Red::new(&description, &Sender::new(&link, "").unwrap(), stream(1, "", Part::Red), "")
+            .unwrap()
+            .unwrap()
     }
 
     fn close(one: f64, other: f64) -> bool {
@@ -156,7 +179,10 @@ mod tests {
         assert_eq!(at(9.9, true), None);
         assert!(close(at(10.0, true).unwrap(), 0.0));
         assert!(close(at(15.0, true).unwrap(), 0.05));
-        assert!(close(at(30.0, true).unwrap(), 0.55), "half way between 0.1 at the maximum and 1 at twice the maximum");
+        assert!(
+            close(at(30.0, true).unwrap(), 0.55),
+            "half way between 0.1 at the maximum and 1 at twice the maximum"
+        );
         assert!(close(at(20.0, false).unwrap(), 1.0));
         assert!(close(at(40.0, true).unwrap(), 1.0));
     }
@@ -182,7 +208,10 @@ mod tests {
         // Five standard deviations of a binomial count.
         let tolerance = 5.0 * (expected * (1.0 - 1.0 / 19.0)).sqrt();
         for (gap, &count) in gaps.iter().enumerate().take(20).skip(1) {
-            assert!((f64::from(count) - expected).abs() < tolerance, "{count} gaps of {gap}, {expected} expected");
+            assert!(
+                (f64::from(count) - expected).abs() < tolerance,
+                "{count} gaps of {gap}, {expected} expected"
+            );
         }
     }
 }

@@ -15,7 +15,11 @@ pub(crate) struct Reorder {
 }
 
 impl Reorder {
-    pub(crate) fn new(description: ReorderDescription, random: ChaCha8Rng, place: &str) -> Result<Self, EmulateError> {
+    pub(crate) fn new(
+        description: ReorderDescription,
+        random: ChaCha8Rng,
+        place: &str,
+    ) -> Result<Self, EmulateError> {
         probability(description.probability, || format!("{place}: reorder.probability"))?;
         let held = time(description.held_ns, || format!("{place}: reorder.held_ns"))?;
         Ok(Self { probability: description.probability, held: Span(held), random })

@@ -20,8 +20,15 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(link: &LinkDescription, place: &str) -> Result<Self, EmulateError> {
-        let shaper = link.shaper.map(|description| Shaper::new(description, place).map(Box::new)).transpose()?;
-        Ok(Self { transmitter: Transmitter::new(link, place)?, shaper, outages: Outages::new(&link.outages, place)? })
+        let shaper = link
+            .shaper
+            .map(|description| Shaper::new(description, place).map(Box::new))
+            .transpose()?;
+        Ok(Self {
+            transmitter: Transmitter::new(link, place)?,
+            shaper,
+            outages: Outages::new(&link.outages, place)?,
+        })
     }
 
     /// A trace begins here, unless it has begun.
@@ -39,7 +46,9 @@ impl Sender {
     /// Whether packets can have to wait.
     #[inline]
     pub(crate) fn delays(&self) -> bool {
-        !matches!(self.transmitter, Transmitter::Unlimited) || self.shaper.is_some() || self.outages.is_some()
+        !matches!(self.transmitter, Transmitter::Unlimited)
+            || self.shaper.is_some()
+            || self.outages.is_some()
     }
 
     /// When the transmission of a packet that is there since `ready` could begin, rounded up.
@@ -56,7 +65,8 @@ impl Sender {
         let (arrived, decided) = (self.own(arrived), self.own(decided));
         let passed = self.shaper.as_mut().map(|shaper| shaper.pass(decided, length));
         // Where the wire becomes free within the nanosecond in which a packet may pass, it is sent when the wire is free.
-        let ready = passed.filter(|passed| *passed > self.transmitter.start(arrived)).unwrap_or(arrived);
+        let ready =
+            passed.filter(|passed| *passed > self.transmitter.start(arrived)).unwrap_or(arrived);
         let sent = self.transmitter.send(ready, length);
         let Some(outages) = &self.outages else { return sent };
         let Sent { start, end, time } = sent;
@@ -90,7 +100,9 @@ impl Sender {
 
     /// How long so many bytes take in the mean, in nanoseconds.
     pub(crate) fn mean_time(&self, bytes: u32) -> f64 {
-        self.transmitter.mean_time(bytes).max(self.shaper.as_ref().map_or(0.0, |shaper| shaper.mean_time(bytes)))
+        self.transmitter
+            .mean_time(bytes)
+            .max(self.shaper.as_ref().map_or(0.0, |shaper| shaper.mean_time(bytes)))
     }
 
     /// What the sender's own clock shows.

@@ -17,23 +17,39 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    pub(crate) fn new(description: &DelayStepsDescription, place: &str) -> Result<Self, EmulateError> {
+    pub(crate) fn new(
+        description: &DelayStepsDescription,
+        place: &str,
+    ) -> Result<Self, EmulateError> {
         let key = |key: &'static str| move || format!("{place}: delay_steps.steps.{key}");
         let described = &description.steps;
         match described.first() {
-            None => return Err(EmulateError::Empty { place: format!("{place}: delay_steps.steps") }),
+            None => {
+                return Err(EmulateError::Empty { place: format!("{place}: delay_steps.steps") });
+            }
             #[expect(clippy::cast_precision_loss, reason = "for the message")]
             Some(first) if first.at_ns > 0 => {
                 let (place, value) = (key("at_ns")(), first.at_ns as f64);
-                return Err(EmulateError::OutOfBounds { place, value, wanted: "0 for the first step: the delay that it begins with" });
+                return Err(EmulateError::OutOfBounds {
+                    place,
+                    value,
+                    wanted: "0 for the first step: the delay that it begins with",
+                });
             }
             Some(_) => {}
         }
         if let Some(index) = described.windows(2).position(|pair| pair[1].at_ns <= pair[0].at_ns) {
             let (earlier, value) = (described[index].at_ns, described[index + 1].at_ns);
-            return Err(EmulateError::RunsBackwards { place: key("at_ns")(), index: index + 1, value, earlier });
+            return Err(EmulateError::RunsBackwards {
+                place: key("at_ns")(),
+                index: index + 1,
+                value,
+                earlier,
+            });
         }
-        let steps = described.iter().map(|step| Ok((Span(time(step.at_ns, key("at_ns"))?), Span(time(step.delay_ns, key("delay_ns"))?))));
+        let steps = described.iter().map(|step| {
+            Ok((Span(time(step.at_ns, key("at_ns"))?), Span(time(step.delay_ns, key("delay_ns"))?)))
+        });
         Ok(Self { steps: steps.collect::<Result<_, EmulateError>>()?, origin: None })
     }
 

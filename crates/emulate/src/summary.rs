@@ -167,7 +167,8 @@ impl Tally {
             spread: self.late.spread(),
             early_packets: self.early_packets,
             early_max_ns: self.early_max,
-            late_by_more_than_a_packet_time: (self.with_rate > 0).then(|| self.late_by_a_packet as f64 / self.with_rate as f64),
+            late_by_more_than_a_packet_time: (self.with_rate > 0)
+                .then(|| self.late_by_a_packet as f64 / self.with_rate as f64),
             overdue_share: self.overdue.share(),
         }
     }
@@ -175,8 +176,10 @@ impl Tally {
 
 impl PipeSummary {
     pub(crate) fn new(pipe: &Pipe, counters: &Counters) -> Self {
-        let dropped =
-            Fate::ALL.iter().filter(|fate| **fate != Fate::Passed).map(|fate| (fate.name(), counters.fates[usize::from(fate.code())]));
+        let dropped = Fate::ALL
+            .iter()
+            .filter(|fate| **fate != Fate::Passed)
+            .map(|fate| (fate.name(), counters.fates[usize::from(fate.code())]));
         Self {
             name: pipe.name.clone(),
             from: pipe.from.clone(),

@@ -36,11 +36,21 @@ impl<P> Taps<P> {
     }
 
     /// Has somebody look at a router.
-    pub(crate) fn add(&mut self, topology: &Topology, router: &str, watcher: Watcher<P>) -> Result<(), EmulateError> {
+    pub(crate) fn add(
+        &mut self,
+        topology: &Topology,
+        router: &str,
+        watcher: Watcher<P>,
+    ) -> Result<(), EmulateError> {
         let routers = || topology.routers().iter().map(String::as_str);
         if !routers().any(|name| name == router) {
             let (place, name) = ("taps".to_owned(), router.to_owned());
-            return Err(EmulateError::UnknownName { place, what: "router", nearest: nearest(&name, routers()), name });
+            return Err(EmulateError::UnknownName {
+                place,
+                what: "router",
+                nearest: nearest(&name, routers()),
+                name,
+            });
         }
         if self.watchers.iter().any(|(name, _)| name == router) {
             return Err(EmulateError::NameTwice { what: "tap at router", name: router.to_owned() });

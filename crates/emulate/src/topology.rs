@@ -13,7 +13,10 @@ use trustbed_units::Span;
 use crate::ahead::{Ahead, least};
 use crate::error::nearest;
 use crate::paths::{Edge, MOST_ENDS, Paths, Stretch, delay, number, reached};
-use crate::{AccessDescription, Description, EmulateError, HostDescription, LIMIT_INSIDE, LinkDescription, Refusal};
+use crate::{
+    AccessDescription, Description, EmulateError, HostDescription, LIMIT_INSIDE, LinkDescription,
+    Refusal,
+};
 
 /// A network that packets can be sent through.
 #[derive(Debug, Clone)]
@@ -86,7 +89,8 @@ impl Topology {
             pipes: Vec::new(),
             ends: Vec::new(),
             addresses: HashMap::default(),
-            paths: Paths::new(0, 0, &[], &[]).map_err(|_| EmulateError::TooFewHosts { hosts: 0 })?,
+            paths: Paths::new(0, 0, &[], &[])
+                .map_err(|_| EmulateError::TooFewHosts { hosts: 0 })?,
             overrides: BTreeMap::new(),
             outside: None,
             limit_inside: description.limit_bytes_inside.unwrap_or(LIMIT_INSIDE),
@@ -134,7 +138,12 @@ impl Topology {
     ///
     /// # Errors
     /// As [`crate::Network::offer`] refuses it.
-    pub fn path(&self, host: usize, source: IpAddr, destination: IpAddr) -> Result<Vec<usize>, Refusal> {
+    pub fn path(
+        &self,
+        host: usize,
+        source: IpAddr,
+        destination: IpAddr,
+    ) -> Result<Vec<usize>, Refusal> {
         let route = self.route(host, source, destination)?;
         let steps = self.paths.steps(route.stretch).iter().copied();
         Ok(route.up.into_iter().chain(steps).chain(route.down).map(|pipe| pipe as usize).collect())
@@ -149,23 +158,39 @@ impl Topology {
     pub(crate) fn ahead(&self) -> Vec<Span> {
         let mut ahead = Ahead::new(self.pipes.iter().map(|pipe| least(&pipe.link)).collect());
         // The access pipes of a host are alike, so those of its first address stand for all.
-        let access: Vec<_> =
-            self.hosts.iter().map(|host| self.addresses.get(&key(host.addresses[0])).and_then(|owner| owner.access)).collect();
-        let tails: Vec<_> = access.iter().map(|access| access.map_or(Span::ZERO, |[_, down]| ahead.own(down))).collect();
+        let access: Vec<_> = self
+            .hosts
+            .iter()
+            .map(|host| self.addresses.get(&key(host.addresses[0])).and_then(|owner| owner.access))
+            .collect();
+        let tails: Vec<_> = access
+            .iter()
+            .map(|access| access.map_or(Span::ZERO, |[_, down]| ahead.own(down)))
+            .collect();
         let ends = self.ends.iter().max().map_or(0, |last| last + 1);
-        let hosts_at = |end| self.ends.iter().enumerate().filter(move |&(_, &at)| at == end).map(|(host, _)| host);
-        let nearest: Vec<_> = (0..ends).map(|end| hosts_at(end).map(|host| tails[host]).min().unwrap_or(Span::ZERO)).collect();
+        let hosts_at = |end| {
+            self.ends.iter().enumerate().filter(move |&(_, &at)| at == end).map(|(host, _)| host)
+        };
+        let nearest: Vec<_> = (0..ends)
+            .map(|end| hosts_at(end).map(|host| tails[host]).min().unwrap_or(Span::ZERO))
+            .collect();
         let mut heads = vec![Span::MAX; ends];
         for (from, head) in heads.iter_mut().enumerate() {
             for (to, tail) in nearest.iter().enumerate() {
-                *head = (*head).min(ahead.on_path(&self.paths, self.paths.between(from, to), *tail));
+                *head =
+                    (*head).min(ahead.on_path(&self.paths, self.paths.between(from, to), *tail));
             }
         }
         for (&(from, to), &stretch) in &self.overrides {
             let head = ahead.on_path(&self.paths, stretch, tails[to]);
             heads[self.ends[from]] = heads[self.ends[from]].min(head);
         }
-        for owner in self.hosts.iter().flat_map(|host| &host.addresses).filter_map(|address| self.addresses.get(&key(*address))) {
+        for owner in self
+            .hosts
+            .iter()
+            .flat_map(|host| &host.addresses)
+            .filter_map(|address| self.addresses.get(&key(*address)))
+        {
             if let Some([up, down]) = owner.access {
                 ahead.on_pipe(up, heads[self.ends[owner.host]]);
                 ahead.on_pipe(down, Span::ZERO);
@@ -181,13 +206,19 @@ impl Topology {
     /// The way of a packet. Only a host with access pipes must send from an address of its own: its pipes hang on it. The host that leads
     /// outside has all that nobody else has; they share the pipes of its first one.
     #[inline]
-    pub(crate) fn route(&self, host: usize, source: IpAddr, destination: IpAddr) -> Result<Route, Refusal> {
+    pub(crate) fn route(
+        &self,
+        host: usize,
+        source: IpAddr,
+        destination: IpAddr,
+    ) -> Result<Route, Refusal> {
         let Some(sender) = self.hosts.get(host) else { return Err(Refusal::UnknownSource) };
         let owner = |address| self.addresses.get(&key(address)).or(self.outside.as_ref());
         let known = self.addresses.get(&key(destination));
         let to = known.or(self.outside.as_ref()).ok_or(Refusal::UnknownDestination)?;
         let up = if sender.access {
-            let from = owner(source).filter(|owner| owner.host == host).ok_or(Refusal::UnknownSource)?;
+            let from =
+                owner(source).filter(|owner| owner.host == host).ok_or(Refusal::UnknownSource)?;
             from.access.map(|[up, _]| up)
         } else {
             None
@@ -196,19 +227,31 @@ impl Topology {
         if to.host == host && (to.access.is_none() || known.is_none()) {
             return Err(Refusal::SameHost);
         }
-        let stretch = if self.overrides.is_empty() { None } else { self.overrides.get(&(host, to.host)).copied() };
-        let stretch = stretch.unwrap_or_else(|| self.paths.between(self.ends[host], self.ends[to.host]));
+        let stretch = if self.overrides.is_empty() {
+            None
+        } else {
+            self.overrides.get(&(host, to.host)).copied()
+        };
+        let stretch =
+            stretch.unwrap_or_else(|| self.paths.between(self.ends[host], self.ends[to.host]));
         Ok(Route { up, stretch, down: to.access.map(|[_, down]| down), host: number(to.host) })
     }
 
     /// The described pipes, as edges between points.
-    fn add_pipes(&mut self, description: &Description, points: &Points) -> Result<Vec<Edge>, EmulateError> {
+    fn add_pipes(
+        &mut self,
+        description: &Description,
+        points: &Points,
+    ) -> Result<Vec<Edge>, EmulateError> {
         let mut edges = Vec::with_capacity(description.pipes.len());
         for pipe in &description.pipes {
             let place = || format!("pipe {:?}", pipe.name);
             let [from, to] = [points.find(&pipe.from, place)?, points.find(&pipe.to, place)?];
             if from == to {
-                return Err(EmulateError::Loop { pipe: pipe.name.clone(), name: pipe.from.clone() });
+                return Err(EmulateError::Loop {
+                    pipe: pipe.name.clone(),
+                    name: pipe.from.clone(),
+                });
             }
             for end in [from, to] {
                 if description.hosts.get(end).is_some_and(|host| host.access.is_some()) {
@@ -218,27 +261,54 @@ impl Topology {
             }
             let link = Arc::new(pipe.link());
             edges.push(Edge { from, to, delay: delay(&link) });
-            self.pipes.push(Pipe { name: pipe.name.clone(), from: pipe.from.clone(), to: pipe.to.clone(), link });
+            self.pipes.push(Pipe {
+                name: pipe.name.clone(),
+                from: pipe.from.clone(),
+                to: pipe.to.clone(),
+                link,
+            });
         }
         Ok(edges)
     }
 
-    fn add_host(&mut self, place: usize, host: &HostDescription, points: &Points) -> Result<(), EmulateError> {
+    fn add_host(
+        &mut self,
+        place: usize,
+        host: &HostDescription,
+        points: &Points,
+    ) -> Result<(), EmulateError> {
         if host.addresses.is_empty() {
             return Err(EmulateError::NoAddress { host: host.name.clone() });
         }
-        let links = host.access.as_ref().map(|access| (access, Arc::new(access.up.clone()), Arc::new(access.down.clone())));
+        let links = host
+            .access
+            .as_ref()
+            .map(|access| (access, Arc::new(access.up.clone()), Arc::new(access.down.clone())));
         for &address in &host.addresses {
             let access = match &links {
                 None => None,
-                Some((access, up, down)) => Some(self.add_access(host, access, address, points, [up, down])?),
+                Some((access, up, down)) => {
+                    Some(self.add_access(host, access, address, points, [up, down])?)
+                }
             };
-            if let Some(first) = self.addresses.insert(key(address), Owner { host: place, access }) {
-                let first = self.hosts.get(first.host).map_or_else(|| host.name.clone(), |first| first.name.clone());
-                return Err(EmulateError::AddressTwice { address, first, second: host.name.clone() });
+            if let Some(first) = self.addresses.insert(key(address), Owner { host: place, access })
+            {
+                let first = self
+                    .hosts
+                    .get(first.host)
+                    .map_or_else(|| host.name.clone(), |first| first.name.clone());
+                return Err(EmulateError::AddressTwice {
+                    address,
+                    first,
+                    second: host.name.clone(),
+                });
             }
         }
-        self.hosts.push(Host { name: host.name.clone(), addresses: host.addresses.clone(), access: links.is_some() });
+        self.hosts.push(Host {
+            name: host.name.clone(),
+            addresses: host.addresses.clone(),
+            access: links.is_some(),
+        });
         Ok(())
     }
 
@@ -251,16 +321,32 @@ impl Topology {
         points: &Points,
         [up, down]: [&Arc<LinkDescription>; 2],
     ) -> Result<[u32; 2], EmulateError> {
-        let Some(router) = &access.router else { return Err(EmulateError::AccessWithoutRouter { host: host.name.clone() }) };
+        let Some(router) = &access.router else {
+            return Err(EmulateError::AccessWithoutRouter { host: host.name.clone() });
+        };
         points.find_router(router, &host.name)?;
         let first = number(self.pipes.len());
         let name = |way: &str| format!("{}[{address}].{way}", host.name);
-        self.pipes.push(Pipe { name: name("up"), from: host.name.clone(), to: router.clone(), link: Arc::clone(up) });
-        self.pipes.push(Pipe { name: name("down"), from: router.clone(), to: host.name.clone(), link: Arc::clone(down) });
+        self.pipes.push(Pipe {
+            name: name("up"),
+            from: host.name.clone(),
+            to: router.clone(),
+            link: Arc::clone(up),
+        });
+        self.pipes.push(Pipe {
+            name: name("down"),
+            from: router.clone(),
+            to: host.name.clone(),
+            link: Arc::clone(down),
+        });
         Ok([first, first + 1])
     }
 
-    fn find_outside(&self, description: &Description, points: &Points) -> Result<Option<Owner>, EmulateError> {
+    fn find_outside(
+        &self,
+        description: &Description,
+        points: &Points,
+    ) -> Result<Option<Owner>, EmulateError> {
         let Some(name) = &description.outside else { return Ok(None) };
         let host = points.find_host(name, || "outside".to_owned())?;
         Ok(self.addresses.get(&key(self.hosts[host].addresses[0])).copied())
@@ -278,11 +364,17 @@ impl Topology {
         }
     }
 
-    fn find_paths(&mut self, description: &Description, points: &Points, edges: &[Edge]) -> Result<(), EmulateError> {
+    fn find_paths(
+        &mut self,
+        description: &Description,
+        points: &Points,
+        edges: &[Edge],
+    ) -> Result<(), EmulateError> {
         let mut ends = Vec::new();
         for (place, host) in description.hosts.iter().enumerate() {
             let router = host.access.as_ref().and_then(|access| access.router.as_deref());
-            let point = router.map_or(Ok(place), |router| points.find_router(router, &host.name))?;
+            let point =
+                router.map_or(Ok(place), |router| points.find_router(router, &host.name))?;
             let known = ends.iter().position(|&end| end == point);
             self.ends.push(known.unwrap_or(ends.len()));
             if known.is_none() {
@@ -292,29 +384,51 @@ impl Topology {
         if ends.len() > MOST_ENDS {
             return Err(EmulateError::TooManyEnds { ends: ends.len(), most: MOST_ENDS });
         }
-        self.paths = Paths::new(points.names.len(), points.hosts, edges, &ends).map_err(|(from, to)| {
-            let host = |end| self.ends.iter().position(|&place| place == end).map_or("", |host| &self.hosts[host].name);
-            let reached: Vec<&str> = reached(points.names.len(), points.hosts, edges, ends[from])
-                .into_iter()
-                .map(|point| points.names[point].as_str())
-                .collect();
-            EmulateError::no_path(host(from), host(to), &reached)
-        })?;
+        self.paths =
+            Paths::new(points.names.len(), points.hosts, edges, &ends).map_err(|(from, to)| {
+                let host = |end| {
+                    self.ends
+                        .iter()
+                        .position(|&place| place == end)
+                        .map_or("", |host| &self.hosts[host].name)
+                };
+                let reached: Vec<&str> =
+                    reached(points.names.len(), points.hosts, edges, ends[from])
+                        .into_iter()
+                        .map(|point| points.names[point].as_str())
+                        .collect();
+                EmulateError::no_path(host(from), host(to), &reached)
+            })?;
         for route in &description.routes {
-            let problem = |problem: String| EmulateError::BrokenRoute { from: route.from.clone(), to: route.to.clone(), problem };
+            let problem = |problem: String| EmulateError::BrokenRoute {
+                from: route.from.clone(),
+                to: route.to.clone(),
+                problem,
+            };
             let place = || format!("route from {:?} to {:?}", route.from, route.to);
-            let [from, to] = [points.find_host(&route.from, place)?, points.find_host(&route.to, place)?];
-            let pipes = route.through.iter().map(|name| self.find_pipe(name, edges.len(), place)).collect::<Result<Vec<_>, _>>()?;
+            let [from, to] =
+                [points.find_host(&route.from, place)?, points.find_host(&route.to, place)?];
+            let pipes = route
+                .through
+                .iter()
+                .map(|name| self.find_pipe(name, edges.len(), place))
+                .collect::<Result<Vec<_>, _>>()?;
             let mut point = ends[self.ends[from]];
             for &pipe in &pipes {
                 let edge = &edges[pipe];
                 if edge.from != point {
                     let (name, begins) = (&self.pipes[pipe].name, &self.pipes[pipe].from);
-                    return Err(problem(format!("pipe {name:?} begins at {begins:?}, but the packet is at {:?}", points.names[point])));
+                    return Err(problem(format!(
+                        "pipe {name:?} begins at {begins:?}, but the packet is at {:?}",
+                        points.names[point]
+                    )));
                 }
                 point = edge.to;
                 if point < points.hosts && point != to {
-                    return Err(problem(format!("it leads through host {:?}, and hosts do not pass packets on", points.names[point])));
+                    return Err(problem(format!(
+                        "it leads through host {:?}, and hosts do not pass packets on",
+                        points.names[point]
+                    )));
                 }
             }
             if point != ends[self.ends[to]] {
@@ -329,7 +443,12 @@ impl Topology {
     }
 
     /// One of the first `count` pipes: those that were described.
-    fn find_pipe(&self, name: &str, count: usize, place: impl Fn() -> String) -> Result<usize, EmulateError> {
+    fn find_pipe(
+        &self,
+        name: &str,
+        count: usize,
+        place: impl Fn() -> String,
+    ) -> Result<usize, EmulateError> {
         let names = || self.pipes[..count].iter().map(|pipe| pipe.name.as_str());
         names().position(|pipe| pipe == name).ok_or_else(|| EmulateError::UnknownName {
             place: place(),
@@ -353,8 +472,12 @@ impl Points {
         if hosts < 2 {
             return Err(EmulateError::TooFewHosts { hosts });
         }
-        let names: Vec<String> =
-            description.hosts.iter().map(|host| host.name.clone()).chain(description.routers.iter().cloned()).collect();
+        let names: Vec<String> = description
+            .hosts
+            .iter()
+            .map(|host| host.name.clone())
+            .chain(description.routers.iter().cloned())
+            .collect();
         let mut places = BTreeMap::new();
         for (place, name) in names.iter().enumerate() {
             if name.is_empty() {
@@ -369,7 +492,10 @@ impl Points {
     }
 
     fn find(&self, name: &str, place: impl Fn() -> String) -> Result<usize, EmulateError> {
-        self.places.get(name).copied().ok_or_else(|| self.unknown(name, "host or router", place(), 0..self.names.len()))
+        self.places
+            .get(name)
+            .copied()
+            .ok_or_else(|| self.unknown(name, "host or router", place(), 0..self.names.len()))
     }
 
     fn find_host(&self, name: &str, place: impl Fn() -> String) -> Result<usize, EmulateError> {
@@ -379,10 +505,23 @@ impl Points {
 
     fn find_router(&self, name: &str, host: &str) -> Result<usize, EmulateError> {
         let router = self.places.get(name).copied().filter(|&point| point >= self.hosts);
-        router.ok_or_else(|| self.unknown(name, "router", format!("host {host:?}: access.router"), self.hosts..self.names.len()))
+        router.ok_or_else(|| {
+            self.unknown(
+                name,
+                "router",
+                format!("host {host:?}: access.router"),
+                self.hosts..self.names.len(),
+            )
+        })
     }
 
-    fn unknown(&self, name: &str, what: &'static str, place: String, among: std::ops::Range<usize>) -> EmulateError {
+    fn unknown(
+        &self,
+        name: &str,
+        what: &'static str,
+        place: String,
+        among: std::ops::Range<usize>,
+    ) -> EmulateError {
         let nearest = nearest(name, self.names[among].iter().map(String::as_str));
         EmulateError::UnknownName { place, what, name: name.to_owned(), nearest }
     }

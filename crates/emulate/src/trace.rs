@@ -35,21 +35,36 @@ impl Trace {
     pub(crate) fn new(trace: &TraceDescription, place: &str) -> Result<Self, EmulateError> {
         let key = || format!("{place}: rate_trace.opportunities_ms");
         let milliseconds = &trace.opportunities_ms;
-        let Some(&last) = milliseconds.last() else { return Err(EmulateError::Empty { place: key() }) };
+        let Some(&last) = milliseconds.last() else {
+            return Err(EmulateError::Empty { place: key() });
+        };
         if let Some(index) = milliseconds.windows(2).position(|pair| pair[1] < pair[0]) {
             let (earlier, value) = (milliseconds[index], milliseconds[index + 1]);
-            return Err(EmulateError::RunsBackwards { place: key(), index: index + 1, value, earlier });
+            return Err(EmulateError::RunsBackwards {
+                place: key(),
+                index: index + 1,
+                value,
+                earlier,
+            });
         }
         if last == 0 {
             return Err(EmulateError::TraceWithoutTime { place: key() });
         }
         if last > LONGEST_MS {
             #[expect(clippy::cast_precision_loss, reason = "for the message")]
-            return Err(EmulateError::OutOfBounds { place: key(), value: last as f64, wanted: "at most a year" });
+            return Err(EmulateError::OutOfBounds {
+                place: key(),
+                value: last as f64,
+                wanted: "at most a year",
+            });
         }
         if trace.opportunity_bytes == 0 {
             let place = format!("{place}: rate_trace.opportunity_bytes");
-            return Err(EmulateError::OutOfBounds { place, value: 0.0, wanted: "a number of bytes above 0, as 1504" });
+            return Err(EmulateError::OutOfBounds {
+                place,
+                value: 0.0,
+                wanted: "a number of bytes above 0, as 1504",
+            });
         }
         let opportunities = milliseconds.iter().map(|ms| ms.cast_signed() * NANOSECONDS).collect();
         Ok(Self { opportunities, bytes: trace.opportunity_bytes, origin: None, at: None })
@@ -74,7 +89,10 @@ impl Trace {
         }
         opportunity.left -= needed;
         self.at = Some(opportunity);
-        #[expect(clippy::cast_possible_truncation, reason = "2³² bytes at one opportunity a year saturate, and are no packet")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "2³² bytes at one opportunity a year saturate, and are no packet"
+        )]
         let time = Span((f64::from(length) * self.mean_time_of_byte()) as i64);
         Sent { start, end: self.moment(opportunity), time }
     }
@@ -90,7 +108,10 @@ impl Trace {
 
     fn moment(&self, opportunity: Opportunity) -> Ns {
         let origin = self.origin.unwrap_or_default();
-        Ns(origin.0.saturating_add(opportunity.cycle.saturating_mul(self.period())).saturating_add(self.opportunities[opportunity.index]))
+        Ns(origin
+            .0
+            .saturating_add(opportunity.cycle.saturating_mul(self.period()))
+            .saturating_add(self.opportunities[opportunity.index]))
     }
 
     fn behind(&self, opportunity: Opportunity) -> Opportunity {

@@ -26,10 +26,19 @@ pub(crate) struct Crossing {
 }
 
 impl Wire {
-    pub(crate) fn new(link: &LinkDescription, seed: u64, name: &str, place: &str) -> Result<Self, EmulateError> {
+    pub(crate) fn new(
+        link: &LinkDescription,
+        seed: u64,
+        name: &str,
+        place: &str,
+    ) -> Result<Self, EmulateError> {
         let random = |part| stream(seed, name, part);
-        let duplicate = link.duplicate.map(|description| Duplicate::new(description, random(Part::Duplicate), place).map(Box::new));
-        let reorder = link.reorder.map(|description| Reorder::new(description, random(Part::Reorder), place).map(Box::new));
+        let duplicate = link.duplicate.map(|description| {
+            Duplicate::new(description, random(Part::Duplicate), place).map(Box::new)
+        });
+        let reorder = link.reorder.map(|description| {
+            Reorder::new(description, random(Part::Reorder), place).map(Box::new)
+        });
         Ok(Self {
             loss: Loss::new(link.loss.as_ref(), random(Part::Loss), place)?,
             duplicate: duplicate.transpose()?,

@@ -17,9 +17,18 @@ const MTU: u64 = 1514;
 
 /// 8 Mbit/s: a byte takes a microsecond.
 fn description() -> LinkDescription {
-    let queue =
-        QueueDescription::Codel { target_ns: 1_000_000, interval_ns: 10_000_000, mtu_bytes: 1514, limit_packets: None, limit_bytes: None };
-    LinkDescription { rate_bits_per_second: Some(8_000_000), queue: Some(queue), ..LinkDescription::default() }
+    let queue = QueueDescription::Codel {
+        target_ns: 1_000_000,
+        interval_ns: 10_000_000,
+        mtu_bytes: 1514,
+        limit_packets: None,
+        limit_bytes: None,
+    };
+    LinkDescription {
+        rate_bits_per_second: Some(8_000_000),
+        queue: Some(queue),
+        ..LinkDescription::default()
+    }
 }
 
 /// The variables of the RFC under their names, and a queue of (number, arrival, length).
@@ -58,7 +67,11 @@ impl Reference {
         (packet, ok_to_drop)
     }
 
-    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "as the RFC writes it")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "as the RFC writes it"
+    )]
     fn control_law(time: i64, count: u32) -> i64 {
         time + (INTERVAL as f64 / f64::from(count).sqrt()) as i64
     }
@@ -104,10 +117,15 @@ fn reference(packets: &[Packet]) -> Course {
     let mut free = i64::MIN;
     let mut coming = packets.iter().enumerate().peekable();
     // The link takes the next packet when it is free and there is one; whoever comes by then is in the queue.
-    while let Some(first) = codel.queue.front().map(|packet| packet.1).or_else(|| coming.peek().map(|(_, packet)| packet.0)) {
+    while let Some(first) = codel
+        .queue
+        .front()
+        .map(|packet| packet.1)
+        .or_else(|| coming.peek().map(|(_, packet)| packet.0))
+    {
         let now = free.max(first);
-        while let Some((number, &(time, length))) =
-            coming.next_if(|(_, packet)| packet.0 < now || codel.queue.is_empty() && packet.0 <= now)
+        while let Some((number, &(time, length))) = coming
+            .next_if(|(_, packet)| packet.0 < now || codel.queue.is_empty() && packet.0 <= now)
         {
             codel.queue.push_back((number, time, length));
         }
@@ -122,8 +140,13 @@ fn reference(packets: &[Packet]) -> Course {
 fn both(packets: &[Packet]) -> [Course; 2] {
     let passages = by_number(&pass(&description(), 1, packets));
     let numbered = || passages.iter().enumerate();
-    let sent = numbered().filter_map(|(number, passage)| passage.departed.map(|departed| (number, departed.0))).collect();
-    let dropped = numbered().filter(|(_, passage)| passage.fate == Fate::CodelDrop).map(|(number, _)| number).collect();
+    let sent = numbered()
+        .filter_map(|(number, passage)| passage.departed.map(|departed| (number, departed.0)))
+        .collect();
+    let dropped = numbered()
+        .filter(|(_, passage)| passage.fate == Fate::CodelDrop)
+        .map(|(number, _)| number)
+        .collect();
     let (expected, mut lost) = reference(packets);
     lost.sort_unstable();
     [(sent, dropped), (expected, lost)]
@@ -142,7 +165,13 @@ fn loads() -> impl Strategy<Value = Vec<Packet>> {
                 time += (gap / 1000) * 1000;
             }
         }
-        packets.iter().enumerate().map(|(number, &(time, length))| (time + i64::try_from(number % 7).unwrap() + 1, length)).collect()
+        packets
+            .iter()
+            .enumerate()
+            .map(|(number, &(time, length))| {
+                (time + i64::try_from(number % 7).unwrap() + 1, length)
+            })
+            .collect()
     })
 }
 
@@ -162,27 +191,45 @@ fn a_lasting_overload_is_dropped_ever_faster() {
     assert_eq!(found, expected);
     let dropped = &found.1;
     let gaps: Vec<usize> = dropped.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!(gaps[0] >= 10 && gaps[10..20].iter().all(|gap| 2 * gap < gaps[0]), "from an interval apart to ever fewer packets: {gaps:?}");
-    assert!(dropped.len().abs_diff(800) < 40, "in the end it is the overload, one in five: {}", dropped.len());
+    assert!(
+        gaps[0] >= 10 && gaps[10..20].iter().all(|gap| 2 * gap < gaps[0]),
+        "from an interval apart to ever fewer packets: {gaps:?}"
+    );
+    assert!(
+        dropped.len().abs_diff(800) < 40,
+        "in the end it is the overload, one in five: {}",
+        dropped.len()
+    );
 }
 
 #[test]
 fn a_burst_shorter_than_the_interval_passes() {
     let packets: Vec<Packet> = (0..9).map(|number| (number, 1000)).collect();
     assert!(both(&packets)[0].1.is_empty());
-    assert!(by_number(&pass(&description(), 1, &packets)).iter().all(|passage| passage.fate == Fate::Passed));
+    assert!(
+        by_number(&pass(&description(), 1, &packets))
+            .iter()
+            .all(|passage| passage.fate == Fate::Passed)
+    );
 }
 
 #[test]
 fn a_single_waiting_packet_is_never_dropped() {
     // Packets of 9000 bytes wait 9 ms for one another, above the target all the time, but only one of them waits.
-    let packets: Vec<Packet> = (0..2000).map(|number| (number * 9_000_000 - i64::from(number > 0) * 1_000_000, 9000)).collect();
-    assert!(by_number(&pass(&description(), 1, &packets)).iter().all(|passage| passage.fate == Fate::Passed));
+    let packets: Vec<Packet> = (0..2000)
+        .map(|number| (number * 9_000_000 - i64::from(number > 0) * 1_000_000, 9000))
+        .collect();
+    assert!(
+        by_number(&pass(&description(), 1, &packets))
+            .iter()
+            .all(|passage| passage.fate == Fate::Passed)
+    );
 }
 
 #[test]
 fn its_queue_can_have_a_limit() {
-    let text = r#"{"rate_bits_per_second": 8000000, "queue": {"kind": "codel", "limit_packets": 5}}"#;
+    let text =
+        r#"{"rate_bits_per_second": 8000000, "queue": {"kind": "codel", "limit_packets": 5}}"#;
     let passages = by_number(&run(&link(text), 1, 8, 1));
     let full: Vec<_> = passages.iter().map(|passage| passage.fate == Fate::QueueFull).collect();
     assert_eq!(full, [false, false, false, false, false, true, true, true]);

@@ -24,7 +24,8 @@ fn departures_of_a_busy_link_do_not_drift() {
 
 #[test]
 fn an_idle_link_begins_at_once() {
-    let outcomes = run(&link(r#"{"rate_bits_per_second": 8000000, "delay_ns": 500}"#), 1, 3, 5_000_000);
+    let outcomes =
+        run(&link(r#"{"rate_bits_per_second": 8000000, "delay_ns": 500}"#), 1, 3, 5_000_000);
     let dues: Vec<_> = outcomes.iter().map(|outcome| outcome.passage.due.unwrap().0).collect();
     assert_eq!(dues, [1_000_500, 6_000_500, 11_000_500]);
 }
@@ -33,25 +34,50 @@ fn an_idle_link_begins_at_once() {
 fn without_anything_a_link_is_nothing() {
     for outcome in run(&LinkDescription::default(), 1, 100, 10) {
         let passage = outcome.passage;
-        assert_eq!((passage.departed, passage.due, passage.found_packets), (Some(passage.arrived), Some(passage.arrived), 0));
+        assert_eq!(
+            (passage.departed, passage.due, passage.found_packets),
+            (Some(passage.arrived), Some(passage.arrived), 0)
+        );
     }
 }
 
 #[test]
 fn a_limit_in_packets_counts_the_one_being_sent() {
-    let description = link(r#"{"rate_bits_per_second": 8000000, "queue": {"kind": "drop_tail", "limit_packets": 3}}"#);
-    let fates = |packets: &[Packet]| by_number(&pass(&description, 1, packets)).iter().map(|passage| passage.fate).collect::<Vec<_>>();
+    let description = link(
+        r#"{"rate_bits_per_second": 8000000, "queue": {"kind": "drop_tail", "limit_packets": 3}}"#,
+    );
+    let fates = |packets: &[Packet]| {
+        by_number(&pass(&description, 1, packets))
+            .iter()
+            .map(|passage| passage.fate)
+            .collect::<Vec<_>>()
+    };
     let all_at_once = [(0, 1000); 5];
-    assert_eq!(fates(&all_at_once), [Fate::Passed, Fate::Passed, Fate::Passed, Fate::QueueFull, Fate::QueueFull]);
+    assert_eq!(
+        fates(&all_at_once),
+        [Fate::Passed, Fate::Passed, Fate::Passed, Fate::QueueFull, Fate::QueueFull]
+    );
     // The first one leaves at one millisecond, to the nanosecond.
-    assert_eq!(fates(&[(0, 1000), (0, 1000), (0, 1000), (999_999, 1000), (1_000_000, 1000)])[3..], [Fate::QueueFull, Fate::Passed]);
+    assert_eq!(
+        fates(&[(0, 1000), (0, 1000), (0, 1000), (999_999, 1000), (1_000_000, 1000)])[3..],
+        [Fate::QueueFull, Fate::Passed]
+    );
 }
 
 #[test]
 fn what_is_found_is_told() {
-    let outcomes = by_number(&pass(&link(r#"{"rate_bits_per_second": 8000000}"#), 1, &[(0, 1000), (0, 500), (400_500, 200)]));
-    let found: Vec<_> = outcomes.iter().map(|passage| (passage.found_packets, passage.found_bytes)).collect();
-    assert_eq!(found, [(0, 0), (1, 1000), (2, 1100)], "400.5 bytes are sent by then; 1099.5 are rounded up");
+    let outcomes = by_number(&pass(
+        &link(r#"{"rate_bits_per_second": 8000000}"#),
+        1,
+        &[(0, 1000), (0, 500), (400_500, 200)],
+    ));
+    let found: Vec<_> =
+        outcomes.iter().map(|passage| (passage.found_packets, passage.found_bytes)).collect();
+    assert_eq!(
+        found,
+        [(0, 0), (1, 1000), (2, 1100)],
+        "400.5 bytes are sent by then; 1099.5 are rounded up"
+    );
 }
 
 #[test]
@@ -65,7 +91,8 @@ fn a_packet_before_its_predecessor_is_moved_to_it() {
 
 #[test]
 fn what_is_inside_at_the_end_is_told() {
-    let text = r#"{"rate_bits_per_second": 8000000, "delay_ns": 1500000, "queue": {"kind": "codel"}}"#;
+    let text =
+        r#"{"rate_bits_per_second": 8000000, "delay_ns": 1500000, "queue": {"kind": "codel"}}"#;
     let mut link = Link::new(&link(text), 1).unwrap();
     for packet in 0..10 {
         assert!(link.offer(Ns(0), 1000, packet).is_none());
@@ -73,8 +100,14 @@ fn what_is_inside_at_the_end_is_told() {
     assert_eq!(std::iter::from_fn(|| link.poll(Ns(4_000_000))).count(), 2);
     assert_eq!(link.len(), 8);
     let left = link.close();
-    assert_eq!(left.iter().map(|outcome| outcome.content).collect::<Vec<_>>(), [2, 3, 4, 5, 6, 7, 8, 9]);
-    assert!(left.iter().all(|outcome| outcome.passage.fate == Fate::Inside && outcome.passage.due.is_none()));
+    assert_eq!(
+        left.iter().map(|outcome| outcome.content).collect::<Vec<_>>(),
+        [2, 3, 4, 5, 6, 7, 8, 9]
+    );
+    assert!(
+        left.iter()
+            .all(|outcome| outcome.passage.fate == Fate::Inside && outcome.passage.due.is_none())
+    );
     assert_eq!((link.len(), link.next_wakeup()), (0, None));
 }
 
@@ -181,8 +214,11 @@ fn the_seed_decides() {
 fn a_part_that_is_added_does_not_move_the_others() {
     let jitter = r#""delay_ns": 1000000, "jitter": {"kind": "normal", "deviation_ns": 100000, "keep_order": false}"#;
     let loss = r#""loss": {"kind": "gilbert_elliott", "good_to_bad": 0.1, "bad_to_good": 0.4}"#;
-    let others = r#""duplicate": {"probability": 0.3}, "reorder": {"probability": 0.2, "held_ns": 7}"#;
-    let of = |parts: &[&str]| by_number(&run(&link(&format!("{{{}}}", parts.join(", "))), 3, 2000, 1_000_000));
+    let others =
+        r#""duplicate": {"probability": 0.3}, "reorder": {"probability": 0.2, "held_ns": 7}"#;
+    let of = |parts: &[&str]| {
+        by_number(&run(&link(&format!("{{{}}}", parts.join(", "))), 3, 2000, 1_000_000))
+    };
     let (only_jitter, only_loss, all) = (of(&[jitter]), of(&[loss]), of(&[jitter, loss, others]));
     let mut held = 0;
     for ((jitter, loss), all) in only_jitter.iter().zip(&only_loss).zip(&all) {
@@ -200,20 +236,41 @@ fn a_part_that_is_added_does_not_move_the_others() {
 fn red_keeps_the_queue_short_where_drop_tail_fills_it() {
     // 1.25 times the rate for 20 seconds: one in five must go.
     let offered = |queue: &str| {
-        let text = format!(r#"{{"rate_bits_per_second": 8000000, "queue": {{{queue}, "limit_packets": 100}}}}"#);
+        let text = format!(
+            r#"{{"rate_bits_per_second": 8000000, "queue": {{{queue}, "limit_packets": 100}}}}"#
+        );
         by_number(&run(&link(&text), 1, 25_000, 800_000))
     };
-    let count = |passages: &[trustbed_emulate::Passage], fate| passages.iter().filter(|passage| passage.fate == fate).count();
+    let count = |passages: &[trustbed_emulate::Passage], fate| {
+        passages.iter().filter(|passage| passage.fate == fate).count()
+    };
     let tail = offered(r#""kind": "drop_tail""#);
-    let gentle = offered(r#""kind": "red", "minimum_packets": 10, "maximum_packets": 30, "maximum_probability": 0.1"#);
-    let harsh = offered(r#""kind": "red", "minimum_packets": 10, "maximum_packets": 30, "maximum_probability": 0.5, "gentle": false"#);
-    assert_eq!((count(&tail, Fate::RedDrop), count(&gentle, Fate::QueueFull), count(&harsh, Fate::QueueFull)), (0, 0, 0));
-    for (passages, fate) in [(&tail, Fate::QueueFull), (&gentle, Fate::RedDrop), (&harsh, Fate::RedDrop)] {
+    let gentle = offered(
+        r#""kind": "red", "minimum_packets": 10, "maximum_packets": 30, "maximum_probability": 0.1"#,
+    );
+    let harsh = offered(
+        r#""kind": "red", "minimum_packets": 10, "maximum_packets": 30, "maximum_probability": 0.5, "gentle": false"#,
+    );
+    assert_eq!(
+        (
+            count(&tail, Fate::RedDrop),
+            count(&gentle, Fate::QueueFull),
+            count(&harsh, Fate::QueueFull)
+        ),
+        (0, 0, 0)
+    );
+    for (passages, fate) in
+        [(&tail, Fate::QueueFull), (&gentle, Fate::RedDrop), (&harsh, Fate::RedDrop)]
+    {
         assert!(count(passages, fate).abs_diff(5000) < 200, "{}", count(passages, fate));
     }
     // Gaps are even in 1…1/p − 1, so one in five is dropped at p = 0.11: in the end the average settles near 30.4 where 0.1 belongs to 30,
     // and near 14.4 where 0.5 does.
-    let found =
-        [&tail, &gentle, &harsh].map(|passages| passages[15_000..].iter().map(|passage| passage.found_packets).sum::<u32>() / 10_000);
-    assert!(found[0] > 95 && (28..33).contains(&found[1]) && (12..17).contains(&found[2]), "{found:?}");
+    let found = [&tail, &gentle, &harsh].map(|passages| {
+        passages[15_000..].iter().map(|passage| passage.found_packets).sum::<u32>() / 10_000
+    });
+    assert!(
+        found[0] > 95 && (28..33).contains(&found[1]) && (12..17).contains(&found[2]),
+        "{found:?}"
+    );
 }

@@ -17,7 +17,14 @@ use trustbed_units::Ns;
 fn each_pipe_begins_where_the_last_one_ended() {
     // 1000 bytes: 1 ms on access, 5 ms behind it; 10 ms on the bottleneck, 20 ms behind it.
     let access = json!({"up": {"rate_bits_per_second": 8_000_000, "delay_ns": 5_000_000}, "down": {"delay_ns": 3}});
-    let mut network = network(dumbbell(json!({"rate_bits_per_second": 800_000, "delay_ns": 20_000_000}), json!({}), access), 1);
+    let mut network = network(
+        dumbbell(
+            json!({"rate_bits_per_second": 800_000, "delay_ns": 20_000_000}),
+            json!({}),
+            access,
+        ),
+        1,
+    );
     for from in [0, 0, 1] {
         network.offer(Ns(0), packet(0, from, (1, 0), 1000, from)).unwrap();
     }
@@ -34,7 +41,11 @@ fn each_pipe_begins_where_the_last_one_ended() {
     let back = packet(1, 0, (0, 1), 1000, 9);
     network.offer(Ns(1_000_000_000), back).unwrap();
     assert_eq!(
-        network.take_due(Ns(1_000_000_003)).map(|departure| (departure.payload, departure.host, departure.due)),
+        network.take_due(Ns(1_000_000_003)).map(|departure| (
+            departure.payload,
+            departure.host,
+            departure.due
+        )),
         Some((9, 0, Ns(1_000_000_003)))
     );
 }
@@ -43,7 +54,11 @@ fn each_pipe_begins_where_the_last_one_ended() {
 fn records_tell_every_step() {
     let access = json!({"up": {"delay_ns": 7}});
     let mut network = network(
-        dumbbell(json!({"rate_bits_per_second": 8_000_000, "queue": {"kind": "drop_tail", "limit_packets": 1}}), json!({}), access),
+        dumbbell(
+            json!({"rate_bits_per_second": 8_000_000, "queue": {"kind": "drop_tail", "limit_packets": 1}}),
+            json!({}),
+            access,
+        ),
         1,
     );
     for number in 0..2 {
@@ -55,7 +70,9 @@ fn records_tell_every_step() {
     let steps: Vec<_> = network
         .ledger_mut()
         .iter()
-        .map(|record| (record.number, record.pipe, record.arrived.0, record.due.map(|due| due.0), record.fate))
+        .map(|record| {
+            (record.number, record.pipe, record.arrived.0, record.due.map(|due| due.0), record.fate)
+        })
         .collect();
     let (access, up, down) = (4, 0, 3);
     assert_eq!(
@@ -68,17 +85,26 @@ fn records_tell_every_step() {
             (0, down, 1_000_107, Some(1_000_107), Fate::Passed),
         ]
     );
-    assert_eq!(network.ledger_mut().iter().map(|record| record.done).collect::<Vec<_>>(), [None, None, None, None, Some(Ns(1_000_200))]);
+    assert_eq!(
+        network.ledger_mut().iter().map(|record| record.done).collect::<Vec<_>>(),
+        [None, None, None, None, Some(Ns(1_000_200))]
+    );
     let summary = network.summary();
-    assert_eq!((summary.offered_packets, summary.delivered_packets, summary.inside_packets), (2, 1, 0));
+    assert_eq!(
+        (summary.offered_packets, summary.delivered_packets, summary.inside_packets),
+        (2, 1, 0)
+    );
     assert_eq!(summary.pipes[0].dropped.iter().collect::<Vec<_>>(), [(&"queue_full", &1)]);
     assert_eq!(summary.lateness.spread.max_ns, Some(93));
 }
 
 #[test]
 fn lateness_is_against_the_time_of_a_full_frame() {
-    let mut network = network(dumbbell(json!({"rate_bits_per_second": 8_000_000}), json!({}), json!({})), 1);
-    for (late, length) in [(0, 1000), (500_000, 60), (1_514_000, 60), (1_514_001, 1000), (-300, 1000)] {
+    let mut network =
+        network(dumbbell(json!({"rate_bits_per_second": 8_000_000}), json!({}), json!({})), 1);
+    for (late, length) in
+        [(0, 1000), (500_000, 60), (1_514_000, 60), (1_514_001, 1000), (-300, 1000)]
+    {
         network.offer(Ns(0), packet(0, 0, (1, 0), length, late)).unwrap();
     }
     while let Some(departure) = network.take_due(Ns(1_000_000_000)) {
@@ -94,7 +120,8 @@ fn lateness_is_against_the_time_of_a_full_frame() {
 #[test]
 fn the_slowest_pipe_of_the_way_is_what_a_frame_takes() {
     let access = json!({"up": {"rate_bits_per_second": 1_000_000}, "down": {"rate_bits_per_second": 100_000_000}});
-    let mut network = network(dumbbell(json!({"rate_bits_per_second": 8_000_000}), json!({}), access), 1);
+    let mut network =
+        network(dumbbell(json!({"rate_bits_per_second": 8_000_000}), json!({}), access), 1);
     for late in [12_112_000, 12_112_001] {
         network.offer(Ns(0), packet(0, 0, (1, 0), 60, late)).unwrap();
     }
@@ -129,7 +156,10 @@ fn what_does_not_get_in_is_counted() {
     description["limit_bytes_inside"] = json!(2 * (1000 + 128));
     let mut network = network(description, 1);
     assert_eq!(network.offer(Ns(0), packet(0, 7, (1, 0), 1000, ())), Err(Refusal::UnknownSource));
-    assert_eq!(network.offer(Ns(0), packet(0, 0, (1, 7), 1000, ())), Err(Refusal::UnknownDestination));
+    assert_eq!(
+        network.offer(Ns(0), packet(0, 0, (1, 7), 1000, ())),
+        Err(Refusal::UnknownDestination)
+    );
     assert_eq!(network.offer(Ns(0), packet(0, 0, (1, 0), 1000, ())), Ok(0));
     assert_eq!(network.offer(Ns(0), packet(0, 0, (1, 0), 1000, ())), Ok(1));
     assert_eq!(network.offer(Ns(0), packet(0, 0, (1, 0), 1000, ())), Err(Refusal::EmulatorFull));
@@ -137,14 +167,21 @@ fn what_does_not_get_in_is_counted() {
     // They have left by then, so there is room again.
     assert_eq!(network.offer(Ns(1_000_001), packet(0, 0, (1, 0), 1000, ())), Ok(2));
     let summary = network.summary();
-    assert_eq!(summary.refused.into_iter().collect::<Vec<_>>(), [("emulator_full", 1), ("unknown_destination", 1), ("unknown_source", 1)]);
+    assert_eq!(
+        summary.refused.into_iter().collect::<Vec<_>>(),
+        [("emulator_full", 1), ("unknown_destination", 1), ("unknown_source", 1)]
+    );
     assert_eq!(summary.inside_packets, 3);
 }
 
 #[test]
 fn the_rate_of_a_busy_pipe_is_the_described_one() {
     let mut network = network(
-        dumbbell(json!({"rate_bits_per_second": 20_000_000, "queue": {"kind": "drop_tail", "limit_packets": 50}}), json!({}), json!({})),
+        dumbbell(
+            json!({"rate_bits_per_second": 20_000_000, "queue": {"kind": "drop_tail", "limit_packets": 50}}),
+            json!({}),
+            json!({}),
+        ),
         1,
     );
     for number in 0..20_000 {
@@ -158,7 +195,11 @@ fn the_rate_of_a_busy_pipe_is_the_described_one() {
     assert!((pipe.carried_bits_per_second.unwrap() / 20e6 - 1.0).abs() < 1e-9);
     assert_eq!((pipe.deepest_queue_packets, pipe.deepest_queue_bytes), (50, 75_000));
     // The queue is full after 100 packets, and then each one that is taken waits for 49 others and half a transmission at most.
-    assert!((29_000_000..=29_400_000).contains(&pipe.queue_delay.p50_ns.unwrap()), "{:?}", pipe.queue_delay);
+    assert!(
+        (29_000_000..=29_400_000).contains(&pipe.queue_delay.p50_ns.unwrap()),
+        "{:?}",
+        pipe.queue_delay
+    );
 }
 
 #[test]
@@ -170,14 +211,22 @@ fn pipes_do_not_share_their_chances() {
             network.offer(Ns(number), packet(0, 0, (1, 0), 1000, ())).unwrap();
             while network.take_due(Ns(number)).is_some() {}
         }
-        let place = network.summary().pipes.iter().position(|summary| summary.name == pipe).unwrap();
-        let records = network.into_ledger().into_iter().filter(|record| record.pipe as usize == place && record.fate == Fate::Lost);
+        let place =
+            network.summary().pipes.iter().position(|summary| summary.name == pipe).unwrap();
+        let records = network
+            .into_ledger()
+            .into_iter()
+            .filter(|record| record.pipe as usize == place && record.fate == Fate::Lost);
         records.map(|record| record.number).collect::<Vec<_>>()
     };
     let chain = |up: Value| json!({"chain": {"ends": [{"name": "a", "addresses": ["10.0.0.0"]}, {"name": "b", "addresses": ["10.0.1.0"]}], "up": up}});
     let first = lost(chain(json!([lossy(), lossy()])), "up1");
     assert!((60..140).contains(&first.len()));
-    assert_eq!(first, lost(chain(json!([lossy(), {}, lossy()])), "up1"), "another pipe does not move it");
+    assert_eq!(
+        first,
+        lost(chain(json!([lossy(), {}, lossy()])), "up1"),
+        "another pipe does not move it"
+    );
     assert_ne!(first, lost(chain(json!([lossy()])), "up"), "the name does");
 }
 
@@ -204,13 +253,20 @@ fn copies_for_which_there_is_no_room_go_no_further() {
     assert_eq!(summary.pipes[1].dropped.iter().collect::<Vec<_>>(), [(&"emulator_full", &2)]);
     assert_eq!((summary.pipes[1].carried_packets, summary.pipes[1].copies), (2, 2));
     let records = few.into_ledger().into_iter().filter(|record| record.fate == Fate::EmulatorFull);
-    assert_eq!(records.map(|record| (record.pipe, record.copy, record.due)).collect::<Vec<_>>(), [(1, true, None), (1, true, None)]);
+    assert_eq!(
+        records.map(|record| (record.pipe, record.copy, record.due)).collect::<Vec<_>>(),
+        [(1, true, None), (1, true, None)]
+    );
 }
 
 #[test]
 fn a_payload_lives_as_long_as_its_packet() {
     let mut network = network(
-        dumbbell(json!({"loss": {"kind": "recorded", "lost": [0]}, "duplicate": {"probability": 1}, "delay_ns": 10}), json!({}), json!({})),
+        dumbbell(
+            json!({"loss": {"kind": "recorded", "lost": [0]}, "duplicate": {"probability": 1}, "delay_ns": 10}),
+            json!({}),
+            json!({}),
+        ),
         1,
     );
     let payload = std::rc::Rc::new(());
@@ -241,7 +297,10 @@ fn nobody_is_woken_for_what_cannot_be_due() {
     assert_eq!(network.take_due(due).map(|departure| departure.due), Some(due));
     network.offer(Ns(100_000_000), packet(1, 0, (0, 0), 1000, ())).unwrap();
     assert_eq!(network.next_due(), Some(Ns(111_000_000)));
-    assert_eq!(network.take_due(Ns(111_000_000)).map(|departure| departure.due), Some(Ns(111_000_000)));
+    assert_eq!(
+        network.take_due(Ns(111_000_000)).map(|departure| departure.due),
+        Some(Ns(111_000_000))
+    );
 }
 
 #[test]
@@ -251,9 +310,14 @@ fn reordered_packets_are_counted_where_they_come_out() {
     let mut numbers = vec![];
     for number in 0..2_000 {
         network.offer(Ns(number * 1_000), packet(0, 0, (1, 0), 1000, number)).unwrap();
-        numbers.extend(std::iter::from_fn(|| network.take_due(Ns(number * 1_000))).map(|departure| departure.payload));
+        numbers.extend(
+            std::iter::from_fn(|| network.take_due(Ns(number * 1_000)))
+                .map(|departure| departure.payload),
+        );
     }
-    numbers.extend(std::iter::from_fn(|| network.take_due(Ns::MAX)).map(|departure| departure.payload));
+    numbers.extend(
+        std::iter::from_fn(|| network.take_due(Ns::MAX)).map(|departure| departure.payload),
+    );
     let mut latest = -1;
     let mut behind = 0;
     for number in numbers {
@@ -278,7 +342,9 @@ fn times_are_held_until_somebody_says_where_they_begin() {
         }
         network.offer(Ns(at), packet(0, 0, (1, 0), 100, number)).unwrap();
     }
-    let taken: Vec<_> = std::iter::from_fn(|| network.take_due(Ns(9000))).map(|departure| departure.payload).collect();
+    let taken: Vec<_> = std::iter::from_fn(|| network.take_due(Ns(9000)))
+        .map(|departure| departure.payload)
+        .collect();
     assert_eq!(taken, [0, 1, 3]);
     assert_eq!(network.summary().pipes[0].dropped["outage"], 1);
 }
@@ -292,14 +358,23 @@ fn a_tap_shows_what_passes_its_router_and_when() {
     let mut network = network(description, 1);
     let seen = Rc::new(RefCell::new(vec![]));
     let into = Rc::clone(&seen);
-    network.tap("r1", move |passing| into.borrow_mut().push((passing.at.0, passing.length, *passing.payload))).unwrap();
+    network
+        .tap("r1", move |passing| {
+            into.borrow_mut().push((passing.at.0, passing.length, *passing.payload))
+        })
+        .unwrap();
     for number in 0..6_u32 {
-        network.offer(Ns(i64::from(number) * 10), packet(0, 0, (1, 0), 100 + number, number)).unwrap();
+        network
+            .offer(Ns(i64::from(number) * 10), packet(0, 0, (1, 0), 100 + number, number))
+            .unwrap();
     }
     network.offer(Ns(60), packet(1, 0, (0, 0), 60, 6)).unwrap();
     let taken = std::iter::from_fn(|| network.take_due(Ns(9000))).count();
     assert_eq!(taken, 2 + 2);
-    assert_eq!(*seen.borrow(), [(100, 100, 0), (120, 102, 2), (140, 104, 4), (1060, 60, 6), (1060, 60, 6)]);
+    assert_eq!(
+        *seen.borrow(),
+        [(100, 100, 0), (120, 102, 2), (140, 104, 4), (1060, 60, 6), (1060, 60, 6)]
+    );
     let mut refused = |router| network.tap(router, |_| ()).unwrap_err().to_string();
     assert_eq!(refused("r2"), "taps: there is no router \"r2\"; did you mean \"r1\"?");
     assert_eq!(refused("r1"), "tap at router \"r1\" is described twice; names must differ");

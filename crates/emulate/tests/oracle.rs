@@ -11,7 +11,13 @@ use trustbed_emulate::{BucketDescription, Fate, Link, LinkDescription, QueueDesc
 use trustbed_units::{Ns, Rate, Size};
 
 fn rates() -> impl Strategy<Value = u64> {
-    prop_oneof![Just(20_000_000), 8..1_000_u64, 1_000..100_000_000_000_u64, Just(9_999_999_999_973), Just(8_000_000_000)]
+    prop_oneof![
+        Just(20_000_000),
+        8..1_000_u64,
+        1_000..100_000_000_000_u64,
+        Just(9_999_999_999_973),
+        Just(8_000_000_000)
+    ]
 }
 
 proptest! {

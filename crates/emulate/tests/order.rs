@@ -54,7 +54,10 @@ fn rings() -> impl Strategy<Value = Value> {
     let ends: Vec<(String, String)> = (0..4)
         .flat_map(|router| [(router, (router + 1) % 4), (router, (router + 3) % 4)])
         .map(|(from, to)| (format!("r{from}"), format!("r{to}")))
-        .chain([("a", "r0"), ("r0", "a"), ("b", "r2"), ("r2", "b")].map(|(from, to)| (from.to_owned(), to.to_owned())))
+        .chain(
+            [("a", "r0"), ("r0", "a"), ("b", "r2"), ("r2", "b")]
+                .map(|(from, to)| (from.to_owned(), to.to_owned())),
+        )
         .collect();
     (Just(ends).prop_shuffle(), prop::collection::vec(link, 12), prop::collection::vec(any::<bool>(), 0..8)).prop_map(
         |(ends, links, turns)| {
@@ -102,11 +105,19 @@ proptest! {
 #[test]
 fn what_comes_to_a_pipe_at_the_same_moment_comes_in_the_order_of_the_pipes_before_it() {
     // Of two senders with the same delay, the one with the later pipe also has a packet that is due earlier, and is still being sent on then.
-    let description = dumbbell(json!({"rate_bits_per_second": 800_000}), json!({}), json!({"up": {"delay_ns": 2_000_000}}));
+    let description = dumbbell(
+        json!({"rate_bits_per_second": 800_000}),
+        json!({}),
+        json!({"up": {"delay_ns": 2_000_000}}),
+    );
     let traffic = vec![(0, true, 1, 0, 40), (100_000, true, 1, 0, 40), (100_000, true, 0, 0, 40)];
     let found = |asked: &[i64]| {
         let (records, _) = run(&description, &traffic, asked, i64::MAX);
-        records.into_iter().filter(|record| record.pipe == 0).map(|record| (record.number, record.found_packets)).collect::<Vec<_>>()
+        records
+            .into_iter()
+            .filter(|record| record.pipe == 0)
+            .map(|record| (record.number, record.found_packets))
+            .collect::<Vec<_>>()
     };
     assert_eq!(found(&[]), [(0, 0), (1, 2), (2, 1)]);
     assert_eq!(found(&[2_000_000]), found(&[]));
@@ -117,10 +128,17 @@ fn a_pipe_that_is_crossed_twice_decides_in_order_of_time() {
     let slow = json!({"name": "forth", "from": "x", "to": "y", "rate_bits_per_second": 8_000_000,
         "queue": {"kind": "codel", "target_ns": 500_000, "interval_ns": 5_000_000}});
     let plain = |name: &str, from: &str, to: &str| json!({"name": name, "from": from, "to": to});
-    let pipes =
-        [plain("in", "a", "x"), slow, plain("again", "y", "x"), plain("out", "y", "b"), plain("b in", "b", "y"), plain("a out", "x", "a")];
+    let pipes = [
+        plain("in", "a", "x"),
+        slow,
+        plain("again", "y", "x"),
+        plain("out", "y", "b"),
+        plain("b in", "b", "y"),
+        plain("a out", "x", "a"),
+    ];
     let host = |name: &str, number| json!({"name": name, "addresses": [address(number, 0)]});
-    let routes = json!([{"from": "a", "to": "b", "through": ["in", "forth", "again", "forth", "out"]}]);
+    let routes =
+        json!([{"from": "a", "to": "b", "through": ["in", "forth", "again", "forth", "out"]}]);
     let description = json!({"hosts": [host("a", 0), host("b", 1)], "routers": ["x", "y"], "pipes": pipes, "routes": routes});
     // A packet takes a millisecond, twice.
     let traffic: Traffic = (0..60).map(|number| (number * 1_200_001, true, 0, 0, 1000)).collect();
@@ -144,9 +162,13 @@ fn what_came_through_ahead_of_its_time_holds_nobody_up() {
             network.offer(later, packet(1, 0, (0, 1), 1000, "later")).unwrap();
         }
         assert_eq!(network.next_due(), Some(Ns(6_500)));
-        let taken: Vec<_> = std::iter::from_fn(|| network.take_due(Ns(6_600))).map(|departure| departure.payload).collect();
+        let taken: Vec<_> = std::iter::from_fn(|| network.take_due(Ns(6_600)))
+            .map(|departure| departure.payload)
+            .collect();
         assert_eq!(taken, ["before"]);
-        let taken: Vec<_> = std::iter::from_fn(|| network.take_due(Ns(7_000))).map(|departure| departure.payload).collect();
+        let taken: Vec<_> = std::iter::from_fn(|| network.take_due(Ns(7_000)))
+            .map(|departure| departure.payload)
+            .collect();
         assert_eq!(taken, ["ahead", "ahead"]);
     }
 }
@@ -154,7 +176,8 @@ fn what_came_through_ahead_of_its_time_holds_nobody_up() {
 #[test]
 fn packets_of_one_pipe_come_to_the_next_in_order_of_time() {
     let access = json!({"up": {"rate_bits_per_second": 5_000_000, "delay_ns": 2_000_000}});
-    let mut network = network(dumbbell(json!({"rate_bits_per_second": 8_000_000}), json!({}), access), 1);
+    let mut network =
+        network(dumbbell(json!({"rate_bits_per_second": 8_000_000}), json!({}), access), 1);
     for number in 0..500 {
         let from = usize::from(number % 3 == 0);
         network.offer(Ns(number * 700_000), packet(0, from, (1, 0), 1000, ())).unwrap();
@@ -162,13 +185,21 @@ fn packets_of_one_pipe_come_to_the_next_in_order_of_time() {
     while network.take_due(Ns(10_000_000_000)).is_some() {}
     let summary = network.summary();
     assert!(summary.pipes.iter().all(|pipe| pipe.moved_forward == 0));
-    let arrivals: Vec<_> = network.into_ledger().iter().filter(|record| record.pipe == 0).map(|record| record.arrived).collect();
+    let arrivals: Vec<_> = network
+        .into_ledger()
+        .iter()
+        .filter(|record| record.pipe == 0)
+        .map(|record| record.arrived)
+        .collect();
     assert!(arrivals.is_sorted() && arrivals.len() == 500);
 }
 
 #[test]
 fn a_packet_that_is_offered_late_waits_for_nobody_but_its_own_pipes() {
-    let mut network = network(dumbbell(json!({"delay_ns": 1000}), json!({}), json!({"up": {"delay_ns": 100}})), 1);
+    let mut network = network(
+        dumbbell(json!({"delay_ns": 1000}), json!({}), json!({"up": {"delay_ns": 100}})),
+        1,
+    );
     network.offer(Ns(5_000), packet(0, 0, (1, 0), 1000, "first")).unwrap();
     assert!(network.take_due(Ns(5_200)).is_none());
     // Read from another socket behind the first one, though it came before; the first is on the bottleneck by now.
@@ -176,8 +207,14 @@ fn a_packet_that_is_offered_late_waits_for_nobody_but_its_own_pipes() {
     // One whose clock is ahead of what is asked for: what it lets through is not given away early.
     network.offer(Ns(7_000), packet(1, 0, (0, 0), 1000, "back")).unwrap();
     assert!(network.take_due(Ns(6_099)).is_none());
-    let taken: Vec<_> = std::iter::from_fn(|| network.take_due(Ns(6_100))).map(|departure| (departure.payload, departure.due.0)).collect();
-    assert_eq!(taken, [("first", 6_100), ("late", 6_100)], "at the bottleneck it is moved behind the first");
+    let taken: Vec<_> = std::iter::from_fn(|| network.take_due(Ns(6_100)))
+        .map(|departure| (departure.payload, departure.due.0))
+        .collect();
+    assert_eq!(
+        taken,
+        [("first", 6_100), ("late", 6_100)],
+        "at the bottleneck it is moved behind the first"
+    );
     assert_eq!(network.summary().pipes.iter().map(|pipe| pipe.moved_forward).sum::<u64>(), 1);
     assert_eq!(network.take_due(Ns(7_000)).map(|departure| departure.payload), Some("back"));
 }

@@ -7,7 +7,9 @@ mod common;
 use common::fraction::Fraction;
 use common::{Packet, after_gaps, by_number, link, pass};
 use proptest::prelude::*;
-use trustbed_emulate::{BucketDescription, Fate, Link, LinkDescription, OutageDescription, Passage};
+use trustbed_emulate::{
+    BucketDescription, Fate, Link, LinkDescription, OutageDescription, Passage,
+};
 use trustbed_units::Ns;
 
 /// Begin, end, and whether packets are kept.
@@ -19,21 +21,31 @@ fn described(rate: Option<u64>, outages: &[Outage]) -> LinkDescription {
         lasts_ns: (end - begin).unsigned_abs(),
         keeps,
     });
-    LinkDescription { rate_bits_per_second: rate, outages: outages.collect(), ..LinkDescription::default() }
+    LinkDescription {
+        rate_bits_per_second: rate,
+        outages: outages.collect(),
+        ..LinkDescription::default()
+    }
 }
 
 /// When the last bit of each packet is sent, and whether it is lost. Times of the outages count from 0.
 fn plain(rate: Option<u64>, outages: &[Outage], packets: &[Packet]) -> Vec<(i64, Fate)> {
-    let kept: Vec<_> =
-        outages.iter().filter(|outage| outage.2).map(|&(begin, end, _)| (Fraction::whole(begin), Fraction::whole(end))).collect();
+    let kept: Vec<_> = outages
+        .iter()
+        .filter(|outage| outage.2)
+        .map(|&(begin, end, _)| (Fraction::whole(begin), Fraction::whole(end)))
+        .collect();
     let mut free = Fraction::whole(i64::MIN);
     let mut found = vec![];
     for &(time, length) in packets {
         let mut now = free.max(Fraction::whole(time));
-        let mut left = rate.map_or(Fraction::whole(0), |rate| Fraction::new(i128::from(length) * 8_000_000_000, rate.into()));
+        let mut left = rate.map_or(Fraction::whole(0), |rate| {
+            Fraction::new(i128::from(length) * 8_000_000_000, rate.into())
+        });
         let mut start = None;
         loop {
-            while let Some((_, end)) = kept.iter().find(|(begin, end)| *begin <= now && now < *end) {
+            while let Some((_, end)) = kept.iter().find(|(begin, end)| *begin <= now && now < *end)
+            {
                 now = *end;
             }
             start.get_or_insert(now);
@@ -90,7 +102,8 @@ fn outages() -> impl Strategy<Value = Vec<Outage>> {
 fn traffic() -> impl Strategy<Value = Vec<Packet>> {
     let gap = prop_oneof![Just(0), 0..1_000_i64, 0..1_000_000_i64, 0..20_000_000_i64];
     let length = prop_oneof![Just(1514_u32), 0..1514_u32];
-    (-1_000_000..1_000_000_i64, prop::collection::vec((gap, length), 1..100)).prop_map(|(start, steps)| after_gaps(start, steps))
+    (-1_000_000..1_000_000_i64, prop::collection::vec((gap, length), 1..100))
+        .prop_map(|(start, steps)| after_gaps(start, steps))
 }
 
 proptest! {
@@ -132,12 +145,23 @@ fn what_is_lost_has_used_the_rate_and_what_is_kept_comes_later() {
     // A packet takes a millisecond.
     let packets: Vec<Packet> = (0..6).map(|number| (number * 1_000_000, 1000)).collect();
     let millisecond = 1_000_000;
-    let fates = |keeps| sent(&through(&described(Some(8_000_000), &[(2 * millisecond, 4 * millisecond, keeps)]), &packets));
+    let fates = |keeps| {
+        sent(&through(
+            &described(Some(8_000_000), &[(2 * millisecond, 4 * millisecond, keeps)]),
+            &packets,
+        ))
+    };
     let (lost, kept) = (fates(false), fates(true));
-    assert_eq!(lost.iter().map(|(left, _)| left / millisecond).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(
+        lost.iter().map(|(left, _)| left / millisecond).collect::<Vec<_>>(),
+        [1, 2, 3, 4, 5, 6]
+    );
     let of_lost: Vec<_> = lost.iter().map(|(_, fate)| *fate == Fate::Outage).collect();
     assert_eq!(of_lost, [false, false, true, true, false, false]);
-    assert_eq!(kept.iter().map(|(left, _)| left / millisecond).collect::<Vec<_>>(), [1, 2, 5, 6, 7, 8]);
+    assert_eq!(
+        kept.iter().map(|(left, _)| left / millisecond).collect::<Vec<_>>(),
+        [1, 2, 5, 6, 7, 8]
+    );
     assert!(kept.iter().all(|(_, fate)| *fate == Fate::Passed));
 }
 
@@ -148,7 +172,10 @@ fn what_a_shaper_held_back_before_an_outage_it_holds_back_behind_it() {
         r#"{"rate_bits_per_second": 80000000, "shaper": {"rate_bits_per_second": 8000000, "burst_bytes": 2000},
             "outages": [{"at_ns": 200000, "lasts_ns": 9800000, "keeps": true}]}"#,
     );
-    let left: Vec<_> = through(&shaped, &[(0, 1000); 5]).iter().map(|passage| passage.departed.unwrap().0 / 1000).collect();
+    let left: Vec<_> = through(&shaped, &[(0, 1000); 5])
+        .iter()
+        .map(|passage| passage.departed.unwrap().0 / 1000)
+        .collect();
     assert_eq!(left, [100, 200, 10_900, 11_900, 12_900]);
 }
 
@@ -162,11 +189,13 @@ fn what_is_on_the_wire_arrives() {
 
 #[test]
 fn an_outage_does_not_move_what_the_wire_does_to_others() {
-    let wire =
-        r#""loss": {"kind": "independent", "probability": 0.3}, "jitter": {"kind": "normal", "deviation_ns": 100, "keep_order": false}"#;
+    let wire = r#""loss": {"kind": "independent", "probability": 0.3}, "jitter": {"kind": "normal", "deviation_ns": 100, "keep_order": false}"#;
     let packets: Vec<Packet> = (0..1000).map(|number| (number * 1000, 1000)).collect();
     let plain = through(&link(&format!("{{{wire}}}")), &packets);
-    let broken = through(&link(&format!(r#"{{{wire}, "outages": [{{"at_ns": 200000, "lasts_ns": 300000}}]}}"#)), &packets);
+    let broken = through(
+        &link(&format!(r#"{{{wire}, "outages": [{{"at_ns": 200000, "lasts_ns": 300000}}]}}"#)),
+        &packets,
+    );
     assert_eq!((&plain[..200], &plain[500..]), (&broken[..200], &broken[500..]));
     assert!(broken[200..500].iter().all(|passage| passage.fate == Fate::Outage));
 }
@@ -190,7 +219,10 @@ fn times_wait_for_whoever_holds_them() {
             outcomes.extend(link.offer(Ns(i64::from(number) * 1000 + 500), 100, number));
         }
         outcomes.extend(std::iter::from_fn(|| link.poll(Ns::MAX)));
-        by_number(&outcomes).iter().map(|passage| passage.due.map(|due| (due - passage.arrived).0)).collect::<Vec<_>>()
+        by_number(&outcomes)
+            .iter()
+            .map(|passage| passage.due.map(|due| (due - passage.arrived).0))
+            .collect::<Vec<_>>()
     };
     let (five, seven) = (Some(5), Some(7));
     assert_eq!(fates(false), [five, None, seven, seven, seven, seven, seven, seven, seven, seven]);

@@ -13,7 +13,11 @@ const UNITS: i128 = 8_000_000_000;
 
 fn described(bucket: (u64, u64), rate: Option<u64>) -> LinkDescription {
     let shaper = BucketDescription { rate_bits_per_second: bucket.0, burst_bytes: bucket.1 };
-    LinkDescription { shaper: Some(shaper), rate_bits_per_second: rate, ..LinkDescription::default() }
+    LinkDescription {
+        shaper: Some(shaper),
+        rate_bits_per_second: rate,
+        ..LinkDescription::default()
+    }
 }
 
 /// When the bucket lets each packet go, exactly: when as many bytes have come as it needs, or the bucket is full.
@@ -40,19 +44,29 @@ fn plain(bucket: (u64, u64), rate: Option<u64>, packets: &[Packet]) -> Vec<i64> 
     for (&(time, length), moment) in packets.iter().zip(let_go(bucket, packets)) {
         let (arrived, passed) = (Fraction::whole(time), moment.ceil());
         let wire = arrived.max(free);
-        let start = if passed > wire.ceil() || rate.is_none() { Fraction::whole(passed) } else { wire };
-        free = rate.map_or(start, |rate| start + Fraction::new(i128::from(length) * UNITS, rate.into()));
+        let start =
+            if passed > wire.ceil() || rate.is_none() { Fraction::whole(passed) } else { wire };
+        free = rate
+            .map_or(start, |rate| start + Fraction::new(i128::from(length) * UNITS, rate.into()));
         departures.push(free.ceil());
     }
     departures
 }
 
 fn departures(description: &LinkDescription, packets: &[Packet]) -> Vec<i64> {
-    by_number(&pass(description, 1, packets)).iter().map(|passage| passage.departed.unwrap().0).collect()
+    by_number(&pass(description, 1, packets))
+        .iter()
+        .map(|passage| passage.departed.unwrap().0)
+        .collect()
 }
 
 fn rates() -> impl Strategy<Value = u64> {
-    prop_oneof![8_000..1_000_000_u64, 1_000_000..1_000_000_000_u64, Just(7_000_000), Just(999_999_937)]
+    prop_oneof![
+        8_000..1_000_000_u64,
+        1_000_000..1_000_000_000_u64,
+        Just(7_000_000),
+        Just(999_999_937)
+    ]
 }
 
 /// Packets from 0 on, so that the fractions stay small.
@@ -103,24 +117,37 @@ proptest! {
 #[test]
 fn a_burst_passes_at_the_rate_of_the_wire_until_the_bucket_is_empty() {
     // 80 Mbit/s on the wire, 8 Mbit/s in the long run, 5000 bytes at once.
-    let passages = by_number(&pass(&described((8_000_000, 5_000), Some(80_000_000)), 1, &[(0, 1000); 8]));
+    let passages =
+        by_number(&pass(&described((8_000_000, 5_000), Some(80_000_000)), 1, &[(0, 1000); 8]));
     let left: Vec<_> = passages.iter().map(|passage| passage.departed.unwrap().0 / 1000).collect();
-    assert_eq!(left, [100, 200, 300, 400, 500, 1100, 2100, 3100], "five at once, the others when their bytes have come");
+    assert_eq!(
+        left,
+        [100, 200, 300, 400, 500, 1100, 2100, 3100],
+        "five at once, the others when their bytes have come"
+    );
 }
 
 #[test]
 fn the_queue_waits_behind_it_and_counts_whole_packets() {
     let text = r#"{"shaper": {"rate_bits_per_second": 8000000, "burst_bytes": 1500}, "queue": {"kind": "drop_tail", "limit_bytes": 2000}}"#;
-    let passages = by_number(&pass(&link(text), 1, &[(0, 1500), (0, 1000), (0, 1000), (0, 1000), (999_999, 1), (1_000_000, 1000)]));
+    let passages = by_number(&pass(
+        &link(text),
+        1,
+        &[(0, 1500), (0, 1000), (0, 1000), (0, 1000), (999_999, 1), (1_000_000, 1000)],
+    ));
     let fates: Vec<_> = passages.iter().map(|passage| passage.fate).collect();
-    assert_eq!(fates, [Fate::Passed, Fate::Passed, Fate::Passed, Fate::QueueFull, Fate::QueueFull, Fate::Passed]);
+    assert_eq!(
+        fates,
+        [Fate::Passed, Fate::Passed, Fate::Passed, Fate::QueueFull, Fate::QueueFull, Fate::Passed]
+    );
     assert_eq!((passages[3].found_packets, passages[3].found_bytes), (2, 2000));
     assert_eq!((passages[5].found_packets, passages[5].found_bytes), (1, 1000));
 }
 
 #[test]
 fn a_packet_longer_than_the_bucket_is_paid_back() {
-    let left = departures(&described((8_000_000, 1_000), None), &[(0, 3_000), (0, 500), (0, 1_000)]);
+    let left =
+        departures(&described((8_000_000, 1_000), None), &[(0, 3_000), (0, 500), (0, 1_000)]);
     assert_eq!(left, [0, 2_500_000, 3_500_000], "2000 bytes of debt and 500 of its own; then 1000");
 }
 

@@ -49,11 +49,17 @@ fn plain(opportunities_ms: &[i64], bytes: u32, packets: &[Packet]) -> Vec<i64> {
 
 fn described(opportunities_ms: &[i64], opportunity_bytes: u32) -> LinkDescription {
     let opportunities_ms = opportunities_ms.iter().map(|ms| ms.unsigned_abs()).collect();
-    LinkDescription { rate_trace: Some(TraceDescription { opportunities_ms, opportunity_bytes }), ..LinkDescription::default() }
+    LinkDescription {
+        rate_trace: Some(TraceDescription { opportunities_ms, opportunity_bytes }),
+        ..LinkDescription::default()
+    }
 }
 
 fn departures(description: &LinkDescription, packets: &[Packet]) -> Vec<i64> {
-    by_number(&pass(description, 1, packets)).iter().map(|passage| passage.departed.unwrap().0).collect()
+    by_number(&pass(description, 1, packets))
+        .iter()
+        .map(|passage| passage.departed.unwrap().0)
+        .collect()
 }
 
 proptest! {
@@ -77,7 +83,14 @@ proptest! {
 fn opportunities_are_shared_split_and_lost() {
     let trace = described(&[1, 2, 3, 10], 1504);
     // Two small ones share; a long one takes two; the one at 3 ms is lost on nobody; the trace begins again at 10 ms.
-    let packets = [(0, 700), (0, 700), (1_500_000, 2000), (4_000_000, 1000), (4_000_000, 1000), (4_000_000, 40)];
+    let packets = [
+        (0, 700),
+        (0, 700),
+        (1_500_000, 2000),
+        (4_000_000, 1000),
+        (4_000_000, 1000),
+        (4_000_000, 40),
+    ];
     assert_eq!(departures(&trace, &packets), [1, 1, 3, 10, 11, 11].map(|ms| ms * MILLISECOND));
 }
 
@@ -88,7 +101,11 @@ fn the_rate_is_that_of_the_trace() {
     let packets: Vec<Packet> = (0..20_000).map(|number| (number * 600_000, 1504)).collect();
     let departures = departures(&trace, &packets);
     let time = departures[departures.len() - 1] - departures[0];
-    assert_eq!(time, (4000 * 6 - 1) * MILLISECOND, "4000 times around, from the first opportunity to the last");
+    assert_eq!(
+        time,
+        (4000 * 6 - 1) * MILLISECOND,
+        "4000 times around, from the first opportunity to the last"
+    );
 }
 
 #[test]
@@ -104,8 +121,14 @@ fn it_begins_when_it_is_started() {
 
 #[test]
 fn a_queue_in_front_of_a_trace_counts_whole_packets() {
-    let description = link(r#"{"rate_trace": {"opportunities_ms": [1, 10]}, "queue": {"kind": "drop_tail", "limit_bytes": 3000}}"#);
-    let passages = by_number(&pass(&description, 1, &[(0, 2000), (0, 1000), (0, 1), (5_000_000, 1), (10_500_000, 1000)]));
+    let description = link(
+        r#"{"rate_trace": {"opportunities_ms": [1, 10]}, "queue": {"kind": "drop_tail", "limit_bytes": 3000}}"#,
+    );
+    let passages = by_number(&pass(
+        &description,
+        1,
+        &[(0, 2000), (0, 1000), (0, 1), (5_000_000, 1), (10_500_000, 1000)],
+    ));
     let taken: Vec<_> = passages.iter().map(|passage| passage.departed.is_some()).collect();
     assert_eq!(
         taken,

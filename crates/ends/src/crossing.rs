@@ -108,7 +108,8 @@ impl Crossing {
 
     pub(crate) fn on_passed(&mut self, frame: &Frame, passed: &Passed) {
         self.tally(frame).passed += 1;
-        self.delay_floor = Some(self.delay_floor.map_or(passed.delay, |least| least.min(passed.delay)));
+        self.delay_floor =
+            Some(self.delay_floor.map_or(passed.delay, |least| least.min(passed.delay)));
         self.delays_negative += u64::from(passed.delay < Span::ZERO);
         self.delay_above_floor.add(passed.above_floor.0);
         if self.furthest.is_some_and(|furthest| passed.serial < furthest) {
@@ -133,7 +134,8 @@ impl Crossing {
             let (_, end) = self.place(frame);
             self.round_trips.on_lost(end);
             // Frames are given up in the order in which they were sent.
-            self.loss_events += u64::from(self.last_lost.is_none_or(|last| last + 1 != waiting.serial));
+            self.loss_events +=
+                u64::from(self.last_lost.is_none_or(|last| last + 1 != waiting.serial));
             self.last_lost = Some(waiting.serial);
         }
     }
@@ -158,7 +160,8 @@ impl Crossing {
 
     /// Where a frame's bytes are, counted without wrapping.
     fn place(&mut self, frame: &Frame) -> (i64, i64) {
-        let start = Seq(frame.seq).unwrap_near(self.highest.unwrap_or_else(|| i64::from(frame.seq)));
+        let start =
+            Seq(frame.seq).unwrap_near(self.highest.unwrap_or_else(|| i64::from(frame.seq)));
         let end = start + i64::from(frame.length);
         self.highest = Some(self.highest.map_or(end, |highest| highest.max(end)));
         (start, end)

@@ -50,7 +50,12 @@ impl Default for Frames {
 
 impl Frames {
     /// Calls `emit` with every frame that a packet was. Packets of a capture are to be shown in their order.
-    pub fn on_packet(&mut self, packet: &Packet, options: Option<&Options>, mut emit: impl FnMut(Frame)) {
+    pub fn on_packet(
+        &mut self,
+        packet: &Packet,
+        options: Option<&Options>,
+        mut emit: impl FnMut(Frame),
+    ) {
         if packet.protocol != 6 || packet.bits.any(Bits::FRAGMENT_FIRST | Bits::FRAGMENT_LATER) {
             self.others += 1;
             return;
@@ -61,7 +66,13 @@ impl Frames {
         let count = packet.payload.div_ceil(segment).max(1);
         for number in 0..count {
             let from = number * segment;
-            let piece = Piece { packet, from, payload: (packet.payload - from).min(segment), number, is_last: number + 1 == count };
+            let piece = Piece {
+                packet,
+                from,
+                payload: (packet.payload - from).min(segment),
+                number,
+                is_last: number + 1 == count,
+            };
             emit(piece.frame(key, way));
         }
     }
@@ -89,7 +100,10 @@ impl Piece<'_> {
         let fin = packet.flags.any(TcpFlags::FIN) && self.is_last;
         let syn = packet.flags.any(TcpFlags::SYN);
         let ack = packet.flags.any(TcpFlags::ACK).then_some(packet.ack);
-        let control = u64::from(syn) | u64::from(fin) << 1 | u64::from(packet.flags.any(TcpFlags::RST)) << 2 | (way as u64) << 3;
+        let control = u64::from(syn)
+            | u64::from(fin) << 1
+            | u64::from(packet.flags.any(TcpFlags::RST)) << 2
+            | (way as u64) << 3;
         let stamp = if packet.bits.any(Bits::TIMESTAMP) { u64::from(packet.tsval) } else { 0 };
         let words = [
             u64::from(seq) << 32 | u64::from(ack.unwrap_or(0)),
@@ -122,6 +136,7 @@ impl Piece<'_> {
 /// Multiply, and fold the upper half onto the lower: every bit of the words reaches every bit of the result.
 #[expect(clippy::cast_possible_truncation, reason = "halves are taken")]
 const fn mix(state: u64, word: u64) -> u64 {
-    let product = ((state ^ word.rotate_left(32)) as u128).wrapping_mul(0xd6e8_feb8_6659_fd93_9e37_79b9_7f4a_7c15);
+    let product = ((state ^ word.rotate_left(32)) as u128)
+        .wrapping_mul(0xd6e8_feb8_6659_fd93_9e37_79b9_7f4a_7c15);
     (product as u64 ^ (product >> 64) as u64).wrapping_mul(0xff51_afd7_ed55_8ccd)
 }

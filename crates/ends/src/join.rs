@@ -33,7 +33,12 @@ pub struct JoinLimits {
 
 impl Default for JoinLimits {
     fn default() -> Self {
-        Self { patience: Span::from_secs(10), waiting: 1 << 17, waiting_in_all: 1 << 20, connections: 1 << 13 }
+        Self {
+            patience: Span::from_secs(10),
+            waiting: 1 << 17,
+            waiting_in_all: 1 << 20,
+            connections: 1 << 13,
+        }
     }
 }
 
@@ -150,12 +155,15 @@ impl Join {
         self.horizon.reach(end, seen);
         self.turn += 1;
         let (key, turn) = (frame.key, self.turn);
-        let mut pair =
-            self.pairs.entry(hash(&key), |pair| pair.key == key, |pair| hash(&pair.key)).or_insert_with(|| Pair::new(key, &self.relation));
+        let mut pair = self
+            .pairs
+            .entry(hash(&key), |pair| pair.key == key, |pair| hash(&pair.key))
+            .or_insert_with(|| Pair::new(key, &self.relation));
         let held = pair.get_mut();
         self.waiting -= held.waiting();
         if held.is_succeeded_by(frame) {
-            std::mem::replace(held, Pair::new(key, &self.relation)).end(&self.horizon, &mut self.finished);
+            std::mem::replace(held, Pair::new(key, &self.relation))
+                .end(&self.horizon, &mut self.finished);
         }
         held.turn = turn;
         held.show(end, from, frame, seen, &self.relation);
@@ -228,7 +236,8 @@ impl Horizon {
 
     /// Whether the capture at a place had begun when a frame that comes from it left, if the frame arrived at a moment.
     fn covers_start(&self, from: End, arrived: Ns) -> bool {
-        self.first[from.index()].is_some_and(|first| first <= arrived - self.floor[from.index()] - AT_THE_BEGINNING)
+        self.first[from.index()]
+            .is_some_and(|first| first <= arrived - self.floor[from.index()] - AT_THE_BEGINNING)
     }
 
     /// Whether the capture at a place had begun when a frame that goes to it left.
@@ -239,7 +248,8 @@ impl Horizon {
     /// Whether the capture at a place went on long enough for a frame that was seen at the other one. Frames come in the order of time, so
     /// a capture that has not ended goes on from now.
     fn covers_end(&self, place: End, seen: Ns) -> bool {
-        let goes_on = !self.has_ended[place.index()] && self.now().is_some_and(|now| seen < now - self.patience);
+        let goes_on = !self.has_ended[place.index()]
+            && self.now().is_some_and(|now| seen < now - self.patience);
         goes_on || self.latest[place.index()].is_some_and(|latest| seen + AT_THE_END < latest)
     }
 
@@ -256,7 +266,8 @@ impl Pair {
 
     /// Whether a frame opens another connection between the same endpoints.
     fn is_succeeded_by(&self, frame: &Frame) -> bool {
-        frame.opens && self.ways[frame.way].as_ref().is_some_and(|way| way.opening != Some(frame.seq))
+        frame.opens
+            && self.ways[frame.way].as_ref().is_some_and(|way| way.opening != Some(frame.seq))
     }
 
     fn show(&mut self, end: End, from: End, frame: &Frame, seen: Ns, relation: &Relation) {
@@ -280,7 +291,9 @@ impl Pair {
                 let passed = way.passed(end, frame, serial, &met, relation);
                 for (place, number) in [(end, serial), (end.other(), met.serial)] {
                     let met = &mut way.met[place.index()];
-                    *met = Some(met.map_or((number, number), |(low, high)| (low.min(number), high.max(number))));
+                    *met = Some(met.map_or((number, number), |(low, high)| {
+                        (low.min(number), high.max(number))
+                    }));
                 }
                 way.crossing.on_passed(frame, &passed);
                 self.acknowledge(frame, &passed);
@@ -290,7 +303,9 @@ impl Pair {
 
     /// A frame that passed acknowledges data of the other direction.
     fn acknowledge(&mut self, frame: &Frame, passed: &Passed) {
-        let (Some(number), Some(other)) = (frame.ack, self.ways[1 - frame.way].as_mut()) else { return };
+        let (Some(number), Some(other)) = (frame.ack, self.ways[1 - frame.way].as_mut()) else {
+            return;
+        };
         if let Some(to) = other.crossing.offset(number) {
             other.crossing.round_trips.on_ack(to, passed.sent, passed.arrived);
         }
@@ -326,11 +341,13 @@ impl Pair {
                 }
             }
         }
-        let (has_passed, has_arrived) = (self.some_way(|way| way.crossing.has_passed()), self.some_way(|way| way.has_arrived));
+        let (has_passed, has_arrived) =
+            (self.some_way(|way| way.crossing.has_passed()), self.some_way(|way| way.has_arrived));
         if !has_passed && (has_arrived || !self.is_between) {
             self.ways.iter_mut().flatten().for_each(|way| way.crossing.leave_undecided());
         }
-        let mut crossings: Vec<Crossing> = self.ways.into_iter().flatten().map(|way| way.crossing).collect();
+        let mut crossings: Vec<Crossing> =
+            self.ways.into_iter().flatten().map(|way| way.crossing).collect();
         crossings.sort_by_key(|crossing| (crossing.first, crossing.way));
         finished.extend(crossings);
     }
@@ -342,7 +359,14 @@ impl Pair {
 
 impl Way {
     /// What is known of a frame that was seen at `end` just now, and had been met at the other place before.
-    fn passed(&self, end: End, frame: &Frame, serial: u64, met: &Waiting, relation: &Relation) -> Passed {
+    fn passed(
+        &self,
+        end: End,
+        frame: &Frame,
+        serial: u64,
+        met: &Waiting,
+        relation: &Relation,
+    ) -> Passed {
         let from = self.crossing.from;
         let (here, there) = (frame.at, met.frame.at);
         let (sent, arrived) = if end == from { (here, there) } else { (there, here) };
@@ -360,8 +384,8 @@ impl Way {
     /// Whether the other capture had begun, and had not ended, when it could have seen a frame.
     fn is_covered(&self, place: End, waiting: &Waiting, horizon: &Horizon) -> bool {
         let other = place.other();
-        let (follows, is_overtaken) =
-            self.met[place.index()].map_or((false, false), |(low, high)| (low < waiting.serial, waiting.serial < high));
+        let (follows, is_overtaken) = self.met[place.index()]
+            .map_or((false, false), |(low, high)| (low < waiting.serial, waiting.serial < high));
         let is_after_start = if place == self.crossing.from {
             horizon.covers_arrival(other, waiting.seen)
         } else {

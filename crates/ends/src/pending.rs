@@ -43,7 +43,12 @@ impl Pending {
 
     /// Takes out the one of this print that has waited longest.
     pub(crate) fn take(&mut self, print: u64) -> Option<Waiting> {
-        let oldest = self.waiting.iter_hash(print).filter(|held| held.frame.print == print).map(|held| held.serial).min()?;
+        let oldest = self
+            .waiting
+            .iter_hash(print)
+            .filter(|held| held.frame.print == print)
+            .map(|held| held.serial)
+            .min()?;
         self.remove(print, oldest)
     }
 
@@ -64,7 +69,8 @@ impl Pending {
 
     fn pop_if(&mut self, is_due: impl Fn(&Waiting) -> bool) -> Option<Waiting> {
         while let Some(&(print, serial)) = self.order.front() {
-            let held = self.waiting.find(print, |held| held.serial == serial && held.frame.print == print);
+            let held =
+                self.waiting.find(print, |held| held.serial == serial && held.frame.print == print);
             match held {
                 Some(held) if !is_due(held) => return None,
                 Some(_) => {
@@ -80,7 +86,10 @@ impl Pending {
     }
 
     fn remove(&mut self, print: u64, serial: u64) -> Option<Waiting> {
-        let entry = self.waiting.find_entry(print, |held| held.serial == serial && held.frame.print == print).ok()?;
+        let entry = self
+            .waiting
+            .find_entry(print, |held| held.serial == serial && held.frame.print == print)
+            .ok()?;
         Some(entry.remove().0)
     }
 }

@@ -43,7 +43,12 @@ impl Places {
 
     /// The same by clocks that do not drift faster than this, in seconds per second.
     fn drifting(meetings: &[Meeting], rate: f64) -> Self {
-        Self::by(votes(meetings, rate).into_iter().filter_map(|(ends, votes)| Some((ends, elected(votes)?))).collect())
+        Self::by(
+            votes(meetings, rate)
+                .into_iter()
+                .filter_map(|(ends, votes)| Some((ends, elected(votes)?)))
+                .collect(),
+        )
     }
 
     /// The same where it is known by how much the second clock is ahead: then the frames of one direction tell by themselves.
@@ -51,14 +56,23 @@ impl Places {
         let (mut alone, paired) = (BTreeMap::<[Source; 2], i64>::new(), votes(meetings, 0.0));
         for meeting in meetings {
             let from_first = (across(meeting) - ahead).0.signum();
-            *alone.entry(ends(&meeting.key)).or_default() += if meeting.way == 0 { from_first } else { -from_first };
+            *alone.entry(ends(&meeting.key)).or_default() +=
+                if meeting.way == 0 { from_first } else { -from_first };
         }
-        let told = |ends: &[Source; 2], alone: i64| paired.get(ends).copied().and_then(elected).or(elected(alone));
-        Self::by(alone.into_iter().filter_map(|(ends, alone)| Some((ends, told(&ends, alone)?))).collect())
+        let told = |ends: &[Source; 2], alone: i64| {
+            paired.get(ends).copied().and_then(elected).or(elected(alone))
+        };
+        Self::by(
+            alone
+                .into_iter()
+                .filter_map(|(ends, alone)| Some((ends, told(&ends, alone)?)))
+                .collect(),
+        )
     }
 
     fn by(connections: BTreeMap<[Source; 2], End>) -> Self {
-        let (mut endpoints, mut addresses) = (BTreeMap::<Source, [u32; 2]>::new(), BTreeMap::<[Address; 2], [u32; 2]>::new());
+        let (mut endpoints, mut addresses) =
+            (BTreeMap::<Source, [u32; 2]>::new(), BTreeMap::<[Address; 2], [u32; 2]>::new());
         for ([low, high], of_low) in &connections {
             endpoints.entry(*low).or_default()[of_low.index()] += 1;
             endpoints.entry(*high).or_default()[of_low.other().index()] += 1;
@@ -77,12 +91,16 @@ impl Places {
 
     /// The place that the sender of a connection's direction is near, if the connection's own frames tell.
     pub(crate) fn told(&self, key: &FlowKey, way: usize) -> Option<End> {
-        self.connections.get(&ends(key)).map(|of_low| if way == 0 { *of_low } else { of_low.other() })
+        self.connections
+            .get(&ends(key))
+            .map(|of_low| if way == 0 { *of_low } else { of_low.other() })
     }
 
     /// The same, or else what other connections of its endpoints or between its addresses tell.
     pub(crate) fn origin(&self, key: &FlowKey, way: usize) -> Option<End> {
-        let by_endpoints = || self.near(&key.source(way)).or_else(|| self.near(&key.source(1 - way)).map(End::other));
+        let by_endpoints = || {
+            self.near(&key.source(way)).or_else(|| self.near(&key.source(1 - way)).map(End::other))
+        };
         self.told(key, way).or_else(by_endpoints).or_else(|| {
             let of_low = self.addresses.get(&[key.low, key.high]).copied()?;
             Some(if way == 0 { of_low } else { of_low.other() })
@@ -126,7 +144,11 @@ fn across(meeting: &Meeting) -> Span {
 /// What nearly all that tell of something agree about.
 fn agreed<T: Ord>(votes: BTreeMap<T, [u32; 2]>) -> BTreeMap<T, End> {
     let most = |[first, second]: [u32; 2]| {
-        let (end, more, fewer) = if first >= second { (End::First, first, second) } else { (End::Second, second, first) };
+        let (end, more, fewer) = if first >= second {
+            (End::First, first, second)
+        } else {
+            (End::Second, second, first)
+        };
         (AGREEING * fewer < more).then_some(end)
     };
     votes.into_iter().filter_map(|(what, votes)| Some((what, most(votes)?))).collect()

@@ -54,7 +54,9 @@ pub enum RelationError {
         needed: usize,
     },
     /// Only one direction is in both, or the frames of the other look all alike.
-    #[error("no connection has frames of both directions, each told apart from all others, in both captures")]
+    #[error(
+        "no connection has frames of both directions, each told apart from all others, in both captures"
+    )]
     OneWay,
     /// The smallest round trip is negative, and clocks that were steered do not explain it.
     #[error("the clocks contradict each other: the smallest way there and back took {round_trip}")]
@@ -89,7 +91,9 @@ impl Relation {
         let (first, last) = extent(meetings)?;
         let places = Places::of(meetings);
         let ways = ways(meetings, &places);
-        let [Some(there), Some(back)] = ways.each_ref().map(|way| level_under(way)) else { return Err(RelationError::OneWay) };
+        let [Some(there), Some(back)] = ways.each_ref().map(|way| level_under(way)) else {
+            return Err(RelationError::OneWay);
+        };
         let (lines, skew_error) = match skewed(&ways) {
             Some((lines, error)) => (lines, Some(error)),
             None => ([there, back], None),
@@ -218,7 +222,11 @@ fn ways(meetings: &[Meeting], places: &Places) -> Ways {
 
 /// The smallest delay as a level line: what is known of clocks that were compared for too short a time to tell a skew.
 fn level_under(way: &[(Ns, Span)]) -> Option<SkewLine> {
-    way.iter().min_by_key(|(_, delay)| *delay).map(|(at, delay)| SkewLine { at: *at, height: *delay, slope: 0.0 })
+    way.iter().min_by_key(|(_, delay)| *delay).map(|(at, delay)| SkewLine {
+        at: *at,
+        height: *delay,
+        slope: 0.0,
+    })
 }
 
 /// Lines with a slope, where both ways were watched for long enough and tell the same.
@@ -228,10 +236,13 @@ fn skewed(ways: &Ways) -> Option<([SkewLine; 2], f64)> {
         for (at, delay) in way {
             envelope.add(*at, *delay);
         }
-        (envelope.points() >= FEWEST as u64 && envelope.duration() >= SHORTEST).then(|| envelope.line()).flatten()
+        (envelope.points() >= FEWEST as u64 && envelope.duration() >= SHORTEST)
+            .then(|| envelope.line())
+            .flatten()
     });
     let (there, back) = (there?, back?);
     // A clock that runs fast lengthens one way and shortens the other.
     let (skew, error) = ((there.slope - back.slope) / 2.0, (there.slope + back.slope).abs() / 2.0);
-    (skew.abs() <= MOST_SKEW && error <= SKEW_AGREEMENT * skew.abs()).then_some(([there, back], error))
+    (skew.abs() <= MOST_SKEW && error <= SKEW_AGREEMENT * skew.abs())
+        .then_some(([there, back], error))
 }

@@ -40,11 +40,10 @@ const MOST: usize = 1 << 16;
 impl RoundTrips {
     /// A data frame that ends with this offset was sent, and arrived.
     pub(crate) fn on_data(&mut self, end: i64, sent: Ns, arrived: Ns) {
-        self.outstanding.entry(end).and_modify(|held| held.is_ambiguous = true).or_insert(Outstanding {
-            sent,
-            arrived,
-            is_ambiguous: false,
-        });
+        self.outstanding
+            .entry(end)
+            .and_modify(|held| held.is_ambiguous = true)
+            .or_insert(Outstanding { sent, arrived, is_ambiguous: false });
         if self.outstanding.len() > MOST {
             self.outstanding.pop_first();
         }

@@ -76,7 +76,9 @@ impl Sketch {
         if self.wanted.as_ref().is_some_and(|wanted| !wanted.contains(&frame.print)) {
             return;
         }
-        if self.kept.len() >= self.most && self.kept.last_key_value().is_some_and(|(largest, _)| frame.print > *largest) {
+        if self.kept.len() >= self.most
+            && self.kept.last_key_value().is_some_and(|(largest, _)| frame.print > *largest)
+        {
             return;
         }
         let kept = Kept { at: frame.at, key: frame.key, way: frame.way, is_repeated: false };
@@ -93,10 +95,17 @@ impl Sketch {
 
     /// The frames that both hold, in the order of time of the first.
     pub fn meetings(&self, second: &Self) -> Vec<Meeting> {
-        let both = self.kept.iter().filter_map(|(print, here)| Some((here, second.kept.get(print)?)));
+        let both =
+            self.kept.iter().filter_map(|(print, here)| Some((here, second.kept.get(print)?)));
         let once = both.filter(|(here, there)| !here.is_repeated && !there.is_repeated);
-        let mut found: Vec<Meeting> =
-            once.map(|(here, there)| Meeting { key: here.key, way: here.way, first: here.at, second: there.at }).collect();
+        let mut found: Vec<Meeting> = once
+            .map(|(here, there)| Meeting {
+                key: here.key,
+                way: here.way,
+                first: here.at,
+                second: there.at,
+            })
+            .collect();
         found.sort_by_key(|meeting| (meeting.first, meeting.second));
         found
     }

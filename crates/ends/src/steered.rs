@@ -60,20 +60,35 @@ impl Steered {
         all.extend(ways[1].iter().map(|(at, delay)| Bound { at: *at, way: 1, ahead: -*delay }));
         all.sort_by_key(|one| (one.at, one.way));
         let rate = slew(&all);
-        let known: Vec<(Ns, [Span; 2])> = all.iter().zip(combined(&all, rate)).filter_map(|(one, bounds)| both(one.at, bounds)).collect();
+        let known: Vec<(Ns, [Span; 2])> = all
+            .iter()
+            .zip(combined(&all, rate))
+            .filter_map(|(one, bounds)| both(one.at, bounds))
+            .collect();
         if 2 * known.len() < all.len() {
             return Err(RelationError::Contradiction { round_trip });
         }
         let trip = quickest(&all);
         let is_close = |[least, most]: [Span; 2]| (most - least).as_f64() <= CLOSE * trip.as_f64();
-        let middles = known.iter().filter(|(_, bounds)| is_close(*bounds)).map(|(at, bounds)| (*at, middle(*bounds)));
+        let middles = known
+            .iter()
+            .filter(|(_, bounds)| is_close(*bounds))
+            .map(|(at, bounds)| (*at, middle(*bounds)));
         let clear: Vec<Moment> = middles.collect();
-        let course: Vec<Moment> = known.iter().map(|(at, bounds)| (*at, nearest(straight(&clear, *at), *bounds, trip))).collect();
-        let jump = |two: &[Moment]| Span((two[1].1 - two[0].1).0.abs()) - moved(rate, two[0].0, two[1].0);
+        let course: Vec<Moment> = known
+            .iter()
+            .map(|(at, bounds)| (*at, nearest(straight(&clear, *at), *bounds, trip)))
+            .collect();
+        let jump =
+            |two: &[Moment]| Span((two[1].1 - two[0].1).0.abs()) - moved(rate, two[0].0, two[1].0);
         if let Some(by) = course.windows(2).map(jump).max().filter(|jump| *jump > MOST) {
             return Err(RelationError::Set { by });
         }
-        let farthest = known.iter().zip(&course).map(|((_, [least, most]), (_, ahead))| (*most - *ahead).max(*ahead - *least)).max();
+        let farthest = known
+            .iter()
+            .zip(&course)
+            .map(|((_, [least, most]), (_, ahead))| (*most - *ahead).max(*ahead - *least))
+            .max();
         let error = farthest.unwrap_or_default().max(Span(trip.0 / 2));
         Ok(Self { course, error, reach: reach(&clear) })
     }
@@ -89,7 +104,8 @@ fn straight(course: &[Moment], moment: Ns) -> Option<Span> {
     let next = course.partition_point(|(at, _)| *at <= moment);
     match (next.checked_sub(1).and_then(|before| course.get(before)), course.get(next)) {
         (Some((from, low)), Some((to, high))) => {
-            let part = i128::from((*high - *low).0) * i128::from((moment - *from).0) / i128::from((*to - *from).0.max(1));
+            let part = i128::from((*high - *low).0) * i128::from((moment - *from).0)
+                / i128::from((*to - *from).0.max(1));
             Some(*low + Span(i64::try_from(part).unwrap_or(0)))
         }
         (Some((_, only)), None) | (None, Some((_, only))) => Some(*only),
@@ -100,7 +116,9 @@ fn straight(course: &[Moment], moment: Ns) -> Option<Span> {
 /// What is nearest to an offset and leaves each way its half of the shortest round trip; the middle where that is too much.
 fn nearest(offset: Option<Span>, bounds: [Span; 2], trip: Span) -> Span {
     let (least, most) = (bounds[0] + Span(trip.0 / 2), bounds[1] - Span(trip.0 / 2));
-    offset.filter(|_| least <= most).map_or_else(|| middle(bounds), |offset| offset.clamp(least, most))
+    offset
+        .filter(|_| least <= most)
+        .map_or_else(|| middle(bounds), |offset| offset.clamp(least, most))
 }
 
 fn middle([least, most]: [Span; 2]) -> Span {
@@ -110,10 +128,12 @@ fn middle([least, most]: [Span; 2]) -> Span {
 /// From the least to the most offset, without the skew by least squares.
 fn reach(course: &[Moment]) -> Span {
     let Some(first) = course.first() else { return Span::ZERO };
-    let points = || course.iter().map(|(at, ahead)| ((*at - first.0).as_f64(), (*ahead - first.1).as_f64()));
+    let points =
+        || course.iter().map(|(at, ahead)| ((*at - first.0).as_f64(), (*ahead - first.1).as_f64()));
     #[expect(clippy::cast_precision_loss, reason = "some thousand")]
     let count = course.len() as f64;
-    let mean = points().fold((0.0, 0.0), |sums, (at, ahead)| (sums.0 + at / count, sums.1 + ahead / count));
+    let mean = points()
+        .fold((0.0, 0.0), |sums, (at, ahead)| (sums.0 + at / count, sums.1 + ahead / count));
     let square: f64 = points().map(|(at, _)| (at - mean.0).powi(2)).sum();
     let product: f64 = points().map(|(at, ahead)| (at - mean.0) * (ahead - mean.1)).sum();
     let skew = if square > 0.0 { (product / square).clamp(-MOST_SKEW, MOST_SKEW) } else { 0.0 };
@@ -125,7 +145,8 @@ fn reach(course: &[Moment]) -> Span {
 /// but those that no slew explains, and twice that, since how long the ways take hides some of it.
 fn slew(all: &[Bound]) -> f64 {
     let jumps = |rate| carried(all.iter(), rate).1;
-    let duration = all.first().zip(all.last()).map_or(Span::ZERO, |(first, last)| last.at - first.at);
+    let duration =
+        all.first().zip(all.last()).map_or(Span::ZERO, |(first, last)| last.at - first.at);
     let (seldom, sure) = (1 + usize::try_from(duration.0 / SELDOM.0).unwrap_or(0), jumps(FASTEST));
     let mut rate = MOST_SKEW;
     if jumps(rate) <= seldom.max(sure) {
@@ -149,11 +170,15 @@ fn carried<'a>(all: impl Iterator<Item = &'a Bound>, rate: f64) -> (Vec<Bounds>,
     let (mut held, mut jumps, mut before): (Bounds, usize, Option<Ns>) = ([None; 2], 0, None);
     let bounds = all
         .map(|one| {
-            let wider = before.map_or(Span::ZERO, |before| Span(moved(rate, before, one.at).0.abs()));
+            let wider =
+                before.map_or(Span::ZERO, |before| Span(moved(rate, before, one.at).0.abs()));
             before = Some(one.at);
             held = [held[0].map(|least| least - wider), held[1].map(|most| most + wider)];
-            let contradicted =
-                if one.way == 0 { held[0].is_some_and(|least| one.ahead < least) } else { held[1].is_some_and(|most| one.ahead > most) };
+            let contradicted = if one.way == 0 {
+                held[0].is_some_and(|least| one.ahead < least)
+            } else {
+                held[1].is_some_and(|most| one.ahead > most)
+            };
             if contradicted {
                 (held, jumps) = ([None; 2], jumps + 1);
             }
@@ -173,7 +198,11 @@ fn combined(all: &[Bound], rate: f64) -> Vec<Bounds> {
     let (ahead, mut behind) = (carried(all.iter(), rate).0, carried(all.iter().rev(), rate).0);
     behind.reverse();
     let most = |one: Option<Span>, other: Option<Span>| one.into_iter().chain(other).min();
-    ahead.into_iter().zip(behind).map(|(one, other)| [one[0].max(other[0]), most(one[1], other[1])]).collect()
+    ahead
+        .into_iter()
+        .zip(behind)
+        .map(|(one, other)| [one[0].max(other[0]), most(one[1], other[1])])
+        .collect()
 }
 
 /// Bounds of both sides that do not contradict each other.
@@ -186,7 +215,9 @@ fn both(at: Ns, bounds: Bounds) -> Option<(Ns, [Span; 2])> {
 fn quickest(all: &[Bound]) -> Span {
     let opposite = all.windows(2).filter(|two| two[0].way != two[1].way);
     let mut trips: Vec<Span> = opposite
-        .map(|two| if two[0].way == 0 { two[0].ahead - two[1].ahead } else { two[1].ahead - two[0].ahead })
+        .map(|two| {
+            if two[0].way == 0 { two[0].ahead - two[1].ahead } else { two[1].ahead - two[0].ahead }
+        })
         .filter(|trip| *trip > Span::ZERO)
         .collect();
     trips.sort_unstable();

@@ -28,7 +28,8 @@ fn data(micros: i64) -> Made {
 #[test]
 fn what_a_router_changes_does_not_change_the_print() {
     let (here, mut there) = (data(0), data(10 * MS));
-    (there.packet.index, there.packet.interface, there.packet.vlan, there.packet.original_length) = (99, 3, 5, 4000);
+    (there.packet.index, there.packet.interface, there.packet.vlan, there.packet.original_length) =
+        (99, 3, 5, 4000);
     there.packet.bits.0 |= Bits::CONGESTION_EXPERIENCED | Bits::SNAPPED;
     // A receiver that checks nothing sees another checksum than a sender that leaves it to its card.
     there.packet.checksum ^= 0xffff;
@@ -68,7 +69,8 @@ fn a_super_packet_is_the_frames_that_were_on_the_wire() {
         ends.client(6 * MS).seq(1000).data(1000).ip_id(0),
         ends.client(7 * MS).seq(2000).data(500).ip_id(1).flags(flags),
     ];
-    let found: Vec<_> = whole.iter().map(|frame| (frame.seq, frame.payload, frame.length)).collect();
+    let found: Vec<_> =
+        whole.iter().map(|frame| (frame.seq, frame.payload, frame.length)).collect();
     let first = 1_000_001;
     assert_eq!(found, [(first, 1000, 1000), (first + 1000, 1000, 1000), (first + 2000, 500, 501)]);
     assert!(whole.iter().zip(&apart).all(|(frame, other)| frame.print == one(other).print));
@@ -95,7 +97,10 @@ fn what_is_no_tcp_is_counted() {
 #[test]
 fn a_syn_and_a_fin_take_a_place_in_the_sequence() {
     let ends = Ends::default();
-    assert_eq!((one(&ends.syn(0)).length, one(&ends.syn(0)).opens, one(&ends.syn(0)).ack), (1, true, None));
+    assert_eq!(
+        (one(&ends.syn(0)).length, one(&ends.syn(0)).opens, one(&ends.syn(0)).ack),
+        (1, true, None)
+    );
     assert_eq!((one(&ends.client(0)).length, one(&ends.client(0)).ack), (0, Some(5_000_001)));
 }
 
@@ -118,14 +123,20 @@ fn two_sketches_keep_the_same_frames_whatever_else_they_saw() {
     let found = here.meetings(&there);
     // Of the 64 smallest prints of 2000, about half are among the other's; of those, those that are small enough there.
     assert!((16..=48).contains(&found.len()), "{}", found.len());
-    assert!(found.iter().all(|meeting| meeting.second - meeting.first == trustbed_units::Span::from_secs(3600)));
+    assert!(
+        found
+            .iter()
+            .all(|meeting| meeting.second - meeting.first == trustbed_units::Span::from_secs(3600))
+    );
     assert_eq!((here.frames(), there.frames()), (2000, 2000));
 }
 
 #[test]
 fn a_small_part_of_a_large_capture_is_found_by_looking_for_it() {
-    let small = |sketch: &mut Sketch| (500..520).for_each(|number| sketch.on_frame(&numbered(number, 7)));
-    let large = |sketch: &mut Sketch| (0..20_000).for_each(|number| sketch.on_frame(&numbered(number, 3)));
+    let small =
+        |sketch: &mut Sketch| (500..520).for_each(|number| sketch.on_frame(&numbered(number, 7)));
+    let large =
+        |sketch: &mut Sketch| (0..20_000).for_each(|number| sketch.on_frame(&numbered(number, 3)));
     let (mut here, mut there) = (Sketch::of(64), Sketch::of(64));
     large(&mut here);
     small(&mut there);

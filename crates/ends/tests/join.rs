@@ -24,8 +24,14 @@ fn tally(sent: u64, passed: u64, lost: u64) -> Tally {
 fn clocks_are_compared_by_the_least_delays_of_both_ways() {
     let fates: Vec<Fate> = (0..20).map(|n| Fate::Takes(10 * MS + n * 1000)).collect();
     let relation = plain(&fates).relation().unwrap();
-    assert_eq!((relation.ahead.height, relation.error, relation.floor), (span(3 * S), span(10 * MS), [span(10 * MS); 2]));
-    assert_eq!((relation.near(&key(40_000).source(0)), relation.near(&key(40_000).source(1))), (Some(End::First), Some(End::Second)));
+    assert_eq!(
+        (relation.ahead.height, relation.error, relation.floor),
+        (span(3 * S), span(10 * MS), [span(10 * MS); 2])
+    );
+    assert_eq!(
+        (relation.near(&key(40_000).source(0)), relation.near(&key(40_000).source(1))),
+        (Some(End::First), Some(End::Second))
+    );
     assert_eq!(relation.skew_error, None);
 }
 
@@ -41,7 +47,8 @@ fn an_asymmetric_path_is_wrong_by_less_than_the_error_that_is_stated() {
 #[test]
 fn every_frame_is_counted_where_it_was_seen() {
     let mut fates = vec![Fate::Takes(10 * MS); 30];
-    (fates[3], fates[4], fates[9], fates[20]) = (Fate::Lost(50 * MS), Fate::Lost(50 * MS), Fate::Lost(300 * MS), Fate::Missed(10 * MS));
+    (fates[3], fates[4], fates[9], fates[20]) =
+        (Fate::Lost(50 * MS), Fate::Lost(50 * MS), Fate::Lost(300 * MS), Fate::Missed(10 * MS));
     let mut scene = Scene::default();
     let before = Client { key: key(40_001), begin: S - 100 * MS, ..Client::default() };
     scene.transfer(before, &[Fate::Takes(10 * MS); 3], AHEAD);
@@ -49,7 +56,11 @@ fn every_frame_is_counted_where_it_was_seen() {
     let scene = scene.sorted();
     let (join, crossings) = scene.join(scene.relation().unwrap(), &JoinLimits::default());
     let [_, _, data, answers] = crossings.as_slice() else { panic!("two directions") };
-    assert_eq!(data.data, Tally { unseen: 1, ..tally(32, 29, 3) }, "two were lost one behind the other");
+    assert_eq!(
+        data.data,
+        Tally { unseen: 1, ..tally(32, 29, 3) },
+        "two were lost one behind the other"
+    );
     assert_eq!((data.lost_bytes, data.loss_events, data.needless), (3 * u64::from(PAYLOAD), 2, 0));
     assert_eq!(answers.bare, tally(30, 30, 0));
     assert_eq!((data.from, answers.from), (End::First, End::Second));
@@ -65,7 +76,11 @@ fn what_was_sent_again_for_nothing_is_told_from_what_had_to_be() {
     let again = *scene.seen[0].iter().find(|frame| frame.payload > 0).unwrap();
     let print = scene::print(999);
     scene.seen[0].push(trustbed_ends::Frame { at: again.at + span(40 * MS), print, ..again });
-    scene.seen[1].push(trustbed_ends::Frame { at: again.at + span(3 * S + 50 * MS), print, ..again });
+    scene.seen[1].push(trustbed_ends::Frame {
+        at: again.at + span(3 * S + 50 * MS),
+        print,
+        ..again
+    });
     let scene = scene.sorted();
     let (_, crossings) = scene.join(scene.relation().unwrap(), &JoinLimits::default());
     assert_eq!((crossings[0].needless, crossings[0].data), (1, tally(11, 11, 0)));
@@ -78,7 +93,8 @@ fn a_round_trip_is_taken_apart_without_comparing_clocks() {
     let relation = scene.relation().unwrap();
     let (_, mut crossings) = scene.join(relation, &JoinLimits::default());
     let trips = &mut crossings[0].round_trips;
-    let medians = [&mut trips.whole, &mut trips.turnaround, &mut trips.path].map(|one| (one.count(), one.min(), one.max()));
+    let medians = [&mut trips.whole, &mut trips.turnaround, &mut trips.path]
+        .map(|one| (one.count(), one.min(), one.max()));
     let exactly = |nanoseconds| (40, Some(nanoseconds), Some(nanoseconds));
     assert_eq!(medians, [exactly(40 * MS + 50_000), exactly(50_000), exactly(40 * MS)]);
 }
@@ -110,7 +126,8 @@ fn what_one_capture_could_not_see_is_not_lost() {
 fn what_was_on_its_way_when_the_first_capture_began_is_not_unseen() {
     // A queue: the frames take 300 ms, where the least takes ten.
     let mut fates = vec![Fate::Takes(300 * MS); 1500];
-    (fates[0], fates[900], fates[1000]) = (Fate::Takes(10 * MS), Fate::Missed(300 * MS), Fate::Lost(100 * MS));
+    (fates[0], fates[900], fates[1000]) =
+        (Fate::Takes(10 * MS), Fate::Missed(300 * MS), Fate::Lost(100 * MS));
     let scene = plain(&fates);
     let relation = scene.relation().unwrap();
     let mut late = Scene { seen: scene.seen.clone(), number: 0 };
@@ -129,7 +146,10 @@ fn memory_is_bounded_by_deciding_nothing_about_the_oldest() {
     scene.seen[1].retain(|frame| frame.payload == 0);
     assert!(scene.seen[1].len() < last);
     let (_, crossings) = scene.join(relation, &JoinLimits { waiting: 20, ..JoinLimits::default() });
-    assert_eq!((crossings[0].data.sent, crossings[0].data.undecided + crossings[0].data.lost), (200, 200));
+    assert_eq!(
+        (crossings[0].data.sent, crossings[0].data.undecided + crossings[0].data.lost),
+        (200, 200)
+    );
     assert!(crossings[0].data.undecided >= 180);
 }
 
@@ -148,7 +168,10 @@ fn what_waits_of_many_connections_is_bounded_and_losses_are_still_known() {
     let limits = JoinLimits { waiting_in_all: 400, ..JoinLimits::default() };
     let (join, crossings) = scene.join(scene.relation().unwrap(), &limits);
     assert!(join.facts().most_waiting <= 401, "{}", join.facts().most_waiting);
-    assert_eq!(crossings.iter().find(|one| one.key == key(40_000)).unwrap().data, tally(2020, 2000, 20));
+    assert_eq!(
+        crossings.iter().find(|one| one.key == key(40_000)).unwrap().data,
+        tally(2020, 2000, 20)
+    );
 }
 
 #[test]
@@ -161,8 +184,16 @@ fn what_the_other_capture_is_too_short_for_does_not_wait() {
         short.seen[1].retain(|frame| (from..from + S / 2).contains(&frame.at.0));
         let (join, crossings) = short.join(relation.clone(), &JoinLimits::default());
         let data = crossings[0].data;
-        assert_eq!((data.sent, data.lost, data.passed + data.undecided), (30_000, 0, 30_000), "{data:?}");
-        assert!(data.passed > 200 && join.facts().most_waiting < 11_000, "{data:?}, {}", join.facts().most_waiting);
+        assert_eq!(
+            (data.sent, data.lost, data.passed + data.undecided),
+            (30_000, 0, 30_000),
+            "{data:?}"
+        );
+        assert!(
+            data.passed > 200 && join.facts().most_waiting < 11_000,
+            "{data:?}, {}",
+            join.facts().most_waiting
+        );
     }
 }
 
@@ -182,14 +213,21 @@ fn a_capture_that_is_silent_for_a_while_goes_on() {
 fn more_connections_than_are_held_are_finished_early() {
     let mut scene = Scene::default();
     for port in 0..40 {
-        let client = Client { key: key(1000 + port), begin: S + i64::from(port) * 100 * MS, ..Client::default() };
+        let client = Client {
+            key: key(1000 + port),
+            begin: S + i64::from(port) * 100 * MS,
+            ..Client::default()
+        };
         scene.transfer(client, &[Fate::Takes(10 * MS); 10], AHEAD);
     }
     let scene = scene.sorted();
-    let (join, crossings) = scene.join(scene.relation().unwrap(), &JoinLimits { connections: 8, ..JoinLimits::default() });
+    let (join, crossings) = scene
+        .join(scene.relation().unwrap(), &JoinLimits { connections: 8, ..JoinLimits::default() });
     assert!(join.facts().evicted >= 30);
     assert_eq!(crossings.len(), 80);
-    assert!(crossings.iter().filter(|one| one.data.sent > 0).all(|one| one.data == tally(10, 10, 0)));
+    assert!(
+        crossings.iter().filter(|one| one.data.sent > 0).all(|one| one.data == tally(10, 10, 0))
+    );
 }
 
 #[test]
@@ -230,10 +268,11 @@ fn a_quiet_connection_is_not_placed_by_how_far_the_clocks_drift_between_its_fram
     let quiet = Client { key: key(40_001), every: 2 * S, turnaround: S, ..quick };
     scene.transfer(quiet, &[Fate::Takes(MS / 10); 50], clock);
     // Of its answers only late ones are compared: 3 ms of drift behind its first frames, where the way there and back takes 0.2 ms.
-    scene
-        .seen
-        .iter_mut()
-        .for_each(|seen| seen.retain(|frame| frame.key != quiet.key || frame.way == 0 || frame.at.0 % (1000 * S) > 60 * S));
+    scene.seen.iter_mut().for_each(|seen| {
+        seen.retain(|frame| {
+            frame.key != quiet.key || frame.way == 0 || frame.at.0 % (1000 * S) > 60 * S
+        })
+    });
     let scene = scene.sorted();
     let relation = scene.relation().unwrap();
     assert_eq!((relation.steered, relation.near(&quiet.key.source(0))), (None, None));
@@ -250,14 +289,30 @@ fn a_server_at_both_places_is_told_by_its_clients() {
     // The same endpoint beside the first place: what it sends is in the first capture first.
     let mirrored = FlowKey { low: [3; 16], ..key(40_000) };
     let mut other = Scene { number: 1000, ..Scene::default() };
-    other.transfer(Client { key: mirrored, ..Client::default() }, &[Fate::Takes(10 * MS); 40], Clock { ahead: -3 * S, skew: 0.0 });
+    other.transfer(
+        Client { key: mirrored, ..Client::default() },
+        &[Fate::Takes(10 * MS); 40],
+        Clock { ahead: -3 * S, skew: 0.0 },
+    );
     let [first, second] = other.seen;
-    scene.seen[0].extend(second.into_iter().map(|frame| trustbed_ends::Frame { at: frame.at + span(3 * S), ..frame }));
-    scene.seen[1].extend(first.into_iter().map(|frame| trustbed_ends::Frame { at: frame.at + span(3 * S), ..frame }));
+    scene.seen[0].extend(
+        second
+            .into_iter()
+            .map(|frame| trustbed_ends::Frame { at: frame.at + span(3 * S), ..frame }),
+    );
+    scene.seen[1].extend(
+        first.into_iter().map(|frame| trustbed_ends::Frame { at: frame.at + span(3 * S), ..frame }),
+    );
     let relation = scene.sorted().relation().unwrap();
     assert_eq!(relation.near(&key(40_000).source(1)), None);
-    assert_eq!([0, 1].map(|way| relation.origin(&key(40_000), way)), [Some(End::First), Some(End::Second)]);
-    assert_eq!([0, 1].map(|way| relation.origin(&mirrored, way)), [Some(End::Second), Some(End::First)]);
+    assert_eq!(
+        [0, 1].map(|way| relation.origin(&key(40_000), way)),
+        [Some(End::First), Some(End::Second)]
+    );
+    assert_eq!(
+        [0, 1].map(|way| relation.origin(&mirrored, way)),
+        [Some(End::Second), Some(End::First)]
+    );
 }
 
 /// A scene whose second clock goes another way than evenly: by so much at a moment of true time.
@@ -274,7 +329,11 @@ fn clocks_that_were_steered_by_more_than_the_way_takes_are_compared_bit_by_bit()
     let mut scene = Scene::default();
     scene.transfer(quick, &vec![Fate::Takes(MS / 10); 8000], Clock { ahead: 3 * S, skew: 0.0 });
     // Four milliseconds to and fro in forty seconds, where the way takes a tenth of one.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "nanoseconds of a minute")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "nanoseconds of a minute"
+    )]
     let by = |at: i64| (2e6 * (at as f64 / 40e9 * std::f64::consts::TAU).sin()) as i64;
     let scene = steered(scene, by);
     let relation = scene.relation().unwrap();
@@ -298,8 +357,14 @@ fn a_clock_that_was_set_by_a_little_is_followed() {
     let scene = steered(scene, |at| if at > 10 * S { 50 * MS } else { 0 });
     let relation = scene.relation().unwrap();
     let is_near = |found: Span, truth: i64| (found.0 - truth).abs() < MS / 100;
-    assert!(is_near(relation.steered.unwrap(), 50 * MS) && relation.error < span(2 * MS), "{relation:?}");
-    assert!(is_near(relation.ahead_at(Ns(5 * S)), 3 * S) && is_near(relation.ahead_at(Ns(15 * S)), 3 * S + 50 * MS));
+    assert!(
+        is_near(relation.steered.unwrap(), 50 * MS) && relation.error < span(2 * MS),
+        "{relation:?}"
+    );
+    assert!(
+        is_near(relation.ahead_at(Ns(5 * S)), 3 * S)
+            && is_near(relation.ahead_at(Ns(15 * S)), 3 * S + 50 * MS)
+    );
 }
 
 #[test]
@@ -309,12 +374,18 @@ fn a_clock_that_was_set_is_noticed() {
     for frame in &mut scene.seen[1][middle..] {
         frame.at = frame.at - span(S);
     }
-    let Err(RelationError::Set { by }) = scene.sorted().relation() else { panic!("a clock was set") };
+    let Err(RelationError::Set { by }) = scene.sorted().relation() else {
+        panic!("a clock was set")
+    };
     assert!((by.0 - S).abs() < MS, "{by:?}");
 }
 
 /// To and fro by a millisecond in forty seconds.
-#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "nanoseconds of a minute")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "nanoseconds of a minute"
+)]
 fn wandering(at: i64) -> i64 {
     (1e6 * (at as f64 / 40e9 * std::f64::consts::TAU).sin()) as i64
 }
@@ -325,12 +396,16 @@ fn a_queue_while_a_clock_is_steered_is_a_queue() {
     // The error is what a clock can go in half of that time, and a round trip.
     for (queued, most) in [(10 * S..18 * S, 2_200_000), (6 * S..36 * S, 7_700_000)] {
         let takes = |at: i64| if queued.contains(&at) { 20 * MS + MS / 10 } else { MS / 10 };
-        let fates: Vec<Fate> = (0..8000).map(|index| Fate::Takes(takes(S + 5 * MS * index))).collect();
+        let fates: Vec<Fate> =
+            (0..8000).map(|index| Fate::Takes(takes(S + 5 * MS * index))).collect();
         let mut scene = Scene::default();
         scene.transfer(quick, &fates, AHEAD);
         let scene = steered(scene, wandering);
         let relation = scene.relation().unwrap();
-        assert!(relation.error <= span(most) && relation.steered.unwrap() <= span(2 * MS + MS / 10), "{relation:?}");
+        assert!(
+            relation.error <= span(most) && relation.steered.unwrap() <= span(2 * MS + MS / 10),
+            "{relation:?}"
+        );
         check_course(&scene, &relation, wandering).unwrap();
         let error = relation.error;
         let (_, mut crossings) = scene.join(relation, &JoinLimits::default());
@@ -370,7 +445,8 @@ fn a_skew_is_no_steering_however_far_it_takes_the_clocks() {
 #[test]
 fn a_clock_that_was_set_late_is_noticed_though_lines_agree_in_the_beginning() {
     let mut scene = Scene::default();
-    let quick = Client { every: 20 * MS, back: MS / 10, turnaround: 10_000, begin: 0, ..Client::default() };
+    let quick =
+        Client { every: 20 * MS, back: MS / 10, turnaround: 10_000, begin: 0, ..Client::default() };
     let clock = Clock { ahead: 3 * S, skew: 50e-6 };
     scene.transfer(quick, &vec![Fate::Takes(MS / 10); 5000], clock);
     let scene = steered(scene, |at| if at > 70 * S { 5 * MS } else { 0 });
@@ -389,7 +465,10 @@ fn a_stated_offset_is_kept_whatever_delays_do() {
     scene.transfer(client, &fates, AHEAD);
     let scene = scene.sorted();
     let relation = scene.stated(span(3 * S)).unwrap();
-    assert_eq!((relation.is_stated, relation.skew_error, relation.floor), (true, None, [span(5 * MS), span(10 * MS)]));
+    assert_eq!(
+        (relation.is_stated, relation.skew_error, relation.floor),
+        (true, None, [span(5 * MS), span(10 * MS)])
+    );
     assert_eq!(relation.ahead_at(Ns(50 * S)), span(3 * S));
     let (_, crossings) = scene.join(relation, &JoinLimits::default());
     assert_eq!(crossings[0].delay_above_floor.max(), Some(5999 * MS / 2000));
@@ -401,7 +480,11 @@ fn a_stated_offset_is_kept_whatever_delays_do() {
 }
 
 /// The offset where frames were compared.
-fn check_course(scene: &Scene, relation: &Relation, by: impl Fn(i64) -> i64) -> Result<(), TestCaseError> {
+fn check_course(
+    scene: &Scene,
+    relation: &Relation,
+    by: impl Fn(i64) -> i64,
+) -> Result<(), TestCaseError> {
     for frame in &scene.seen[0] {
         let wrong = relation.ahead_at(frame.at) - span(3 * S + by(frame.at.0));
         // Rounded to nanoseconds.
@@ -475,14 +558,22 @@ proptest! {
 
 /// The offset at both ends of the connection.
 fn check_clocks(relation: &Relation, clock: Clock, frames: usize) -> Result<(), TestCaseError> {
-    let until = S + 100 * MS * i64::try_from(frames).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let until = S + 100
+        * MS
+        * i64::try_from(frames).map_err(|error| TestCaseError::fail(error.to_string()))?;
     for at in [S, until] {
         let truth = clock.read(at) - Ns(at);
         let wrong = relation.ahead.at(Ns(at)) - truth;
         // What is not told as a skew of 100 ppm makes 6 ms in a minute.
         let slack = if relation.skew_error.is_some() { span(MS) } else { span(6 * MS) };
         let bound = relation.error + slack;
-        prop_assert!(-bound <= wrong && wrong <= bound, "{:?} against {:?}: {:?}", wrong, truth, relation);
+        prop_assert!(
+            -bound <= wrong && wrong <= bound,
+            "{:?} against {:?}: {:?}",
+            wrong,
+            truth,
+            relation
+        );
     }
     Ok(())
 }
@@ -492,12 +583,17 @@ fn connections_of_which_no_frame_was_compared_are_joined_both_ways() {
     let mut scene = Scene::default();
     // 20 000 frames: more than a sketch keeps. Of connections as short as these it has both directions of a part only.
     for port in 10_000..15_000_u16 {
-        let client = Client { key: key(port), begin: S + i64::from(port) * MS / 10, ..Client::default() };
+        let client =
+            Client { key: key(port), begin: S + i64::from(port) * MS / 10, ..Client::default() };
         scene.transfer(client, &[Fate::Takes(10 * MS); 2], AHEAD);
     }
     // The clients' addresses are enough where the server's port is no help either.
     for port in 20_000..20_100_u16 {
-        let client = Client { key: FlowKey { high_port: port, ..key(port) }, begin: 3 * S, ..Client::default() };
+        let client = Client {
+            key: FlowKey { high_port: port, ..key(port) },
+            begin: 3 * S,
+            ..Client::default()
+        };
         scene.transfer(client, &[Fate::Takes(10 * MS); 2], AHEAD);
     }
     let scene = scene.sorted();
@@ -518,7 +614,11 @@ fn connections_of_which_no_frame_was_compared_are_joined_both_ways() {
 /// A connection, of which the frames that go there were seen at the first place only; and whether an answer was.
 fn unjoined(scene: &mut Scene, key: FlowKey, is_answered: bool) {
     let before = scene.seen.each_ref().map(Vec::len);
-    scene.transfer(Client { key, begin: 2 * S, ..Client::default() }, &[Fate::Takes(10 * MS); 500], AHEAD);
+    scene.transfer(
+        Client { key, begin: 2 * S, ..Client::default() },
+        &[Fate::Takes(10 * MS); 500],
+        AHEAD,
+    );
     scene.seen[1].truncate(before[1]);
     let mut nth = 0;
     scene.seen[0].retain(|frame| {
@@ -533,7 +633,11 @@ fn what_goes_to_another_client_of_the_server_is_not_lost() {
     let server = FlowKey { low_port: 80, high_port: 40_000, ..key(0) };
     let elsewhere = FlowKey { high: [9; 16], ..server };
     let mut scene = Scene::default();
-    scene.transfer(Client { key: server, ..Client::default() }, &vec![Fate::Takes(10 * MS); 8000], AHEAD);
+    scene.transfer(
+        Client { key: server, ..Client::default() },
+        &vec![Fate::Takes(10 * MS); 8000],
+        AHEAD,
+    );
     unjoined(&mut scene, elsewhere, true);
     unjoined(&mut scene, FlowKey { high: [8; 16], ..server }, false);
     let scene = scene.sorted();
@@ -543,7 +647,10 @@ fn what_goes_to_another_client_of_the_server_is_not_lost() {
         match (crossing.key.high == server.high, crossing.way) {
             (true, 0) => assert_eq!(crossing.data, tally(8000, 8000, 0)),
             (true, _) => assert_eq!(crossing.bare, tally(8000, 8000, 0)),
-            (false, 0) => assert_eq!((crossing.data, crossing.lost_bytes, crossing.loss_events), (undecided(500), 0, 0)),
+            (false, 0) => assert_eq!(
+                (crossing.data, crossing.lost_bytes, crossing.loss_events),
+                (undecided(500), 0, 0)
+            ),
             (false, _) => assert_eq!(crossing.bare, undecided(0)),
         }
     }
@@ -560,7 +667,8 @@ fn a_connection_of_which_everything_is_lost_is_told_by_its_addresses() {
     }
     let scene = scene.sorted();
     let (_, crossings) = scene.join(scene.relation().unwrap(), &JoinLimits::default());
-    let data = |port| crossings.iter().find(|one| one.key == key(port) && one.way == 0).unwrap().data;
+    let data =
+        |port| crossings.iter().find(|one| one.key == key(port) && one.way == 0).unwrap().data;
     assert_eq!(data(40_001), tally(500, 0, 500));
     assert_eq!(data(40_002), Tally { undecided: 500, ..tally(500, 0, 0) });
 }

@@ -14,7 +14,8 @@ fn folder() -> PathBuf {
 }
 
 fn truth() -> Vec<Value> {
-    let whole: Value = serde_json::from_str(include_str!("../../../recordings/truth.json")).unwrap();
+    let whole: Value =
+        serde_json::from_str(include_str!("../../../recordings/truth.json")).unwrap();
     whole.as_array().unwrap().clone()
 }
 
@@ -62,8 +63,11 @@ fn both(name: &str) -> Both {
 /// The slow way: every frame of the sender looked for among all of the receiver, by what stands in its headers and nothing else.
 fn only_at_the_sender(seen: &[Vec<Frame>; 2], crossing: &Crossing) -> usize {
     let of = |frames: &[Frame]| {
-        let mut prints: Vec<u64> =
-            frames.iter().filter(|one| one.key == crossing.key && one.way == crossing.way && one.length > 0).map(|one| one.print).collect();
+        let mut prints: Vec<u64> = frames
+            .iter()
+            .filter(|one| one.key == crossing.key && one.way == crossing.way && one.length > 0)
+            .map(|one| one.print)
+            .collect();
         prints.sort_unstable();
         prints
     };
@@ -88,7 +92,11 @@ fn a_clock_is_found_to_agree_with_itself() {
         if one["cross"].is_null() {
             let delay = one["link"]["one_way_delay_ms"].as_f64().unwrap();
             assert!(wrong < 20e-6, "{name}: {wrong} s");
-            assert!((relation.error.as_secs_f64() * 1e3 - delay).abs() < 0.1, "{name}: {:?}", relation.error);
+            assert!(
+                (relation.error.as_secs_f64() * 1e3 - delay).abs() < 0.1,
+                "{name}: {:?}",
+                relation.error
+            );
         } else {
             // The queue of the others never empties, one way only: that way looks longer, and half of the difference like an offset.
             assert!(wrong > 1e-3, "{name}: {wrong} s");
@@ -102,14 +110,22 @@ fn what_was_lost_on_the_way_is_what_the_receiver_never_saw() {
         let name = one["name"].as_str().unwrap();
         let both = both(name);
         let data = largest(&both.crossings);
-        assert_eq!(data.data.sent, data.data.passed + data.data.lost + data.data.undecided, "{name}");
+        assert_eq!(
+            data.data.sent,
+            data.data.passed + data.data.lost + data.data.undecided,
+            "{name}"
+        );
         assert_eq!((data.data.unseen, data.needless), (0, 0), "{name}");
         // What was on its way when the capture ended is neither.
         let missing = only_at_the_sender(&both.seen, data) as u64;
         assert_eq!(missing, data.data.lost + data.data.undecided, "{name}");
         // Whatever is lost is sent again, so iperf3 counts it, except for what was lost in the end.
         let again = one["iperf3"]["retransmits"].as_u64().unwrap();
-        assert!(again.abs_diff(data.data.lost) <= 1, "{name}: {} lost, {again} sent again", data.data.lost);
+        assert!(
+            again.abs_diff(data.data.lost) <= 1,
+            "{name}: {} lost, {again} sent again",
+            data.data.lost
+        );
     }
 }
 
@@ -120,14 +136,18 @@ fn the_time_of_a_round_trip_is_spent_where_the_cause_says() {
         let at = both.crossings.iter().position(|one| one.data.passed > 1000).unwrap();
         let trips = &mut both.crossings[at].round_trips;
         assert_eq!(trips.negative, 0, "{name}");
-        [&mut trips.whole, &mut trips.turnaround, &mut trips.path].map(|one| one.quantile(0.5).unwrap() / 1e6)
+        [&mut trips.whole, &mut trips.turnaround, &mut trips.path]
+            .map(|one| one.quantile(0.5).unwrap() / 1e6)
     };
     // Their own queue: a way of 20 ms takes more than 60.
     let [whole, turnaround, path] = measured("self-congested");
     assert!(whole > 60.0 && turnaround < 0.1 && path > 60.0, "{whole} {turnaround} {path}");
     // A guest that stands still delays nothing on the way: what it sends is late, not slow.
     let [whole, turnaround, path] = measured("guest-frozen");
-    assert!(whole < 23.0 && turnaround < 1.0 && (20.0..23.0).contains(&path), "{whole} {turnaround} {path}");
+    assert!(
+        whole < 23.0 && turnaround < 1.0 && (20.0..23.0).contains(&path),
+        "{whole} {turnaround} {path}"
+    );
 }
 
 #[test]
@@ -137,7 +157,11 @@ fn delays_above_the_smallest_are_the_queue() {
         let at = both.crossings.iter().position(|one| one.data.passed > 1000).unwrap();
         let crossing = &mut both.crossings[at];
         assert_eq!(crossing.delays_negative, 0);
-        assert!((crossing.delay_floor.unwrap() - Span::from_millis(10)).as_secs_f64().abs() < 1e-3, "{name}: {:?}", crossing.delay_floor);
+        assert!(
+            (crossing.delay_floor.unwrap() - Span::from_millis(10)).as_secs_f64().abs() < 1e-3,
+            "{name}: {:?}",
+            crossing.delay_floor
+        );
         crossing.delay_above_floor.quantile(0.5).unwrap() / 1e6
     };
     assert!(queue("self-congested") > 40.0);

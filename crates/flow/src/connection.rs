@@ -152,7 +152,14 @@ struct About<'a> {
 
 impl<'a> About<'a> {
     fn sight(&self, stream: &'a Stream, peer: &'a Stream, direction: usize) -> Sight<'a> {
-        Sight { connection: self.connection, direction, initiator: self.initiator, handshake: self.handshake, stream, peer }
+        Sight {
+            connection: self.connection,
+            direction,
+            initiator: self.initiator,
+            handshake: self.handshake,
+            stream,
+            peer,
+        }
     }
 }
 
@@ -211,12 +218,16 @@ impl<T> Connection<T> {
         if packet.flags.any(TcpFlags::ACK) {
             return self.is_over();
         }
-        self.is_over() || silence >= SILENT || (self.handshake.syn_ack.is_none() && !self.is_unanswered_simultaneous(direction))
+        self.is_over()
+            || silence >= SILENT
+            || (self.handshake.syn_ack.is_none() && !self.is_unanswered_simultaneous(direction))
     }
 
     /// The first SYN of the other side while only one SYN was seen: a simultaneous open, not a successor.
     fn is_unanswered_simultaneous(&self, direction: usize) -> bool {
-        self.state == State::Syn && direction != self.initiator_direction() && !self.streams[direction].seen.syn
+        self.state == State::Syn
+            && direction != self.initiator_direction()
+            && !self.streams[direction].seen.syn
     }
 
     pub(crate) fn on_datagram(&mut self, packet: &Packet, direction: usize) {
@@ -252,7 +263,10 @@ impl<T> Connection<T> {
         if packet.flags.any(TcpFlags::SYN) {
             self.on_syn(packet, options, direction);
         } else {
-            if self.handshake.ack.is_none() && self.handshake.syn_ack.is_some() && direction == self.initiator_direction() {
+            if self.handshake.ack.is_none()
+                && self.handshake.syn_ack.is_some()
+                && direction == self.initiator_direction()
+            {
                 self.handshake.ack = Some(packet.ts);
                 self.state = State::Established;
             }
@@ -266,7 +280,11 @@ impl<T> Connection<T> {
 
     #[inline]
     fn note(&mut self, packet: &Packet) {
-        const RARE: u16 = Bits::INNER | Bits::SNAPPED | Bits::CONGESTION_EXPERIENCED | Bits::FRAGMENT_FIRST | Bits::FRAGMENT_LATER;
+        const RARE: u16 = Bits::INNER
+            | Bits::SNAPPED
+            | Bits::CONGESTION_EXPERIENCED
+            | Bits::FRAGMENT_FIRST
+            | Bits::FRAGMENT_LATER;
         if packet.bits.any(RARE) {
             self.flags.inner |= packet.bits.any(Bits::INNER);
             self.flags.snapped |= packet.bits.any(Bits::SNAPPED);
@@ -277,7 +295,10 @@ impl<T> Connection<T> {
     fn on_syn(&mut self, packet: &Packet, options: Option<&Options>, direction: usize) {
         let stream = &mut self.streams[direction];
         if stream.seen.syn {
-            if stream.is_initial(packet.seq) && packet.flags.any(TcpFlags::ACK) && !stream.seen.syn_ack {
+            if stream.is_initial(packet.seq)
+                && packet.flags.any(TcpFlags::ACK)
+                && !stream.seen.syn_ack
+            {
                 // The second half of a simultaneous open (RFC 9293, figure 7).
                 stream.seen.syn_ack = true;
                 self.handshake.syn_ack.get_or_insert(packet.ts);
@@ -320,7 +341,13 @@ impl<T> Connection<T> {
 
     /// Sequence, acknowledgement, window and timestamps of a packet.
     #[inline]
-    fn on_numbers<O: Observer<Transfer = T>>(&mut self, packet: &Packet, options: Option<&Options>, direction: usize, observer: &mut O) {
+    fn on_numbers<O: Observer<Transfer = T>>(
+        &mut self,
+        packet: &Packet,
+        options: Option<&Options>,
+        direction: usize,
+        observer: &mut O,
+    ) {
         let [low, high] = &mut self.streams;
         let (stream, peer) = if direction == 0 { (low, high) } else { (high, low) };
         let [low, high] = &mut self.transfers;
@@ -349,16 +376,25 @@ impl<T> Connection<T> {
         let mut echoed = None;
         if packet.bits.any(Bits::TIMESTAMP) {
             stream.seen.timestamps = true;
-            (answered, echoed) = echo(stream, peer, packet, data, acknowledged.is_some_and(|a| a.advanced > 0));
+            (answered, echoed) =
+                echo(stream, peer, packet, data, acknowledged.is_some_and(|a| a.advanced > 0));
         }
-        let about = About { connection: self.first_index, initiator: usize::from(self.initiator), handshake: &self.handshake };
+        let about = About {
+            connection: self.first_index,
+            initiator: usize::from(self.initiator),
+            handshake: &self.handshake,
+        };
         if let Some(acknowledged) = acknowledged
             && (!syn || acknowledged.advanced > 0)
             && let Some(transfer) = other.as_deref_mut()
         {
             let ack = ack_event(packet, peer, stream, &acknowledged, answered, fragment);
             if let Some(retransmission) = peer.take_disproved() {
-                observer.on_disproved(transfer, &about.sight(peer, stream, 1 - direction), &retransmission);
+                observer.on_disproved(
+                    transfer,
+                    &about.sight(peer, stream, 1 - direction),
+                    &retransmission,
+                );
             }
             observer.on_ack(transfer, &about.sight(peer, stream, 1 - direction), &ack);
         }
@@ -370,10 +406,13 @@ impl<T> Connection<T> {
                     peer.widen(stream.outstanding());
                 }
                 let sight = about.sight(stream, peer, direction);
-                let transfer = own.get_or_insert_with(|| Box::new(observer.begin(&sight, &segment)));
+                let transfer =
+                    own.get_or_insert_with(|| Box::new(observer.begin(&sight, &segment)));
                 observer.on_data(transfer, &sight, &segment, echoed);
             }
-        } else if !packet.flags.any(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST) && !stream.is_empty_keep_alive(packet) {
+        } else if !packet.flags.any(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST)
+            && !stream.is_empty_keep_alive(packet)
+        {
             stream.counters.pure_acks += 1;
         }
     }
@@ -396,7 +435,11 @@ impl<T> Connection<T> {
     }
 
     /// The capture clock stepped back since the last packet of this connection.
-    pub(crate) fn on_clock_step<O: Observer<Transfer = T>>(&mut self, epoch: u32, observer: &mut O) {
+    pub(crate) fn on_clock_step<O: Observer<Transfer = T>>(
+        &mut self,
+        epoch: u32,
+        observer: &mut O,
+    ) {
         self.epoch = epoch;
         self.flags.clock_step = true;
         self.handshake = Handshake { syn_ack: None, ack: None, ..self.handshake };
@@ -414,7 +457,13 @@ const SILENT: Span = Span::from_secs(120);
 
 /// Runs both stopwatches of the timestamp option: (data → echo, the peer's pure ACK → this data).
 #[inline]
-fn echo(stream: &mut Stream, peer: &mut Stream, packet: &Packet, data: bool, advanced: bool) -> (Option<Span>, Option<Span>) {
+fn echo(
+    stream: &mut Stream,
+    peer: &mut Stream,
+    packet: &Packet,
+    data: bool,
+    advanced: bool,
+) -> (Option<Span>, Option<Span>) {
     let own = stream.echo.get_or_insert_default();
     let answered_by_ack = data || packet.flags.any(TcpFlags::SYN);
     own[usize::from(!answered_by_ack)].sent(packet.tsval, packet.ts);

@@ -80,7 +80,14 @@ impl Default for Order {
             equal: 0,
             bunched: 0,
         };
-        Self { held: VecDeque::new(), newest: Ns::MIN, epoch: 0, finished: false, previous: Ns::MIN, facts }
+        Self {
+            held: VecDeque::new(),
+            newest: Ns::MIN,
+            epoch: 0,
+            finished: false,
+            previous: Ns::MIN,
+            facts,
+        }
     }
 }
 
@@ -130,7 +137,8 @@ impl Order {
         self.previous = ts;
         facts.first = facts.first.min(ts);
         facts.last = facts.last.max(ts);
-        if (facts.packets < CHECKED || facts.packets.is_multiple_of(16)) && facts.granularity.0 > 1 {
+        if (facts.packets < CHECKED || facts.packets.is_multiple_of(16)) && facts.granularity.0 > 1
+        {
             while ts.0 % facts.granularity.0 != 0 {
                 facts.granularity.0 /= 10;
             }

@@ -63,7 +63,12 @@ impl RangeSet {
 
     /// Bytes of the set at or above `offset`.
     pub fn bytes_above(&self, offset: i64) -> i64 {
-        self.ranges.iter().rev().take_while(|&&(_, e)| e > offset).map(|&(s, e)| e - s.max(offset)).sum()
+        self.ranges
+            .iter()
+            .rev()
+            .take_while(|&&(_, e)| e > offset)
+            .map(|&(s, e)| e - s.max(offset))
+            .sum()
     }
 
     /// Forgets everything below `offset`.

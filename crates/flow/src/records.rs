@@ -167,11 +167,23 @@ impl Records {
 }
 
 fn fresh(start: i64, length: u32, now: Ns) -> Record {
-    Record { start: low32(start), length, first_sent: now, last_sent: now, sent: 1, sacked: false, untimed: false }
+    Record {
+        start: low32(start),
+        length,
+        first_sent: now,
+        last_sent: now,
+        sent: 1,
+        sacked: false,
+        untimed: false,
+    }
 }
 
 #[inline]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the low 32 bits are what is kept")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the low 32 bits are what is kept"
+)]
 fn low32(offset: i64) -> u32 {
     offset as u32
 }

@@ -92,12 +92,22 @@ impl Recovery {
     /// Bytes of `[start, end)` that lie in holes.
     pub fn hole_bytes(&self, start: i64, end: i64) -> i64 {
         let at = self.holes.partition_point(|h| h.end <= start);
-        self.holes.iter().skip(at).take_while(|h| h.start < end).map(|h| (h.end.min(end) - h.start.max(start)).max(0)).sum()
+        self.holes
+            .iter()
+            .skip(at)
+            .take_while(|h| h.start < end)
+            .map(|h| (h.end.min(end) - h.start.max(start)).max(0))
+            .sum()
     }
 
     /// Bytes below `end` that were sent while the capture ran and never held by it, as far as their holes are remembered.
     pub(crate) fn missing_bytes(&self, end: i64) -> i64 {
-        self.holes.iter().take_while(|h| h.start < end).filter(|h| !h.before).map(|h| h.end.min(end) - h.start).sum()
+        self.holes
+            .iter()
+            .take_while(|h| h.start < end)
+            .filter(|h| !h.before)
+            .map(|h| h.end.min(end) - h.start)
+            .sum()
     }
 
     /// Whatever lies below `offset` was sent before the capture held anything of the sender.
@@ -139,7 +149,10 @@ impl Recovery {
 
     /// The oldest remembered genuine retransmission that `[start, end)` covers, taken out of the memory.
     pub(crate) fn disprove(&mut self, start: i64, end: i64) -> Option<Retransmission> {
-        let at = self.recent.iter().position(|r| start <= r.start && r.end <= end && r.cause != Cause::Spurious)?;
+        let at = self
+            .recent
+            .iter()
+            .position(|r| start <= r.start && r.end <= end && r.cause != Cause::Spurious)?;
         self.recent.remove(at)
     }
 }

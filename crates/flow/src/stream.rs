@@ -174,11 +174,20 @@ impl Stream {
 
     /// Whether this packet was captured before, within a millisecond.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "fingerprints and microseconds modulo 2³²")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "fingerprints and microseconds modulo 2³²"
+    )]
     pub(crate) fn is_duplicate(&mut self, packet: &Packet) -> bool {
         let print = print(packet);
         let micros = (packet.ts.0 >> 10) as u32;
-        if self.counters.packets > 0 && self.prints.iter().any(|&(p, t)| p == print && micros.wrapping_sub(t) <= DUPLICATE_MICROS) {
+        if self.counters.packets > 0
+            && self
+                .prints
+                .iter()
+                .any(|&(p, t)| p == print && micros.wrapping_sub(t) <= DUPLICATE_MICROS)
+        {
             return true;
         }
         self.prints.rotate_right(1);
@@ -242,7 +251,10 @@ impl Stream {
         }
         let at = self.unwrap(packet.seq, self.snd_max);
         // Anybody may have made up the number of a RST, and a later fragment has none.
-        if packet.flags.any(TcpFlags::RST) || packet.bits.any(Bits::FRAGMENT_LATER) || (at - self.snd_max).abs() > WILD {
+        if packet.flags.any(TcpFlags::RST)
+            || packet.bits.any(Bits::FRAGMENT_LATER)
+            || (at - self.snd_max).abs() > WILD
+        {
             return;
         }
         self.seen.number = true;
@@ -346,9 +358,12 @@ fn hole(start: i64, end: i64, packet: &Packet) -> Hole {
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the two halves are mixed")]
 fn print(packet: &Packet) -> u32 {
-    let numbers = (u64::from(packet.seq) << 32 | u64::from(packet.ack)) ^ (u64::from(packet.payload) << 16 | u64::from(packet.flags.0));
-    let rest = u64::from(packet.tsval) << 32 | u64::from(packet.ip_id) << 16 | u64::from(packet.checksum);
-    let mixed = u128::from(numbers ^ 0x9e37_79b9_7f4a_7c15) * u128::from(rest ^ 0xc2b2_ae3d_27d4_eb4f);
+    let numbers = (u64::from(packet.seq) << 32 | u64::from(packet.ack))
+        ^ (u64::from(packet.payload) << 16 | u64::from(packet.flags.0));
+    let rest =
+        u64::from(packet.tsval) << 32 | u64::from(packet.ip_id) << 16 | u64::from(packet.checksum);
+    let mixed =
+        u128::from(numbers ^ 0x9e37_79b9_7f4a_7c15) * u128::from(rest ^ 0xc2b2_ae3d_27d4_eb4f);
     let folded = mixed as u64 ^ (mixed >> 64) as u64;
     folded as u32 ^ (folded >> 32) as u32
 }

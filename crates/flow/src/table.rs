@@ -25,11 +25,22 @@ pub trait Observer {
     /// A direction's first data packet.
     fn begin(&mut self, sight: &Sight<'_>, segment: &Segment) -> Self::Transfer;
     /// A data packet. `echoed`: time since the receiver's pure ACK that it echoes.
-    fn on_data(&mut self, transfer: &mut Self::Transfer, sight: &Sight<'_>, segment: &Segment, echoed: Option<Span>);
+    fn on_data(
+        &mut self,
+        transfer: &mut Self::Transfer,
+        sight: &Sight<'_>,
+        segment: &Segment,
+        echoed: Option<Span>,
+    );
     /// A packet from the receiver of the data. Where [`Ack::opening`] is set, only its round-trip sample means anything.
     fn on_ack(&mut self, transfer: &mut Self::Transfer, sight: &Sight<'_>, ack: &Ack);
     /// A DSACK declares a retransmission unnecessary; the packet that carries it follows as `on_ack`.
-    fn on_disproved(&mut self, transfer: &mut Self::Transfer, sight: &Sight<'_>, retransmission: &Retransmission);
+    fn on_disproved(
+        &mut self,
+        transfer: &mut Self::Transfer,
+        sight: &Sight<'_>,
+        retransmission: &Retransmission,
+    );
     /// The capture clock stepped back.
     fn on_clock_step(&mut self, transfer: &mut Self::Transfer);
     /// The smoothed round-trip time, for telling tail-loss probes from timeouts.
@@ -131,7 +142,13 @@ impl<O: Observer> Table<O> {
 
     /// Takes a packet. `epoch` counts the backward steps of the capture clock so far.
     #[inline]
-    pub fn on_packet(&mut self, packet: &Packet, options: Option<&Options>, epoch: u32, observer: &mut O) {
+    pub fn on_packet(
+        &mut self,
+        packet: &Packet,
+        options: Option<&Options>,
+        epoch: u32,
+        observer: &mut O,
+    ) {
         if packet.ts - self.swept >= SWEEP || packet.ts < self.swept {
             self.sweep(packet, observer);
         }
@@ -150,7 +167,10 @@ impl<O: Observer> Table<O> {
             Some(slot) => slot,
             None => self.add(packet, &key, direction, epoch, observer),
         };
-        let Some(connection) = self.chunks[slot as usize / CHUNK][slot as usize % CHUNK].as_mut() else { return };
+        let Some(connection) = self.chunks[slot as usize / CHUNK][slot as usize % CHUNK].as_mut()
+        else {
+            return;
+        };
         if connection.epoch != epoch {
             connection.on_clock_step(epoch, observer);
         }
@@ -180,7 +200,9 @@ impl<O: Observer> Table<O> {
             self.free = Vec::new();
             self.lingering = VecDeque::new();
             let slots = (0_u32..).zip(chunks.iter().flatten());
-            let mut rest: Vec<_> = slots.filter_map(|(slot, held)| held.as_ref().map(|c| (c.first_index, slot))).collect();
+            let mut rest: Vec<_> = slots
+                .filter_map(|(slot, held)| held.as_ref().map(|c| (c.first_index, slot)))
+                .collect();
             rest.sort_unstable_by_key(|&(first_index, _)| std::cmp::Reverse(first_index));
             rest
         });
@@ -199,7 +221,9 @@ impl<O: Observer> Table<O> {
 
     #[inline]
     fn find(&self, key: &FlowKey, hash: u64) -> Option<u32> {
-        self.by_key.find(hash, |&slot| self.get(slot).is_some_and(|c| c.hash == hash && c.key == *key)).copied()
+        self.by_key
+            .find(hash, |&slot| self.get(slot).is_some_and(|c| c.hash == hash && c.key == *key))
+            .copied()
     }
 
     #[inline]
@@ -211,7 +235,8 @@ impl<O: Observer> Table<O> {
     fn is_old(&self, slot: u32, packet: &Packet, direction: usize) -> bool {
         self.get(slot).is_some_and(|connection| {
             let silence = packet.ts - connection.last;
-            silence >= self.idle_limit(connection.state) || (packet.protocol == 6 && connection.is_succeeded_by(packet, direction, silence))
+            silence >= self.idle_limit(connection.state)
+                || (packet.protocol == 6 && connection.is_succeeded_by(packet, direction, silence))
         })
     }
 
@@ -219,7 +244,14 @@ impl<O: Observer> Table<O> {
         if state == State::Datagrams { self.limits.idle_datagrams } else { self.limits.idle }
     }
 
-    fn add(&mut self, packet: &Packet, key: &FlowKey, direction: usize, epoch: u32, observer: &mut O) -> u32 {
+    fn add(
+        &mut self,
+        packet: &Packet,
+        key: &FlowKey,
+        direction: usize,
+        epoch: u32,
+        observer: &mut O,
+    ) -> u32 {
         if self.by_key.len() >= self.limits.connections {
             self.evict(packet.index, observer);
         }
@@ -232,7 +264,10 @@ impl<O: Observer> Table<O> {
         slot
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "the table is capped far below 2³² connections")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the table is capped far below 2³² connections"
+    )]
     fn grow(&mut self) -> u32 {
         if self.chunks.last().is_none_or(|c| c.len() == CHUNK) {
             self.chunks.push(Vec::with_capacity(CHUNK));
@@ -242,7 +277,15 @@ impl<O: Observer> Table<O> {
         (chunk * CHUNK + self.chunks[chunk].len() - 1) as u32
     }
 
-    fn replace(&mut self, slot: u32, packet: &Packet, key: &FlowKey, direction: usize, epoch: u32, observer: &mut O) {
+    fn replace(
+        &mut self,
+        slot: u32,
+        packet: &Packet,
+        key: &FlowKey,
+        direction: usize,
+        epoch: u32,
+        observer: &mut O,
+    ) {
         let place = &mut self.chunks[slot as usize / CHUNK][slot as usize % CHUNK];
         if let Some(old) = place.replace(Connection::new(packet, *key, direction, epoch)) {
             observer.ended(old, false, packet.index);
@@ -295,9 +338,13 @@ impl<O: Observer> Table<O> {
     }
 
     /// Makes room: the first half-open connection that the hand meets goes, else the one of those met that was silent longest.
-    #[expect(clippy::cast_possible_truncation, reason = "the table is capped far below 2³² connections")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the table is capped far below 2³² connections"
+    )]
     fn evict(&mut self, at_index: u64, observer: &mut O) {
-        let slots = ((self.chunks.len() - 1) * CHUNK + self.chunks.last().map_or(0, Vec::len)) as u32;
+        let slots =
+            ((self.chunks.len() - 1) * CHUNK + self.chunks.last().map_or(0, Vec::len)) as u32;
         let mut victim: Option<(Ns, u32)> = None;
         let mut met = 0;
         for _ in 0..slots {

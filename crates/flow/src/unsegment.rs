@@ -105,7 +105,12 @@ impl Unsegment {
 
     /// Knows no connection yet.
     pub fn new(spacing: Spacing) -> Self {
-        Self { spacing, flows: vec![Flow::default(); Self::FLOWS].into_boxed_slice(), clock: 0, facts: UnsegmentFacts::default() }
+        Self {
+            spacing,
+            flows: vec![Flow::default(); Self::FLOWS].into_boxed_slice(),
+            clock: 0,
+            facts: UnsegmentFacts::default(),
+        }
     }
 
     /// What was cut so far.
@@ -146,7 +151,13 @@ impl Unsegment {
         1
     }
 
-    fn cut(&mut self, packet: &Packet, mss: u32, way: Way, mut emit: impl FnMut(Ns, u32, u32)) -> u32 {
+    fn cut(
+        &mut self,
+        packet: &Packet,
+        mss: u32,
+        way: Way,
+        mut emit: impl FnMut(Ns, u32, u32),
+    ) -> u32 {
         let count = packet.payload.div_ceil(mss);
         let last = packet.payload - (count - 1) * mss;
         let link = packet.original_length.saturating_sub(ip_length(packet, packet.payload));
@@ -157,7 +168,9 @@ impl Unsegment {
             let ts = pace.map_or(packet.ts, |pace| match (way, count - 1 - n) {
                 (Way::Received, 0) => packet.ts,
                 // Ahead of what follows it: full frames, and the last one.
-                (Way::Received, after) => packet.ts - pace.time(&[(after - 1, link + full_ip), (1, link + last_ip)]),
+                (Way::Received, after) => {
+                    packet.ts - pace.time(&[(after - 1, link + full_ip), (1, link + last_ip)])
+                }
                 _ => packet.ts + pace.time(&[(n, link + full_ip)]),
             });
             emit(ts, link + ip, ip);
@@ -178,7 +191,11 @@ impl Unsegment {
 
     /// The payload of a full frame of the packet's connection; none where the packet cannot be a super-packet.
     fn segment_size(&mut self, packet: &Packet) -> Option<u32> {
-        if packet.protocol != 6 || packet.payload <= SMALLEST || packet.flags.any(TcpFlags::SYN) || is_fragment(packet) {
+        if packet.protocol != 6
+            || packet.payload <= SMALLEST
+            || packet.flags.any(TcpFlags::SYN)
+            || is_fragment(packet)
+        {
             return None;
         }
         if packet.payload > LARGEST {
@@ -186,7 +203,8 @@ impl Unsegment {
             return None;
         }
         let flow = self.known(packet.flow_hash);
-        let offered = flow.and_then(|f| f.mss.into_iter().filter(|&mss| mss > 0).min()).map_or(0, u32::from);
+        let offered =
+            flow.and_then(|f| f.mss.into_iter().filter(|&mss| mss > 0).min()).map_or(0, u32::from);
         let mss = offered.saturating_sub(option_bytes(packet));
         if mss >= SMALLEST {
             return Some(mss);
@@ -195,8 +213,12 @@ impl Unsegment {
             return None;
         }
         self.facts.guessed += 1;
-        let most =
-            flow.and_then(|f| f.lengths[side(packet)].into_iter().filter(|l| l.1 > 0).max_by_key(|&(length, count)| (count, length)));
+        let most = flow.and_then(|f| {
+            f.lengths[side(packet)]
+                .into_iter()
+                .filter(|l| l.1 > 0)
+                .max_by_key(|&(length, count)| (count, length))
+        });
         Some(most.map_or(USUAL, |(length, _)| u32::from(length)))
     }
 
@@ -235,14 +257,24 @@ struct Pace {
 impl Pace {
     /// The time that frames take on the link: how many, and how long each is in bytes.
     fn time(self, frames: &[(u32, u32)]) -> Span {
-        let bytes: u128 = frames.iter().map(|&(count, length)| u128::from(count) * (u128::from(length) + u128::from(self.gap))).sum();
-        Span(i64::try_from(bytes * 8_000_000_000 / u128::from(self.rate.0.max(1))).unwrap_or(i64::MAX))
+        let bytes: u128 = frames
+            .iter()
+            .map(|&(count, length)| u128::from(count) * (u128::from(length) + u128::from(self.gap)))
+            .sum();
+        Span(
+            i64::try_from(bytes * 8_000_000_000 / u128::from(self.rate.0.max(1)))
+                .unwrap_or(i64::MAX),
+        )
     }
 }
 
 /// Counts a payload length among the most frequent ones.
 fn vote(lengths: &mut [(u16, u16); LENGTHS], payload: u32) {
-    let Some(length) = u16::try_from(payload).ok().filter(|_| (SMALLEST_FULL..=LARGEST_PLAIN).contains(&payload)) else { return };
+    let Some(length) =
+        u16::try_from(payload).ok().filter(|_| (SMALLEST_FULL..=LARGEST_PLAIN).contains(&payload))
+    else {
+        return;
+    };
     let held = lengths.iter().position(|&(l, count)| l == length && count > 0);
     // A newcomer takes the place, and the count, of the rarest.
     let at = held.unwrap_or_else(|| (0..LENGTHS).min_by_key(|&n| lengths[n].1).unwrap_or(0));

@@ -37,7 +37,8 @@ fn the_handshake_is_timed_at_both_ends() {
 
 #[test]
 fn the_sender_of_the_first_syn_is_the_initiator() {
-    let upside_down = Ends { client: (address(9), 80), server: (address(3), 40_000), ..Ends::default() };
+    let upside_down =
+        Ends { client: (address(9), 80), server: (address(3), 40_000), ..Ends::default() };
     for ends in [Ends::default(), upside_down] {
         let mut talk = Talk::opened_by(ends);
         talk.sends(20 * MS, 0, 100);
@@ -66,11 +67,19 @@ fn mid_stream_the_higher_port_is_the_initiator() {
         (500, 500, Side::Client, Side::Client),
         (500, 500, Side::Server, Side::Server),
     ] {
-        let ends = Ends { client: (address(1), client_port), server: (address(2), server_port), ..Ends::default() };
+        let ends = Ends {
+            client: (address(1), client_port),
+            server: (address(2), server_port),
+            ..Ends::default()
+        };
         let seen = record(&packets::batch(&[ends.packet(first, 0).data(10)]));
         let connection = seen.only();
         let expected = if initiator == Side::Client { ends.client } else { ends.server };
-        assert_eq!(connection.key.source(connection.initiator_direction()), expected, "ports {client_port} and {server_port}");
+        assert_eq!(
+            connection.key.source(connection.initiator_direction()),
+            expected,
+            "ports {client_port} and {server_port}"
+        );
         assert!(connection.flags.midstream && connection.state == State::Midstream);
     }
 }
@@ -78,26 +87,46 @@ fn mid_stream_the_higher_port_is_the_initiator() {
 #[test]
 fn a_repeated_syn_is_counted_and_gives_no_round_trip() {
     let ends = Ends::default();
-    let seen = record(&packets::batch(&[ends.syn(0), ends.syn(S), ends.syn_ack(S + 20 * MS), ends.client(S + 21 * MS)]));
+    let seen = record(&packets::batch(&[
+        ends.syn(0),
+        ends.syn(S),
+        ends.syn_ack(S + 20 * MS),
+        ends.client(S + 21 * MS),
+    ]));
     let connection = seen.only();
     assert_eq!(seen.client().counters.syn_retransmissions, 1);
-    assert_eq!((connection.handshake.to_responder(), connection.handshake.to_initiator()), (None, Some(Span::from_millis(1))));
+    assert_eq!(
+        (connection.handshake.to_responder(), connection.handshake.to_initiator()),
+        (None, Some(Span::from_millis(1)))
+    );
     assert_eq!(seen.client().counters.retransmitted, 0, "SYNs are counted apart");
 }
 
 #[test]
 fn a_repeated_syn_ack_is_counted_at_the_responder() {
     let ends = Ends::default();
-    let seen = record(&packets::batch(&[ends.syn(0), ends.syn_ack(20 * MS), ends.syn_ack(S), ends.client(S + MS)]));
+    let seen = record(&packets::batch(&[
+        ends.syn(0),
+        ends.syn_ack(20 * MS),
+        ends.syn_ack(S),
+        ends.client(S + MS),
+    ]));
     let connection = seen.only();
-    assert_eq!((seen.client().counters.syn_retransmissions, seen.server().counters.syn_retransmissions), (0, 1));
-    assert_eq!((connection.handshake.to_responder(), connection.handshake.to_initiator()), (Some(Span::from_millis(20)), None));
+    assert_eq!(
+        (seen.client().counters.syn_retransmissions, seen.server().counters.syn_retransmissions),
+        (0, 1)
+    );
+    assert_eq!(
+        (connection.handshake.to_responder(), connection.handshake.to_initiator()),
+        (Some(Span::from_millis(20)), None)
+    );
 }
 
 #[test]
 fn two_syns_are_a_simultaneous_open() {
     let low_first = Ends::default();
-    let high_first = Ends { client: (address(9), 500), server: (address(3), 600), ..Ends::default() };
+    let high_first =
+        Ends { client: (address(9), 500), server: (address(3), 600), ..Ends::default() };
     for ends in [low_first, high_first] {
         let other = ends.server(5 * MS).seq(-1).flags(TcpFlags::SYN).opening(1000, Some(0));
         let both = TcpFlags::SYN | TcpFlags::ACK;
@@ -114,7 +143,8 @@ fn two_syns_are_a_simultaneous_open() {
         assert!(connection.flags.simultaneous_open);
         assert_eq!(connection.initiator_direction(), 0, "the lower endpoint is reported");
         assert_eq!(connection.state, State::Established);
-        let repeated = seen.client().counters.syn_retransmissions + seen.server().counters.syn_retransmissions;
+        let repeated =
+            seen.client().counters.syn_retransmissions + seen.server().counters.syn_retransmissions;
         assert_eq!(repeated, 0, "the SYN-ACKs belong to the opening (RFC 9293, figure 7)");
         assert!(seen.client().seen.mss_known && seen.client().mss() == 1000);
     }
@@ -171,7 +201,10 @@ fn a_repeated_fin_does_not_close() {
     let mut talk = Talk::open();
     talk.says(ends.client(20 * MS).flags(FIN)).says(ends.client(S).flags(FIN));
     let seen = record(&talk.batch());
-    assert_eq!((seen.only().state, seen.client().counters.fin_retransmissions), (State::HalfClosed, 1));
+    assert_eq!(
+        (seen.only().state, seen.client().counters.fin_retransmissions),
+        (State::HalfClosed, 1)
+    );
 }
 
 #[test]
@@ -188,7 +221,9 @@ fn a_fin_far_from_the_sequence_is_ignored() {
 fn what_comes_after_both_fins_is_still_understood() {
     let ends = Ends::default();
     let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).says(ends.client(21 * MS).seq(1000).flags(FIN)).says(ends.server(31 * MS).ack(1001).flags(FIN));
+    talk.sends(20 * MS, 0, 1000)
+        .says(ends.client(21 * MS).seq(1000).flags(FIN))
+        .says(ends.server(31 * MS).ack(1001).flags(FIN));
     talk.says(ends.client(32 * MS).seq(1001).ack(1));
     let seen = record(&talk.batch());
     assert_eq!((seen.only().state, seen.only().packets_after_close), (State::Closed, 0));
@@ -207,7 +242,11 @@ fn a_reset_inside_the_window_ends_the_connection() {
         let mut talk = Talk::open();
         talk.sends(20 * MS, 0, 1000).acks(25 * MS, 1000).says(reset);
         let seen = record(&talk.batch());
-        assert_eq!((seen.only().state, seen.only().flags.stray_reset), (State::Reset, false), "{what}");
+        assert_eq!(
+            (seen.only().state, seen.only().flags.stray_reset),
+            (State::Reset, false),
+            "{what}"
+        );
     }
 }
 
@@ -215,11 +254,10 @@ fn a_reset_inside_the_window_ends_the_connection() {
 fn a_reset_outside_the_window_is_stray() {
     for offset in [-50_000, 200_000, 1 << 31] {
         let mut talk = Talk::open();
-        talk.sends(20 * MS, 0, 1000).acks(25 * MS, 1000).says(Ends::default().client(30 * MS).seq(offset).flags(RST)).sends(
-            40 * MS,
-            1000,
-            1000,
-        );
+        talk.sends(20 * MS, 0, 1000)
+            .acks(25 * MS, 1000)
+            .says(Ends::default().client(30 * MS).seq(offset).flags(RST))
+            .sends(40 * MS, 1000, 1000);
         let seen = record(&talk.batch());
         assert!(seen.only().flags.stray_reset, "at {offset}");
         assert_eq!(seen.only().state, State::Established, "at {offset}");
@@ -239,7 +277,10 @@ fn a_refused_connection_is_reset() {
 #[test]
 fn packets_after_a_reset_are_counted_and_not_analysed() {
     let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).says(Ends::default().server(25 * MS).ack(1000).flags(RST)).sends(30 * MS, 1000, 1000).acks(31 * MS, 2000);
+    talk.sends(20 * MS, 0, 1000)
+        .says(Ends::default().server(25 * MS).ack(1000).flags(RST))
+        .sends(30 * MS, 1000, 1000)
+        .acks(31 * MS, 2000);
     let seen = record(&talk.batch());
     assert_eq!((seen.only().state, seen.only().packets_after_close), (State::Reset, 2));
     assert_eq!((seen.labels().len(), seen.client().snd_max), (1, 1000));
@@ -248,19 +289,30 @@ fn packets_after_a_reset_are_counted_and_not_analysed() {
 #[test]
 fn text_in_a_reset_is_no_data() {
     let ends = Ends::default();
-    for (what, offset, state) in [("accepted", 1000, State::Reset), ("stray", 200_000, State::Established)] {
+    for (what, offset, state) in
+        [("accepted", 1000, State::Reset), ("stray", 200_000, State::Established)]
+    {
         let mut talk = Talk::open();
-        talk.sends(20 * MS, 0, 1000).acks(25 * MS, 1000).says(ends.client(30 * MS).seq(offset).data(18).flags(RST | ACK));
+        talk.sends(20 * MS, 0, 1000)
+            .acks(25 * MS, 1000)
+            .says(ends.client(30 * MS).seq(offset).data(18).flags(RST | ACK));
         let seen = record(&talk.batch());
         let counters = seen.client().counters;
         assert_eq!((seen.only().state, seen.labels()), (state, vec!["new".to_owned()]), "{what}");
-        assert_eq!((counters.packets, counters.data_packets, counters.payload, counters.unique), (4, 1, 1000, 1000), "{what}");
+        assert_eq!(
+            (counters.packets, counters.data_packets, counters.payload, counters.unique),
+            (4, 1, 1000, 1000),
+            "{what}"
+        );
         assert_eq!((seen.client().snd_max, counters.pure_acks), (1000, 1), "{what}");
     }
     let mut refused = ends.server(10 * MS).data(13).flags(RST | ACK);
     refused.packet.seq = 0;
     let seen = record(&packets::batch(&[ends.syn(0), refused]));
-    assert_eq!((seen.only().state, seen.data(1).len(), seen.server().counters.payload), (State::Reset, 0, 0));
+    assert_eq!(
+        (seen.only().state, seen.data(1).len(), seen.server().counters.payload),
+        (State::Reset, 0, 0)
+    );
 }
 
 // Packets captured twice.
@@ -302,14 +354,22 @@ fn what_differs_is_no_duplicate() {
         }),
     ];
     for (what, change) in changes {
-        assert_eq!(with_duplicate(10, change, true).client().counters.capture_duplicates, 0, "another {what}");
+        assert_eq!(
+            with_duplicate(10, change, true).client().counters.capture_duplicates,
+            0,
+            "another {what}"
+        );
     }
 }
 
 #[test]
 fn duplicates_lie_within_a_millisecond() {
     for (apart, expected) in [(0, 1), (900, 1), (1_100, 0), (5_000, 0)] {
-        assert_eq!(with_duplicate(apart, |same| same, true).client().counters.capture_duplicates, expected, "{apart} µs apart");
+        assert_eq!(
+            with_duplicate(apart, |same| same, true).client().counters.capture_duplicates,
+            expected,
+            "{apart} µs apart"
+        );
     }
 }
 
@@ -325,6 +385,9 @@ fn facts_of_single_packets_are_kept() {
         [flags.inner, flags.snapped, flags.congestion_experienced, connection.ipv6]
     });
     for (n, told) in told.iter().enumerate() {
-        assert_eq!(told.iter().enumerate().filter(|(_, set)| **set).map(|(at, _)| at).collect::<Vec<_>>(), [n]);
+        assert_eq!(
+            told.iter().enumerate().filter(|(_, set)| **set).map(|(at, _)| at).collect::<Vec<_>>(),
+            [n]
+        );
     }
 }

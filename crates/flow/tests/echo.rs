@@ -97,7 +97,8 @@ impl Twin {
     }
 
     fn echoed(&mut self, tsecr: u32, now: i64) -> Option<i64> {
-        let found = self.table.iter().find(|&&(tsval, _)| tsval == tsecr).map(|&(_, sent)| now - sent);
+        let found =
+            self.table.iter().find(|&&(tsval, _)| tsval == tsecr).map(|&(_, sent)| now - sent);
         self.table.retain(|&(tsval, _)| tsval > tsecr);
         found.filter(|&sample| sample > 0 && sample <= 10 * SECOND)
     }

@@ -37,7 +37,11 @@ fn every_packet_has_its_label() {
         let expected = expected.as_str().unwrap_or_default();
         // The observer hears of data and of their acknowledgements; the rest is counted.
         let counted = ["syn", "syn-ack", "pure-ack", "keep-alive"].contains(&expected);
-        assert_eq!(said(&recorder, index).as_deref(), (!counted).then_some(expected), "packet {index}");
+        assert_eq!(
+            said(&recorder, index).as_deref(),
+            (!counted).then_some(expected),
+            "packet {index}"
+        );
     }
     let counters = recorder.client().counters;
     assert_eq!((counters.pure_acks, counters.keep_alives, counters.syn_retransmissions), (1, 1, 0));
@@ -49,11 +53,15 @@ fn round_trip_samples_follow_karn() {
     let (golden, packets) = golden();
     let recorder = record(&packets);
     let handshake = recorder.only().handshake;
-    let first = handshake.syn_ack.zip(handshake.to_responder()).map(|(at, rtt)| (at.0 / 1_000, rtt.0 / 1_000));
+    let first = handshake
+        .syn_ack
+        .zip(handshake.to_responder())
+        .map(|(at, rtt)| (at.0 / 1_000, rtt.0 / 1_000));
     let others = recorder.samples().into_iter().map(|(at, rtt)| (at.0 / 1_000, rtt.0 / 1_000));
     let measured: Vec<(i64, i64)> = first.into_iter().chain(others).collect();
     let rows = list(&golden["computed"]["expect"]["rtt_samples"]).iter();
-    let expected: Vec<(i64, i64)> = rows.map(|row| (number(&row["t_us"]), number(&row["rtt_us"]))).collect();
+    let expected: Vec<(i64, i64)> =
+        rows.map(|row| (number(&row["t_us"]), number(&row["rtt_us"]))).collect();
     assert_eq!(measured, expected);
     assert_eq!(expected.len(), 5);
 }
@@ -65,12 +73,21 @@ fn counts_and_loss_rates() {
     let counters = record(&packets).client().counters;
     assert_eq!(i64::from(counters.data_packets), number(&expected["data_packets_sent"]));
     assert_eq!(i64::from(counters.retransmitted), number(&expected["retransmitted_data_packets"]));
-    assert_eq!(i64::try_from(counters.retransmitted_bytes), Ok(number(&expected["retransmitted_bytes"])));
+    assert_eq!(
+        i64::try_from(counters.retransmitted_bytes),
+        Ok(number(&expected["retransmitted_bytes"]))
+    );
     assert_eq!(i64::try_from(counters.unique), Ok(number(&expected["unique_bytes"])));
-    assert_eq!((counters.spurious, counters.timeout, counters.fast, counters.tail_loss_probes), (1, 1, 0, 0));
+    assert_eq!(
+        (counters.spurious, counters.timeout, counters.fast, counters.tail_loss_probes),
+        (1, 1, 0, 0)
+    );
     let percent = |part: u32| f64::from(part) * 100.0 / f64::from(counters.data_packets);
     assert_eq!(Some(percent(counters.retransmitted)), expected["loss_rate_percent"].as_f64());
-    assert_eq!(Some(percent(counters.retransmitted - counters.spurious)), expected["loss_rate_without_spurious_percent"].as_f64());
+    assert_eq!(
+        Some(percent(counters.retransmitted - counters.spurious)),
+        expected["loss_rate_without_spurious_percent"].as_f64()
+    );
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! Memory per connection is bounded whatever the packets are: counted by an allocator that counts.
-#![expect(unsafe_code, reason = "an allocator cannot be written without it; it only counts and passes on")]
+#![expect(
+    unsafe_code,
+    reason = "an allocator cannot be written without it; it only counts and passes on"
+)]
 
 mod packets;
 mod recorder;
@@ -56,7 +59,13 @@ fn grown(packets: impl Iterator<Item = Made>) -> Vec<i64> {
     let own = i64::try_from(held.capacity() * size_of::<i64>()).unwrap_or(0);
     for (mut made, index) in packets.zip(1..) {
         made.packet.index = index;
-        feed(&mut table, &made.packet, Some(&made.options).filter(|o| o.sack_count > 0), 0, &mut recorder);
+        feed(
+            &mut table,
+            &made.packet,
+            Some(&made.options).filter(|o| o.sack_count > 0),
+            0,
+            &mut recorder,
+        );
         if index % 1_000 == 0 {
             recorder = Recorder::default();
             held.push(HELD.get() - before - own);
@@ -102,7 +111,10 @@ fn a_one_sided_flow_of_overlapping_segments_keeps_1024_records() {
 fn acknowledged_traffic_does_not_grow() {
     let packets = (0..100_000_i64).flat_map(|n| {
         let ends = Ends::default();
-        [ends.client(n * MS).seq(n * 1000).data(1000), ends.server(n * MS + 500).ack((n + 1) * 1000)]
+        [
+            ends.client(n * MS).seq(n * 1000).data(1000),
+            ends.server(n * MS + 500).ack((n + 1) * 1000),
+        ]
     });
     let held = grown(packets);
     assert!(held.iter().all(|&bytes| bytes < 128 << 10), "at most {:?} bytes", held.iter().max());
@@ -160,7 +172,10 @@ fn timestamps_that_are_never_echoed_are_capped() {
     let held = grown((0_u32..200_000).flat_map(|n| {
         let ends = Ends::default();
         let at = i64::from(n) * 10;
-        [ends.client(at).seq(i64::from(n) * 100).data(100).clock(n, 0), ends.server(at + 1).ack(i64::from(n) * 100 + 100).clock(n, 0)]
+        [
+            ends.client(at).seq(i64::from(n) * 100).data(100).clock(n, 0),
+            ends.server(at + 1).ack(i64::from(n) * 100 + 100).clock(n, 0),
+        ]
     }));
     assert!(held.iter().all(|&bytes| bytes < 512 << 10), "at most {:?} bytes", held.iter().max());
 }

@@ -55,7 +55,11 @@ type Released = Vec<(u64, u32, Option<u16>)>;
 
 fn drain(order: &mut Order, released: &mut Released) {
     while let Some(ready) = order.pop() {
-        let named = ready.batch.packets.iter().map(|p| (p.index, ready.epoch, ready.batch.options_of(p).and_then(|o| o.mss)));
+        let named = ready
+            .batch
+            .packets
+            .iter()
+            .map(|p| (p.index, ready.epoch, ready.batch.options_of(p).and_then(|o| o.mss)));
         released.extend(named);
     }
 }
@@ -98,7 +102,8 @@ fn twin(stamps: &[i64]) -> (Vec<(u64, u32)>, OrderFacts) {
     facts.first = stamps.iter().copied().min().map_or(Ns::MAX, Ns);
     facts.last = stamps.iter().copied().max().map_or(Ns::MIN, Ns);
     facts.equal = stamps.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
-    facts.bunched = stamps.windows(2).filter(|pair| (0..=60).contains(&(pair[1] - pair[0]))).count() as u64;
+    facts.bunched =
+        stamps.windows(2).filter(|pair| (0..=60).contains(&(pair[1] - pair[0]))).count() as u64;
     let divides = |power: i64| stamps.iter().all(|ts| ts % power == 0);
     let finest = (0..=9).rev().map(|n| 10_i64.pow(n)).find(|&power| divides(power)).unwrap_or(1);
     facts.granularity = Span(finest);
@@ -193,9 +198,12 @@ fn an_empty_batch_changes_nothing() {
 
 #[test]
 fn the_granularity_is_the_coarsest_that_divides_all() {
-    for (stamps, granularity) in
-        [(vec![2_000_000_000, 5_000_000_000], 1_000_000_000), (vec![1_000, 52_000], 1_000), (vec![1_000, 1_010], 10), (vec![7], 1)]
-    {
+    for (stamps, granularity) in [
+        (vec![2_000_000_000, 5_000_000_000], 1_000_000_000),
+        (vec![1_000, 52_000], 1_000),
+        (vec![1_000, 1_010], 10),
+        (vec![7], 1),
+    ] {
         assert_eq!(ordered(vec![stamped(&stamps)]).1.granularity, Span(granularity), "{stamps:?}");
     }
 }

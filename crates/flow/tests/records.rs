@@ -52,7 +52,9 @@ impl Twin {
                     (known.1, known.2) = (now, known.2 + 1);
                 }
             }
-            Step::Sack(start, end) => self.bytes.range_mut(start..end).for_each(|(_, known)| known.3 = true),
+            Step::Sack(start, end) => {
+                self.bytes.range_mut(start..end).for_each(|(_, known)| known.3 = true)
+            }
             Step::Acknowledge(offset) => {
                 self.acknowledged = self.acknowledged.max(offset);
                 self.bytes.retain(|&byte, _| byte >= self.acknowledged);

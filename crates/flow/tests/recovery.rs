@@ -71,10 +71,19 @@ fn a_later_dsack_below_the_acknowledgement_makes_it_spurious() {
     let mut talk = flight();
     talk.sends(S, 1000, 1000).acks(S + MS, 8000).sacks(S + 10 * MS, 8000, &[(1000, 2000)]);
     let seen = record(&talk.batch());
-    assert_eq!(seen.labels().last().map(String::as_str), Some("retransmission/timeout"), "as known when it was sent");
+    assert_eq!(
+        seen.labels().last().map(String::as_str),
+        Some("retransmission/timeout"),
+        "as known when it was sent"
+    );
     assert_eq!(kinds(&seen), [1, 0, 0, 0], "as known at the end");
-    let disproved: Vec<_> =
-        seen.events.iter().filter_map(|e| if let Event::Disproved(r) = e { Some((r.start, r.end, r.cause)) } else { None }).collect();
+    let disproved: Vec<_> = seen
+        .events
+        .iter()
+        .filter_map(|e| {
+            if let Event::Disproved(r) = e { Some((r.start, r.end, r.cause)) } else { None }
+        })
+        .collect();
     assert_eq!(disproved, [(1000, 2000, Cause::Timeout)]);
 }
 
@@ -133,7 +142,11 @@ fn a_disproved_fast_retransmission_is_not_fast_any_more() {
 #[test]
 fn a_disproved_tail_loss_probe_is_none_any_more() {
     let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1000).sends(40 * MS, 1000, 1000).sends(58 * MS, 1000, 1000);
+    talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1000).sends(40 * MS, 1000, 1000).sends(
+        58 * MS,
+        1000,
+        1000,
+    );
     assert_eq!(kinds(&record(&talk.batch())), [0, 0, 1, 1]);
     talk.acks(60 * MS, 2000).sacks(68 * MS, 2000, &[(1000, 2000)]);
     assert_eq!(kinds(&record(&talk.batch())), [1, 0, 0, 0]);
@@ -143,7 +156,9 @@ fn a_disproved_tail_loss_probe_is_none_any_more() {
 
 #[test]
 fn three_duplicate_acknowledgements_make_it_fast() {
-    for (duplicates, label) in [(2, "retransmission/timeout"), (3, "retransmission/fast"), (4, "retransmission/fast")] {
+    for (duplicates, label) in
+        [(2, "retransmission/timeout"), (3, "retransmission/fast"), (4, "retransmission/fast")]
+    {
         let mut talk = flight();
         for n in 0..duplicates {
             talk.acks(31 * MS + n, 1000);
@@ -163,10 +178,18 @@ fn duplicates_for_another_byte_are_no_evidence() {
 #[test]
 fn duplicates_count_from_the_last_transmission_on() {
     let mut talk = flight();
-    talk.acks(31 * MS, 1000).acks(31 * MS + 1, 1000).acks(31 * MS + 2, 1000).sends(32 * MS, 1000, 1000);
+    talk.acks(31 * MS, 1000).acks(31 * MS + 1, 1000).acks(31 * MS + 2, 1000).sends(
+        32 * MS,
+        1000,
+        1000,
+    );
     talk.acks(33 * MS, 1000).acks(33 * MS + 1, 1000).sends(S, 1000, 1000);
     assert_eq!(last_label(&talk), "retransmission/timeout", "two since it was sent again");
-    talk.acks(S + MS, 1000).acks(S + MS + 1, 1000).acks(S + MS + 2, 1000).sends(S + 2 * MS, 1000, 1000);
+    talk.acks(S + MS, 1000).acks(S + MS + 1, 1000).acks(S + MS + 2, 1000).sends(
+        S + 2 * MS,
+        1000,
+        1000,
+    );
     assert_eq!(last_label(&talk), "retransmission/fast", "three since it was sent again");
 }
 
@@ -198,13 +221,18 @@ fn what_makes_a_duplicate() {
 fn a_sack_block_that_says_nothing_new_does_not_excuse_another_window() {
     let ends = Ends::default();
     let mut talk = flight();
-    talk.sacks(31 * MS, 1000, &[(2000, 3000)]).says(ends.server(32 * MS).ack(1000).sack(&[(2000, 3000)]).window(50_000));
+    talk.sacks(31 * MS, 1000, &[(2000, 3000)])
+        .says(ends.server(32 * MS).ack(1000).sack(&[(2000, 3000)]).window(50_000));
     assert_eq!(record(&talk.batch()).client().counters.duplicate_acks, 1);
 }
 
 #[test]
 fn more_than_two_segments_sacked_above_make_it_fast() {
-    for (right, label) in [(4000, "retransmission/timeout"), (4001, "retransmission/fast"), (6000, "retransmission/fast")] {
+    for (right, label) in [
+        (4000, "retransmission/timeout"),
+        (4001, "retransmission/fast"),
+        (6000, "retransmission/fast"),
+    ] {
         let mut talk = flight();
         talk.sacks(31 * MS, 1000, &[(2000, right)]).sends(S, 1000, 1000);
         assert_eq!(last_label(&talk), label, "SACKed from 2000 to {right}");
@@ -225,7 +253,11 @@ fn sack_evidence_counts_from_the_last_transmission_on() {
     assert_eq!(last_label(&talk), "retransmission/fast");
     talk.sends(S, 2000, 1000);
     assert_eq!(last_label(&talk), "retransmission/timeout", "nothing was SACKed since");
-    talk.sends(S + MS, 8000, 4000).sacks(S + 11 * MS, 1000, &[(8000, 12_000), (3000, 6000)]).sends(S + 12 * MS, 2000, 1000);
+    talk.sends(S + MS, 8000, 4000).sacks(S + 11 * MS, 1000, &[(8000, 12_000), (3000, 6000)]).sends(
+        S + 12 * MS,
+        2000,
+        1000,
+    );
     assert_eq!(last_label(&talk), "retransmission/fast", "four segments were SACKed since");
 }
 
@@ -243,11 +275,11 @@ fn the_last_segment_again_within_two_round_trips_is_a_tail_loss_probe() {
     // The smoothed round trip is 10 ms; the slack for timers is some milliseconds.
     for (wait, label) in [(18, "retransmission/timeout/tlp"), (200, "retransmission/timeout")] {
         let mut talk = Talk::open();
-        talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1000).sends(40 * MS, 1000, 1000).sends(41 * MS, 2000, 1000).sends(
-            (41 + wait) * MS,
-            2000,
-            1000,
-        );
+        talk.sends(20 * MS, 0, 1000)
+            .acks(30 * MS, 1000)
+            .sends(40 * MS, 1000, 1000)
+            .sends(41 * MS, 2000, 1000)
+            .sends((41 + wait) * MS, 2000, 1000);
         assert_eq!(last_label(&talk), label, "after {wait} ms");
     }
 }
@@ -255,7 +287,11 @@ fn the_last_segment_again_within_two_round_trips_is_a_tail_loss_probe() {
 #[test]
 fn not_the_last_segment_is_no_tail_loss_probe() {
     let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1000).sends(40 * MS, 1000, 1000).sends(41 * MS, 2000, 1000).sends(58 * MS, 1000, 1000);
+    talk.sends(20 * MS, 0, 1000)
+        .acks(30 * MS, 1000)
+        .sends(40 * MS, 1000, 1000)
+        .sends(41 * MS, 2000, 1000)
+        .sends(58 * MS, 1000, 1000);
     assert_eq!(last_label(&talk), "retransmission/timeout");
 }
 
@@ -270,7 +306,11 @@ fn a_round_trip_must_be_known_for_a_tail_loss_probe() {
 fn three_duplicates_make_the_last_segment_fast() {
     let mut talk = Talk::open();
     talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1000).sends(40 * MS, 1000, 1000);
-    talk.acks(50 * MS, 1000).acks(50 * MS + 1, 1000).acks(50 * MS + 2, 1000).sends(51 * MS, 1000, 1000);
+    talk.acks(50 * MS, 1000).acks(50 * MS + 1, 1000).acks(50 * MS + 2, 1000).sends(
+        51 * MS,
+        1000,
+        1000,
+    );
     assert_eq!(last_label(&talk), "retransmission/fast");
 }
 
@@ -280,16 +320,27 @@ fn three_duplicates_make_the_last_segment_fast() {
 fn hole(rtt: i64, later: i64) -> Talk {
     let mut talk = Talk::open();
     talk.sends(15 * MS - rtt, 0, 500).acks(15 * MS, 500);
-    talk.sends(20 * MS, 500, 500).sends(20 * MS + 20, 2000, 1000).sends(20 * MS + 20 + later, 1000, 1000);
+    talk.sends(20 * MS, 500, 500).sends(20 * MS + 20, 2000, 1000).sends(
+        20 * MS + 20 + later,
+        1000,
+        1000,
+    );
     talk
 }
 
 #[test]
 fn a_hole_filled_within_3_ms_is_reordering() {
-    for (later, label) in
-        [(10, "fill/reordered"), (2_999, "fill/reordered"), (3_000, "fill/lost_upstream"), (200_000, "fill/lost_upstream")]
-    {
-        assert_eq!(last_label(&hole(1_000, later)), label, "filled after {later} µs at a round trip of 1 ms");
+    for (later, label) in [
+        (10, "fill/reordered"),
+        (2_999, "fill/reordered"),
+        (3_000, "fill/lost_upstream"),
+        (200_000, "fill/lost_upstream"),
+    ] {
+        assert_eq!(
+            last_label(&hole(1_000, later)),
+            label,
+            "filled after {later} µs at a round trip of 1 ms"
+        );
     }
 }
 
@@ -301,7 +352,11 @@ fn half_the_shortest_round_trip_allows_more() {
         (4_000, 2_999, "fill/reordered"),
         (4_000, 3_000, "fill/lost_upstream"),
     ] {
-        assert_eq!(last_label(&hole(rtt, later)), label, "filled after {later} µs at a round trip of {rtt} µs");
+        assert_eq!(
+            last_label(&hole(rtt, later)),
+            label,
+            "filled after {later} µs at a round trip of {rtt} µs"
+        );
     }
 }
 
@@ -330,10 +385,13 @@ fn sacked_segments_above_speak_against_reordering() {
 
 #[test]
 fn a_newer_timestamp_speaks_against_reordering() {
-    for (tsval, label) in [(99, "fill/reordered"), (100, "fill/reordered"), (101, "fill/lost_upstream")] {
+    for (tsval, label) in
+        [(99, "fill/reordered"), (100, "fill/reordered"), (101, "fill/lost_upstream")]
+    {
         let ends = Ends::default();
         let mut talk = Talk::open();
-        talk.says(ends.client(20 * MS).seq(0).data(900).clock(90, 1)).says(ends.client(20 * MS + 10).seq(1900).data(900).clock(100, 1));
+        talk.says(ends.client(20 * MS).seq(0).data(900).clock(90, 1))
+            .says(ends.client(20 * MS + 10).seq(1900).data(900).clock(100, 1));
         talk.says(ends.client(20 * MS + 20).seq(900).data(900).clock(tsval, 1));
         assert_eq!(last_label(&talk), label, "{tsval} after the hole was opened by 100");
     }
@@ -342,14 +400,22 @@ fn a_newer_timestamp_speaks_against_reordering() {
 #[test]
 fn the_age_is_that_of_the_hole_and_not_of_the_highest_segment() {
     let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).sends(21 * MS, 2000, 1000).sends(50 * MS, 3000, 1000).sends(50 * MS + 10, 1000, 1000);
+    talk.sends(20 * MS, 0, 1000).sends(21 * MS, 2000, 1000).sends(50 * MS, 3000, 1000).sends(
+        50 * MS + 10,
+        1000,
+        1000,
+    );
     assert_eq!(last_label(&talk), "fill/lost_upstream");
 }
 
 #[test]
 fn acknowledged_and_never_captured_is_told() {
     let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).sends(21 * MS, 2500, 1000).acks(30 * MS, 3500).sends(31 * MS, 3500, 500).acks(41 * MS, 4000);
+    talk.sends(20 * MS, 0, 1000)
+        .sends(21 * MS, 2500, 1000)
+        .acks(30 * MS, 3500)
+        .sends(31 * MS, 3500, 500)
+        .acks(41 * MS, 4000);
     let seen = record(&talk.batch());
     assert_eq!(seen.client().acknowledged_unseen(), 1500);
     assert_eq!(seen.client().counters.unique, 2500);

@@ -18,8 +18,14 @@ fn new_data_lie_above_everything() {
     let seen = record(&talk.batch());
     assert_eq!(seen.labels(), ["new", "new"]);
     let counters = seen.client().counters;
-    assert_eq!((counters.data_packets, counters.payload, counters.unique, counters.retransmitted), (2, 1500, 1500, 0));
-    assert_eq!(seen.data(0).iter().map(|s| (s.start, s.end(), s.outstanding)).collect::<Vec<_>>(), [(0, 1000, 1000), (1000, 1500, 1500)]);
+    assert_eq!(
+        (counters.data_packets, counters.payload, counters.unique, counters.retransmitted),
+        (2, 1500, 1500, 0)
+    );
+    assert_eq!(
+        seen.data(0).iter().map(|s| (s.start, s.end(), s.outstanding)).collect::<Vec<_>>(),
+        [(0, 1000, 1000), (1000, 1500, 1500)]
+    );
 }
 
 #[test]
@@ -35,7 +41,10 @@ fn new_data_may_leave_a_hole() {
 fn a_syn_with_data_begins_at_offset_0() {
     let mut talk = Talk::silent();
     let ends = talk.ends;
-    talk.says(ends.syn(0).data(300)).says(ends.syn_ack(10 * MS).ack(300)).says(ends.client(11 * MS).seq(300)).sends(12 * MS, 300, 700);
+    talk.says(ends.syn(0).data(300))
+        .says(ends.syn_ack(10 * MS).ack(300))
+        .says(ends.client(11 * MS).seq(300))
+        .sends(12 * MS, 300, 700);
     let seen = record(&talk.batch());
     assert_eq!(
         seen.data(0).iter().map(|s| (s.class, s.start, s.length)).collect::<Vec<_>>(),
@@ -63,7 +72,10 @@ fn a_byte_just_below_the_highest_is_a_keep_alive() {
     let seen = record(&talk.batch());
     assert_eq!(seen.labels(), ["new"], "it enters no statistic of data");
     let counters = seen.client().counters;
-    assert_eq!((counters.keep_alives, counters.data_packets, counters.retransmitted, counters.payload), (1, 1, 0, 1000));
+    assert_eq!(
+        (counters.keep_alives, counters.data_packets, counters.retransmitted, counters.payload),
+        (1, 1, 0, 1000)
+    );
 }
 
 #[test]
@@ -80,7 +92,11 @@ fn a_connection_without_data_is_kept_alive_as_well() {
         let mut talk = Talk::open();
         talk.says(Ends::default().client(7200 * S / 100).seq(-1).data(payload));
         let seen = record(&talk.batch());
-        assert_eq!((seen.client().counters.keep_alives, seen.client().counters.pure_acks), (1, 1), "with {payload} bytes");
+        assert_eq!(
+            (seen.client().counters.keep_alives, seen.client().counters.pure_acks),
+            (1, 1),
+            "with {payload} bytes"
+        );
         assert!(seen.data(0).is_empty());
     }
 }
@@ -90,14 +106,29 @@ fn after_a_fin_a_keep_alive_lies_at_the_number_of_the_fin() {
     for payload in [0, 1] {
         for (offset, keep_alive) in [(1000, true), (1001, false), (999, false)] {
             let mut talk = Talk::open();
-            talk.sends(20 * MS, 0, 1000).says(Ends::default().client(21 * MS).seq(1000).flags(ACK | TcpFlags::FIN)).acks(31 * MS, 1001);
-            talk.says(Ends::default().client(75 * S).seq(offset).data(payload)).acks(75 * S + 10 * MS, 1001);
+            talk.sends(20 * MS, 0, 1000)
+                .says(Ends::default().client(21 * MS).seq(1000).flags(ACK | TcpFlags::FIN))
+                .acks(31 * MS, 1001);
+            talk.says(Ends::default().client(75 * S).seq(offset).data(payload))
+                .acks(75 * S + 10 * MS, 1001);
             let seen = record(&talk.batch());
             let counters = seen.client().counters;
             assert_eq!(counters.keep_alives, u32::from(keep_alive), "{payload} bytes at {offset}");
-            assert_eq!(counters.pure_acks, 1 + u32::from(!keep_alive && payload == 0), "{payload} bytes at {offset}");
-            assert_eq!(counters.data_packets, 1 + u32::from(!keep_alive) * payload, "{payload} bytes at {offset}");
-            assert_eq!(seen.client().seen.data_after_fin, offset == 1001 && payload == 1, "{payload} bytes at {offset}");
+            assert_eq!(
+                counters.pure_acks,
+                1 + u32::from(!keep_alive && payload == 0),
+                "{payload} bytes at {offset}"
+            );
+            assert_eq!(
+                counters.data_packets,
+                1 + u32::from(!keep_alive) * payload,
+                "{payload} bytes at {offset}"
+            );
+            assert_eq!(
+                seen.client().seen.data_after_fin,
+                offset == 1001 && payload == 1,
+                "{payload} bytes at {offset}"
+            );
         }
     }
 }
@@ -124,7 +155,10 @@ fn the_last_byte_with_a_fin_is_no_keep_alive() {
     talk.says(Ends::default().client(S).seq(1000).data(1).flags(ACK | TcpFlags::FIN));
     let seen = record(&talk.batch());
     assert_eq!(seen.labels(), ["new", "new", "retransmission/timeout"]);
-    assert_eq!((seen.client().counters.keep_alives, seen.client().counters.fin_retransmissions), (0, 1));
+    assert_eq!(
+        (seen.client().counters.keep_alives, seen.client().counters.fin_retransmissions),
+        (0, 1)
+    );
 }
 
 // Window probe: the peer's last window is 0, at most one byte, at the highest or the lowest outstanding offset.
@@ -133,20 +167,32 @@ fn the_last_byte_with_a_fin_is_no_keep_alive() {
 fn a_byte_into_a_closed_window_is_a_probe() {
     let mut talk = Talk::open();
     let ends = talk.ends;
-    talk.sends(20 * MS, 0, 1000).says(ends.server(30 * MS).ack(1000).window(0)).sends(300 * MS, 1000, 1);
-    talk.says(ends.server(310 * MS).ack(1000).window(0)).sends(700 * MS, 1000, 1).says(ends.server(710 * MS).ack(1000).window(5000));
+    talk.sends(20 * MS, 0, 1000).says(ends.server(30 * MS).ack(1000).window(0)).sends(
+        300 * MS,
+        1000,
+        1,
+    );
+    talk.says(ends.server(310 * MS).ack(1000).window(0))
+        .sends(700 * MS, 1000, 1)
+        .says(ends.server(710 * MS).ack(1000).window(5000));
     talk.sends(711 * MS, 1000, 1000).acks(721 * MS, 2000);
     let seen = record(&talk.batch());
     assert_eq!(seen.labels(), ["new", "new"]);
     let counters = seen.client().counters;
-    assert_eq!((counters.window_probes, counters.data_packets, counters.unique, counters.retransmitted), (2, 2, 2000, 0));
+    assert_eq!(
+        (counters.window_probes, counters.data_packets, counters.unique, counters.retransmitted),
+        (2, 2, 2000, 0)
+    );
 }
 
 #[test]
 fn a_probe_may_repeat_the_lowest_outstanding_byte() {
     let mut talk = Talk::open();
     let ends = talk.ends;
-    talk.sends(20 * MS, 0, 1000).sends(21 * MS, 1000, 1000).says(ends.server(30 * MS).ack(1000).window(0)).sends(300 * MS, 1000, 1);
+    talk.sends(20 * MS, 0, 1000)
+        .sends(21 * MS, 1000, 1000)
+        .says(ends.server(30 * MS).ack(1000).window(0))
+        .sends(300 * MS, 1000, 1);
     let seen = record(&talk.batch());
     assert_eq!(seen.labels(), ["new", "new"]);
     assert_eq!(seen.client().counters.window_probes, 1);
@@ -156,11 +202,20 @@ fn a_probe_may_repeat_the_lowest_outstanding_byte() {
 fn a_probed_byte_that_is_taken_counts_once() {
     let mut talk = Talk::open();
     let ends = talk.ends;
-    talk.sends(20 * MS, 0, 1000).says(ends.server(30 * MS).ack(1000).window(0)).sends(300 * MS, 1000, 1);
-    talk.says(ends.server(310 * MS).ack(1001).window(5000)).sends(311 * MS, 1001, 999).acks(321 * MS, 2000);
+    talk.sends(20 * MS, 0, 1000).says(ends.server(30 * MS).ack(1000).window(0)).sends(
+        300 * MS,
+        1000,
+        1,
+    );
+    talk.says(ends.server(310 * MS).ack(1001).window(5000))
+        .sends(311 * MS, 1001, 999)
+        .acks(321 * MS, 2000);
     let seen = record(&talk.batch());
     assert_eq!(seen.labels(), ["new", "new"]);
-    assert_eq!((seen.client().snd_max, seen.client().una, seen.client().counters.unique), (2000, 2000, 2000));
+    assert_eq!(
+        (seen.client().snd_max, seen.client().una, seen.client().counters.unique),
+        (2000, 2000, 2000)
+    );
     assert_eq!(seen.client().acknowledged_unseen(), 0, "the byte was seen in the probe");
     assert_eq!(seen.round_trips()[1], RttOutcome::Unseen, "a probe gives no sample");
 }
@@ -169,17 +224,30 @@ fn a_probed_byte_that_is_taken_counts_once() {
 fn into_an_open_window_it_is_data() {
     let mut talk = Talk::open();
     let ends = talk.ends;
-    talk.sends(20 * MS, 0, 1000).says(ends.server(30 * MS).ack(1000).window(1)).sends(300 * MS, 1000, 1);
+    talk.sends(20 * MS, 0, 1000).says(ends.server(30 * MS).ack(1000).window(1)).sends(
+        300 * MS,
+        1000,
+        1,
+    );
     let seen = record(&talk.batch());
-    assert_eq!((seen.labels(), seen.client().counters.window_probes), (vec!["new".to_owned(), "new".to_owned()], 0));
+    assert_eq!(
+        (seen.labels(), seen.client().counters.window_probes),
+        (vec!["new".to_owned(), "new".to_owned()], 0)
+    );
 }
 
 #[test]
 fn two_bytes_or_another_place_are_no_probe() {
-    for (offset, length, class) in [(1000, 2, "new"), (1001, 1, "new"), (500, 1, "retransmission/spurious")] {
+    for (offset, length, class) in
+        [(1000, 2, "new"), (1001, 1, "new"), (500, 1, "retransmission/spurious")]
+    {
         let mut talk = Talk::open();
         let ends = talk.ends;
-        talk.sends(20 * MS, 0, 1000).says(ends.server(30 * MS).ack(1000).window(0)).sends(300 * MS, offset, length);
+        talk.sends(20 * MS, 0, 1000).says(ends.server(30 * MS).ack(1000).window(0)).sends(
+            300 * MS,
+            offset,
+            length,
+        );
         let seen = record(&talk.batch());
         assert_eq!(seen.labels(), ["new", class], "{length} bytes at {offset}");
         assert_eq!(seen.client().counters.window_probes, 0);
@@ -196,7 +264,10 @@ fn an_overlap_is_a_retransmission_of_the_overlap_only() {
     let again = seen.data(0)[1];
     assert_eq!((again.class, again.overlap, again.length), (Class::Retransmission, 400, 1000));
     let counters = seen.client().counters;
-    assert_eq!((counters.retransmitted, counters.retransmitted_bytes, counters.unique, counters.payload), (1, 400, 1600, 2000));
+    assert_eq!(
+        (counters.retransmitted, counters.retransmitted_bytes, counters.unique, counters.payload),
+        (1, 400, 1600, 2000)
+    );
     assert_eq!(seen.client().snd_max, 1600);
 }
 
@@ -205,7 +276,12 @@ fn a_partial_retransmission_splits_the_record_it_covers() {
     let mut talk = Talk::open();
     talk.sends(20 * MS, 0, 1000).sends(S, 300, 400);
     let seen = record(&talk.batch());
-    let records: Vec<_> = seen.client().records.iter().map(|r| (r.length, r.sent, r.last_sent.0 / 1_000_000)).collect();
+    let records: Vec<_> = seen
+        .client()
+        .records
+        .iter()
+        .map(|r| (r.length, r.sent, r.last_sent.0 / 1_000_000))
+        .collect();
     assert_eq!(records, [(300, 1, 20), (400, 2, 1000), (300, 1, 20)]);
 }
 
@@ -216,7 +292,10 @@ fn a_retransmission_over_a_hole_counts_the_hole_as_new() {
     let seen = record(&talk.batch());
     let again = seen.data(0)[2];
     assert_eq!((again.class, again.overlap), (Class::Retransmission, 2000));
-    assert_eq!((seen.client().counters.unique, seen.client().counters.retransmitted_bytes), (3000, 2000));
+    assert_eq!(
+        (seen.client().counters.unique, seen.client().counters.retransmitted_bytes),
+        (3000, 2000)
+    );
 }
 
 #[test]
@@ -226,17 +305,27 @@ fn a_fill_lies_below_the_highest_and_holds_nothing_seen() {
     let seen = record(&talk.batch());
     assert_eq!(seen.data(0)[2].class, Class::Fill);
     let counters = seen.client().counters;
-    assert_eq!((counters.retransmitted, counters.unique, counters.lost_upstream + counters.reordered), (0, 3000, 1));
+    assert_eq!(
+        (counters.retransmitted, counters.unique, counters.lost_upstream + counters.reordered),
+        (0, 3000, 1)
+    );
 }
 
 #[test]
 fn a_hole_may_be_filled_piece_by_piece() {
     let mut talk = Talk::open();
     talk.sends(20 * MS, 0, 1000).sends(21 * MS, 4000, 1000);
-    talk.sends(S, 2000, 1000).sends(S + MS, 1000, 1000).sends(S + 2 * MS, 3000, 1000).sends(S + 3 * MS, 2000, 1000);
+    talk.sends(S, 2000, 1000).sends(S + MS, 1000, 1000).sends(S + 2 * MS, 3000, 1000).sends(
+        S + 3 * MS,
+        2000,
+        1000,
+    );
     let seen = record(&talk.batch());
     let classes: Vec<Class> = seen.data(0).iter().map(|s| s.class).collect();
-    assert_eq!(classes, [Class::New, Class::New, Class::Fill, Class::Fill, Class::Fill, Class::Retransmission]);
+    assert_eq!(
+        classes,
+        [Class::New, Class::New, Class::Fill, Class::Fill, Class::Fill, Class::Retransmission]
+    );
     assert_eq!(seen.client().counters.unique, 5000);
 }
 
@@ -246,7 +335,11 @@ fn a_hole_may_be_filled_piece_by_piece() {
 fn sequence_numbers_wrap() {
     let ends = Ends { client_isn: u32::MAX - 1500, server_isn: u32::MAX, ..Ends::default() };
     let mut talk = Talk::opened_by(ends);
-    talk.sends(20 * MS, 0, 1000).sends(21 * MS, 1000, 1000).sends(22 * MS, 2000, 1000).acks(30 * MS, 3000).sends(40 * MS, 1000, 1000);
+    talk.sends(20 * MS, 0, 1000)
+        .sends(21 * MS, 1000, 1000)
+        .sends(22 * MS, 2000, 1000)
+        .acks(30 * MS, 3000)
+        .sends(40 * MS, 1000, 1000);
     let seen = record(&talk.batch());
     assert_eq!(seen.labels(), ["new", "new", "new", "retransmission/spurious"]);
     assert_eq!((seen.client().snd_max, seen.client().una), (3000, 3000));
@@ -278,13 +371,20 @@ fn a_number_far_from_all_others_is_ignored_and_told() {
         let seen = record(&talk.batch());
         assert_eq!(seen.labels(), ["new", "new"], "data at {offset}");
         assert!(seen.client().seen.wild);
-        assert_eq!((seen.client().snd_max, seen.client().counters.payload, seen.client().counters.wild), (2000, 2000, 1));
+        assert_eq!(
+            (seen.client().snd_max, seen.client().counters.payload, seen.client().counters.wild),
+            (2000, 2000, 1)
+        );
     }
     let mut talk = Talk::open();
     talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1 << 31).acks(40 * MS, 1000);
     let seen = record(&talk.batch());
     assert!(seen.client().seen.wild, "an acknowledgement");
-    assert_eq!((seen.client().counters.wild, seen.server().counters.wild), (1, 0), "it speaks of the client's data");
+    assert_eq!(
+        (seen.client().counters.wild, seen.server().counters.wild),
+        (1, 0),
+        "it speaks of the client's data"
+    );
     assert_eq!((seen.client().una, seen.client().snd_max, seen.samples().len()), (1000, 1000, 1));
 }
 
@@ -292,11 +392,18 @@ fn a_number_far_from_all_others_is_ignored_and_told() {
 fn every_wild_field_counts() {
     let far = 1 << 30;
     let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 3000).sends(21 * MS, far + 3001, 1000).acks(30 * MS, -far).acks(31 * MS, 1 << 31);
+    talk.sends(20 * MS, 0, 3000)
+        .sends(21 * MS, far + 3001, 1000)
+        .acks(30 * MS, -far)
+        .acks(31 * MS, 1 << 31);
     talk.sacks(32 * MS, 0, &[(1000, 2000), (far + 3001, far + 4001), (-far, 1 - far)]);
     talk.says(Ends::default().client(40 * MS).seq(-far).flags(ACK | TcpFlags::FIN));
     let seen = record(&talk.batch());
-    assert_eq!(seen.client().counters.wild, 6, "data, two acknowledgements, two SACK blocks and a FIN");
+    assert_eq!(
+        seen.client().counters.wild,
+        6,
+        "data, two acknowledgements, two SACK blocks and a FIN"
+    );
     assert!(seen.client().seen.wild && !seen.server().seen.wild);
 }
 
@@ -324,7 +431,10 @@ fn offsets_begin_at_the_first_number_seen() {
 #[test]
 fn negative_offsets_are_legal() {
     let mut talk = Talk::silent();
-    talk.sends(0, 777_000, 1000).sends(10 * MS, 775_000, 1000).sends(20 * MS, 775_500, 1000).acks(30 * MS, 778_000);
+    talk.sends(0, 777_000, 1000)
+        .sends(10 * MS, 775_000, 1000)
+        .sends(20 * MS, 775_500, 1000)
+        .acks(30 * MS, 778_000);
     let seen = record(&talk.batch());
     let data: Vec<_> = seen.data(0).iter().map(|s| (s.class, s.start, s.overlap)).collect();
     assert_eq!(data[..2], [(Class::New, 0, 0), (Class::Fill, -2000, 0)]);
@@ -338,7 +448,11 @@ fn a_gap_below_a_negative_offset_was_never_seen() {
     talk.sends(0, 777_000, 1000).sends(10 * MS, 775_000, 1000).sends(20 * MS, 776_000, 500);
     let seen = record(&talk.batch());
     let last = seen.data(0)[2];
-    assert_eq!((last.class, last.overlap), (Class::Fill, 0), "the bytes between -1000 and 0 were not captured before");
+    assert_eq!(
+        (last.class, last.overlap),
+        (Class::Fill, 0),
+        "the bytes between -1000 and 0 were not captured before"
+    );
     assert_eq!(seen.client().counters.unique, 2500);
 }
 
@@ -349,14 +463,22 @@ fn what_went_before_the_capture_is_unknown_and_not_missing() {
     let seen = record(&talk.batch());
     assert_eq!(seen.labels(), ["new"]);
     assert_eq!((seen.client().counters.unique, seen.client().acknowledged_unseen()), (1000, 0));
-    assert_eq!(seen.data(0)[0].outstanding, 101_000, "what the peer had not acknowledged is outstanding all the same");
+    assert_eq!(
+        seen.data(0)[0].outstanding,
+        101_000,
+        "what the peer had not acknowledged is outstanding all the same"
+    );
     assert_eq!(seen.round_trips(), [RttOutcome::Unseen]);
 }
 
 #[test]
 fn acknowledgements_of_what_was_in_flight_when_the_capture_began_miss_nothing() {
     let mut talk = Talk::silent();
-    talk.acks(0, 500_000).acks(MS, 510_000).sends(10 * MS, 600_000, 1000).acks(20 * MS, 590_000).acks(21 * MS, 601_000);
+    talk.acks(0, 500_000)
+        .acks(MS, 510_000)
+        .sends(10 * MS, 600_000, 1000)
+        .acks(20 * MS, 590_000)
+        .acks(21 * MS, 601_000);
     talk.sends(30 * MS, 601_000, 1000).acks(40 * MS, 602_000);
     let seen = record(&talk.batch());
     assert_eq!((seen.client().acknowledged_unseen(), seen.client().counters.unique), (0, 2000));
@@ -367,9 +489,16 @@ fn acknowledgements_of_what_was_in_flight_when_the_capture_began_miss_nothing() 
 fn what_is_missing_after_the_first_number_is_missing() {
     let ends = Ends::default();
     let mut talk = Talk::silent();
-    talk.acks(0, 500_000).says(ends.client(MS).seq(510_000)).sends(10 * MS, 513_000, 1000).acks(20 * MS, 514_000);
+    talk.acks(0, 500_000)
+        .says(ends.client(MS).seq(510_000))
+        .sends(10 * MS, 513_000, 1000)
+        .acks(20 * MS, 514_000);
     let seen = record(&talk.batch());
-    assert_eq!(seen.client().acknowledged_unseen(), 3000, "the sender stood at 510000 when the capture first saw it");
+    assert_eq!(
+        seen.client().acknowledged_unseen(),
+        3000,
+        "the sender stood at 510000 when the capture first saw it"
+    );
     let mut early = Talk::silent();
     early.acks(0, 500_000).acks(MS, 520_000).sends(2 * MS, 518_000, 1000).acks(3 * MS, 521_001);
     assert_eq!(
@@ -399,8 +528,16 @@ fn a_sender_that_was_never_seen_is_missing_as_a_whole() {
     talk.acks(0, 500_000).acks(MS, 510_000).acks(2 * MS, 520_001);
     let mut reset = talk.clone();
     reset.says(Ends::default().client(3 * MS).seq(530_000).flags(TcpFlags::RST));
-    assert_eq!(record(&talk.batch()).client().acknowledged_unseen(), 20_000, "the last byte may be a FIN");
-    assert_eq!(record(&reset.batch()).client().acknowledged_unseen(), 20_000, "the number of a RST excuses nothing");
+    assert_eq!(
+        record(&talk.batch()).client().acknowledged_unseen(),
+        20_000,
+        "the last byte may be a FIN"
+    );
+    assert_eq!(
+        record(&reset.batch()).client().acknowledged_unseen(),
+        20_000,
+        "the number of a RST excuses nothing"
+    );
 }
 
 #[test]
@@ -419,7 +556,10 @@ fn a_fin_takes_one_number_and_counts_once() {
     let fin = |micros| Ends::default().client(micros).seq(1000).flags(ACK | TcpFlags::FIN);
     talk.sends(20 * MS, 0, 1000).says(fin(22 * MS)).says(fin(S)).acks(S + 10 * MS, 1001);
     let seen = record(&talk.batch());
-    assert_eq!((seen.client().fin, seen.client().una, seen.client().outstanding()), (1000, 1000, 0));
+    assert_eq!(
+        (seen.client().fin, seen.client().una, seen.client().outstanding()),
+        (1000, 1000, 0)
+    );
     assert_eq!(seen.client().counters.fin_retransmissions, 1);
     assert_eq!(seen.client().acknowledged_unseen(), 0);
     assert_eq!(seen.client().counters.unique, 1000);
@@ -429,8 +569,14 @@ fn a_fin_takes_one_number_and_counts_once() {
 fn data_beyond_its_own_fin_are_told() {
     for (offset, after) in [(1000, true), (500, false)] {
         let mut talk = Talk::open();
-        talk.sends(20 * MS, 0, 1000).says(Ends::default().client(22 * MS).seq(1000).flags(ACK | TcpFlags::FIN)).sends(30 * MS, offset, 500);
-        assert_eq!(record(&talk.batch()).client().seen.data_after_fin, after, "500 bytes at {offset}");
+        talk.sends(20 * MS, 0, 1000)
+            .says(Ends::default().client(22 * MS).seq(1000).flags(ACK | TcpFlags::FIN))
+            .sends(30 * MS, offset, 500);
+        assert_eq!(
+            record(&talk.batch()).client().seen.data_after_fin,
+            after,
+            "500 bytes at {offset}"
+        );
     }
 }
 
@@ -451,14 +597,24 @@ fn the_other_side_may_go_on_after_a_fin() {
 #[test]
 fn the_segment_size_is_the_smaller_of_both_less_option_bytes() {
     let ends = Ends::default();
-    for (client, server, clock, expected) in
-        [(1460, 1400, false, 1400), (1400, 1460, true, 1388), (1460, 0, false, 1460), (0, 1300, false, 1300), (1460, 1460, true, 1448)]
-    {
+    for (client, server, clock, expected) in [
+        (1460, 1400, false, 1400),
+        (1400, 1460, true, 1388),
+        (1460, 0, false, 1460),
+        (0, 1300, false, 1300),
+        (1460, 1460, true, 1448),
+    ] {
         let mut talk = Talk::silent();
-        talk.says(ends.syn(0).opening(client, None)).says(ends.syn_ack(10 * MS).opening(server, None)).says(ends.client(11 * MS));
+        talk.says(ends.syn(0).opening(client, None))
+            .says(ends.syn_ack(10 * MS).opening(server, None))
+            .says(ends.client(11 * MS));
         let data = ends.client(20 * MS).data(100);
         talk.says(if clock { data.clock(1, 1) } else { data });
-        assert_eq!(record(&talk.batch()).client().mss(), expected, "{client} and {server}, timestamps: {clock}");
+        assert_eq!(
+            record(&talk.batch()).client().mss(),
+            expected,
+            "{client} and {server}, timestamps: {clock}"
+        );
     }
 }
 
@@ -467,7 +623,11 @@ fn a_segment_above_its_size_was_put_together_by_offload() {
     for (length, offloaded) in [(1000, false), (1001, true), (30_000, true)] {
         let mut talk = Talk::open();
         talk.sends(20 * MS, 0, length);
-        assert_eq!(record(&talk.batch()).client().seen.offloaded, offloaded, "{length} bytes against an MSS of 1000");
+        assert_eq!(
+            record(&talk.batch()).client().seen.offloaded,
+            offloaded,
+            "{length} bytes against an MSS of 1000"
+        );
     }
 }
 
@@ -488,7 +648,11 @@ fn the_window_is_scaled_when_both_offered_it_and_never_on_a_syn() {
         talk.sends(20 * MS, 0, 1000).says(ends.server(30 * MS).ack(1000).window(100));
         let seen = record(&talk.batch());
         assert_eq!(seen.server().window, expected, "shifts {client:?} and {server:?}");
-        assert_eq!((seen.server().window_min, seen.server().window_max), (expected, expected), "the SYN's window is in no statistic");
+        assert_eq!(
+            (seen.server().window_min, seen.server().window_max),
+            (expected, expected),
+            "the SYN's window is in no statistic"
+        );
     }
 }
 
@@ -513,38 +677,65 @@ fn an_unknown_shift_is_the_smallest_that_explains_what_was_outstanding() {
 fn the_newest_byte_is_timed() {
     let mut talk = Talk::open();
     talk.sends(20 * MS, 0, 1000).sends(25 * MS, 1000, 1000).acks(40 * MS, 2000);
-    assert_eq!(record(&talk.batch()).round_trips(), [RttOutcome::Sample { rtt: Span::from_millis(15), lone: false }]);
+    assert_eq!(
+        record(&talk.batch()).round_trips(),
+        [RttOutcome::Sample { rtt: Span::from_millis(15), lone: false }]
+    );
 }
 
 #[test]
 fn inside_a_super_packet_the_ends_of_wire_segments_are_timed() {
     let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 5000).acks(30 * MS, 1000).acks(31 * MS, 2500).acks(32 * MS, 4000).acks(33 * MS, 5000);
+    talk.sends(20 * MS, 0, 5000)
+        .acks(30 * MS, 1000)
+        .acks(31 * MS, 2500)
+        .acks(32 * MS, 4000)
+        .acks(33 * MS, 5000);
     let ten = |rtt| RttOutcome::Sample { rtt: Span::from_millis(rtt), lone: false };
-    assert_eq!(record(&talk.batch()).round_trips(), [ten(10), RttOutcome::Inside, ten(12), ten(13)]);
+    assert_eq!(
+        record(&talk.batch()).round_trips(),
+        [ten(10), RttOutcome::Inside, ten(12), ten(13)]
+    );
 }
 
 #[test]
 fn a_syn_ack_that_acknowledges_data_times_them() {
     let ends = Ends::default();
     let mut talk = Talk::silent();
-    talk.says(ends.syn(0).data(300)).says(ends.syn_ack(10 * MS).ack(300)).says(ends.client(11 * MS).seq(300));
+    talk.says(ends.syn(0).data(300))
+        .says(ends.syn_ack(10 * MS).ack(300))
+        .says(ends.client(11 * MS).seq(300));
     talk.sends(12 * MS, 300, 700).acks(32 * MS, 1000);
     let seen = record(&talk.batch());
     let sample = |rtt| RttOutcome::Sample { rtt: Span::from_millis(rtt), lone: true };
     assert_eq!(seen.round_trips(), [sample(10), sample(20)]);
     assert_eq!(seen.acks(0).iter().map(|ack| ack.opening).collect::<Vec<_>>(), [true, false]);
-    assert_eq!(seen.only().handshake.to_responder(), Some(Span::from_millis(10)), "SYN to SYN-ACK is a round trip of its own");
+    assert_eq!(
+        seen.only().handshake.to_responder(),
+        Some(Span::from_millis(10)),
+        "SYN to SYN-ACK is a round trip of its own"
+    );
 }
 
 #[test]
 fn a_syn_ack_that_refuses_the_data_or_answers_a_repeated_syn_times_nothing() {
     let ends = Ends::default();
     let mut refused = Talk::silent();
-    refused.says(ends.syn(0).data(300)).says(ends.syn_ack(10 * MS)).says(ends.client(11 * MS).data(300)).acks(21 * MS, 300);
-    assert_eq!(record(&refused.batch()).round_trips(), [RttOutcome::Ambiguous], "the SYN-ACK acknowledges nothing of the data");
+    refused
+        .says(ends.syn(0).data(300))
+        .says(ends.syn_ack(10 * MS))
+        .says(ends.client(11 * MS).data(300))
+        .acks(21 * MS, 300);
+    assert_eq!(
+        record(&refused.batch()).round_trips(),
+        [RttOutcome::Ambiguous],
+        "the SYN-ACK acknowledges nothing of the data"
+    );
     let mut repeated = Talk::silent();
-    repeated.says(ends.syn(0).data(300)).says(ends.syn(S).data(300)).says(ends.syn_ack(S + 10 * MS).ack(300));
+    repeated
+        .says(ends.syn(0).data(300))
+        .says(ends.syn(S).data(300))
+        .says(ends.syn_ack(S + 10 * MS).ack(300));
     assert_eq!(record(&repeated.batch()).round_trips(), [RttOutcome::Ambiguous]);
 }
 
@@ -559,16 +750,26 @@ fn a_lone_segment_of_at_most_one_mss_is_marked() {
 #[test]
 fn one_retransmitted_byte_in_the_range_refuses_the_sample() {
     let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).sends(21 * MS, 1000, 1000).sends(300 * MS, 999, 1).sends(301 * MS, 0, 500).acks(310 * MS, 2000);
+    talk.sends(20 * MS, 0, 1000)
+        .sends(21 * MS, 1000, 1000)
+        .sends(300 * MS, 999, 1)
+        .sends(301 * MS, 0, 500)
+        .acks(310 * MS, 2000);
     talk.sends(320 * MS, 2000, 1000).acks(330 * MS, 3000);
     let seen = record(&talk.batch());
-    assert_eq!(seen.round_trips(), [RttOutcome::Ambiguous, RttOutcome::Sample { rtt: Span::from_millis(10), lone: true }]);
+    assert_eq!(
+        seen.round_trips(),
+        [RttOutcome::Ambiguous, RttOutcome::Sample { rtt: Span::from_millis(10), lone: true }]
+    );
 }
 
 #[test]
 fn a_repaired_hole_does_not_time_what_was_sent_long_ago() {
     let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).sends(21 * MS, 1000, 1000).sends(300 * MS, 0, 1000).acks(310 * MS, 2000);
+    talk.sends(20 * MS, 0, 1000)
+        .sends(21 * MS, 1000, 1000)
+        .sends(300 * MS, 0, 1000)
+        .acks(310 * MS, 2000);
     assert_eq!(record(&talk.batch()).round_trips(), [RttOutcome::Ambiguous]);
 }
 
@@ -590,7 +791,11 @@ fn a_retransmission_of_acknowledged_bytes_spoils_no_later_sample() {
 #[test]
 fn bytes_that_the_capture_missed_give_no_sample() {
     let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).sends(21 * MS, 2000, 1000).acks(30 * MS, 3000).sends(31 * MS, 3000, 1000).acks(41 * MS, 4500);
+    talk.sends(20 * MS, 0, 1000)
+        .sends(21 * MS, 2000, 1000)
+        .acks(30 * MS, 3000)
+        .sends(31 * MS, 3000, 1000)
+        .acks(41 * MS, 4500);
     talk.sends(50 * MS, 4500, 1000).acks(60 * MS, 5500);
     let seen = record(&talk.batch());
     assert_eq!(seen.round_trips()[..2], [RttOutcome::Unseen, RttOutcome::Unseen]);
@@ -600,16 +805,25 @@ fn bytes_that_the_capture_missed_give_no_sample() {
 #[test]
 fn a_reordered_segment_was_sent_once_and_is_timed() {
     let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).sends(20 * MS + 20, 2000, 1000).sends(20 * MS + 30, 1000, 1000).acks(30 * MS + 20, 3000);
+    talk.sends(20 * MS, 0, 1000)
+        .sends(20 * MS + 20, 2000, 1000)
+        .sends(20 * MS + 30, 1000, 1000)
+        .acks(30 * MS + 20, 3000);
     let seen = record(&talk.batch());
     assert_eq!(seen.labels(), ["new", "new", "fill/reordered"]);
-    assert_eq!(seen.round_trips(), [RttOutcome::Sample { rtt: Span::from_millis(10), lone: false }]);
+    assert_eq!(
+        seen.round_trips(),
+        [RttOutcome::Sample { rtt: Span::from_millis(10), lone: false }]
+    );
 }
 
 #[test]
 fn a_segment_lost_before_the_capture_is_not_timed() {
     let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).sends(21 * MS, 2000, 1000).sends(300 * MS, 1000, 1000).acks(310 * MS, 3000);
+    talk.sends(20 * MS, 0, 1000)
+        .sends(21 * MS, 2000, 1000)
+        .sends(300 * MS, 1000, 1000)
+        .acks(310 * MS, 3000);
     let seen = record(&talk.batch());
     assert_eq!(seen.labels()[2], "fill/lost_upstream");
     assert_eq!(seen.round_trips(), [RttOutcome::Unseen]);
@@ -626,7 +840,10 @@ fn a_sample_that_is_not_positive_is_refused() {
 fn an_acknowledgement_on_data_counts_like_a_pure_one() {
     let mut talk = Talk::open();
     talk.sends(20 * MS, 0, 1000).says(Ends::default().server(30 * MS).ack(1000).data(300));
-    assert_eq!(record(&talk.batch()).round_trips(), [RttOutcome::Sample { rtt: Span::from_millis(10), lone: true }]);
+    assert_eq!(
+        record(&talk.batch()).round_trips(),
+        [RttOutcome::Sample { rtt: Span::from_millis(10), lone: true }]
+    );
 }
 
 #[test]

@@ -15,7 +15,11 @@ const FIN: u8 = TcpFlags::FIN | TcpFlags::ACK;
 
 /// First packet, state, and the packet at which it left, of every connection in the order of leaving.
 fn lives(recorder: &Recorder) -> Vec<(u64, State, u64)> {
-    recorder.gone.iter().map(|gone| (gone.connection.first_index, gone.connection.state, gone.at_index)).collect()
+    recorder
+        .gone
+        .iter()
+        .map(|gone| (gone.connection.first_index, gone.connection.state, gone.at_index))
+        .collect()
 }
 
 /// A SYN on the same key with another initial sequence number.
@@ -46,7 +50,8 @@ fn none_of_the_four_and_the_syn_is_stray() {
 #[test]
 fn after_a_reset_a_syn_starts_a_new_instance() {
     let mut talk = busy();
-    talk.says(Ends::default().client(40 * MS).seq(1000).flags(TcpFlags::RST)).says(other_syn(50 * MS));
+    talk.says(Ends::default().client(40 * MS).seq(1000).flags(TcpFlags::RST))
+        .says(other_syn(50 * MS));
     assert_eq!(lives(&record(&talk.batch())), [(1, State::Reset, 7), (7, State::Syn, u64::MAX)]);
 }
 
@@ -83,7 +88,10 @@ fn without_a_syn_ack_a_syn_starts_a_new_instance() {
 fn the_same_number_is_a_retransmission_whatever_happened() {
     let ends = Ends::default();
     let mut closed = busy();
-    closed.says(ends.client(40 * MS).seq(1000).flags(FIN)).says(ends.server(50 * MS).ack(1001).flags(FIN)).says(ends.syn(60 * MS));
+    closed
+        .says(ends.client(40 * MS).seq(1000).flags(FIN))
+        .says(ends.server(50 * MS).ack(1001).flags(FIN))
+        .says(ends.syn(60 * MS));
     let mut unanswered = Talk::silent();
     unanswered.says(ends.syn(0)).says(ends.syn(S)).says(ends.syn(3 * S));
     let mut silent = busy();
@@ -100,10 +108,16 @@ fn the_new_instance_begins_from_nothing() {
     let mut talk = busy();
     let again = Ends { client_isn: 9_000, server_isn: 10_000, ..Ends::default() };
     talk.says(Ends::default().client(40 * MS).seq(1000).flags(TcpFlags::RST));
-    talk.says(again.syn(S)).says(again.syn_ack(S + 10 * MS)).says(again.client(S + 11 * MS)).says(again.client(S + 12 * MS).data(700));
+    talk.says(again.syn(S))
+        .says(again.syn_ack(S + 10 * MS))
+        .says(again.client(S + 11 * MS))
+        .says(again.client(S + 12 * MS).data(700));
     let seen = record(&talk.batch());
     let second = &seen.gone[1].connection;
-    assert_eq!((second.first_index, second.state, second.streams[0].snd_max), (7, State::Established, 700));
+    assert_eq!(
+        (second.first_index, second.state, second.streams[0].snd_max),
+        (7, State::Established, 700)
+    );
     assert_eq!(second.streams[0].counters.retransmitted, 0);
 }
 
@@ -126,7 +140,10 @@ fn ten_minutes_of_silence_end_a_connection() {
 fn a_minute_of_silence_ends_a_flow_of_datagrams() {
     let ends = Ends::default();
     for (silence, flows) in [(60 * S - 1, 1), (60 * S, 2)] {
-        let seen = record(&batch(&[ends.datagram(Side::Server, 0, 10), ends.datagram(Side::Client, silence, 20)]));
+        let seen = record(&batch(&[
+            ends.datagram(Side::Server, 0, 10),
+            ends.datagram(Side::Client, silence, 20),
+        ]));
         assert_eq!(seen.gone.len(), flows, "after {silence} µs");
     }
 }
@@ -136,7 +153,11 @@ fn silence_may_be_configured() {
     let mut talk = busy();
     talk.sends(240 * S + 30 * MS, 1000, 1000);
     let limits = Limits { idle: Span::from_secs(240), ..Limits::default() };
-    assert_eq!(record_with(&talk.batch(), limits, false).gone.len(), 2, "four minutes, as tcptrace has it");
+    assert_eq!(
+        record_with(&talk.batch(), limits, false).gone.len(),
+        2,
+        "four minutes, as tcptrace has it"
+    );
 }
 
 #[test]
@@ -150,7 +171,10 @@ fn the_silent_leave_while_others_talk() {
     let left = &seen.gone[0];
     assert_eq!((left.connection.first_index, left.evicted), (1, false));
     let at = talk.packets[usize::try_from(left.at_index).unwrap_or(1) - 1].packet.ts.0 / 1_000;
-    assert!((600 * S..=700 * S).contains(&at), "it left after ten minutes and not much later: {at} µs");
+    assert!(
+        (600 * S..=700 * S).contains(&at),
+        "it left after ten minutes and not much later: {at} µs"
+    );
 }
 
 #[test]
@@ -158,11 +182,18 @@ fn the_closed_stay_a_while_for_late_packets() {
     let ends = Ends::default();
     let other = Ends::with_port(50_000);
     let mut talk = busy();
-    talk.says(ends.client(40 * MS).seq(1000).flags(FIN)).says(ends.server(50 * MS).ack(1001).flags(FIN));
-    talk.says(ends.client(51 * MS).seq(1001).ack(1)).says(other.client(9 * S)).says(other.client(11 * S)).says(other.client(12 * S));
+    talk.says(ends.client(40 * MS).seq(1000).flags(FIN))
+        .says(ends.server(50 * MS).ack(1001).flags(FIN));
+    talk.says(ends.client(51 * MS).seq(1001).ack(1))
+        .says(other.client(9 * S))
+        .says(other.client(11 * S))
+        .says(other.client(12 * S));
     let seen = record(&talk.batch());
     assert_eq!(lives(&seen)[0], (1, State::Closed, 10), "ten seconds after the second FIN");
-    assert_eq!(seen.gone[0].connection.streams[0].counters.packets, 5, "the last acknowledgement belongs to it");
+    assert_eq!(
+        seen.gone[0].connection.streams[0].counters.packets, 5,
+        "the last acknowledgement belongs to it"
+    );
 }
 
 #[test]
@@ -174,7 +205,15 @@ fn only_so_many_closed_ones_stay() {
     }
     let limits = Limits { lingering: 2, ..Limits::default() };
     let seen = record_with(&batch(&packets), limits, false);
-    assert_eq!(lives(&seen), [(1, State::Reset, 3), (2, State::Reset, 4), (3, State::Reset, u64::MAX), (4, State::Reset, u64::MAX)]);
+    assert_eq!(
+        lives(&seen),
+        [
+            (1, State::Reset, 3),
+            (2, State::Reset, 4),
+            (3, State::Reset, u64::MAX),
+            (4, State::Reset, u64::MAX)
+        ]
+    );
 }
 
 // The end, and too many.
@@ -182,7 +221,11 @@ fn only_so_many_closed_ones_stay() {
 #[test]
 fn what_is_open_at_the_end_leaves_in_the_order_of_its_beginning() {
     let ports = [50_003, 50_001, 50_002, 50_000];
-    let packets: Vec<Made> = ports.iter().zip(0..).map(|(&port, n)| Ends::with_port(port).client(n * MS).data(10)).collect();
+    let packets: Vec<Made> = ports
+        .iter()
+        .zip(0..)
+        .map(|(&port, n)| Ends::with_port(port).client(n * MS).data(10))
+        .collect();
     let seen = record(&batch(&packets));
     assert_eq!(lives(&seen), (1..=4).map(|n| (n, State::Midstream, u64::MAX)).collect::<Vec<_>>());
     assert!(seen.gone.iter().all(|gone| !gone.evicted));
@@ -210,7 +253,12 @@ fn a_full_table_evicts_and_counts() {
     assert_eq!((seen.facts.evicted, seen.facts.most), (15, 10));
     assert_eq!(seen.gone.iter().filter(|gone| gone.evicted).count(), 15);
     assert_eq!(seen.gone.len(), 25, "nobody is lost");
-    let evicted: Vec<u64> = seen.gone.iter().filter(|gone| gone.evicted).map(|gone| gone.connection.first_index).collect();
+    let evicted: Vec<u64> = seen
+        .gone
+        .iter()
+        .filter(|gone| gone.evicted)
+        .map(|gone| gone.connection.first_index)
+        .collect();
     assert_eq!(evicted, (1..=15).collect::<Vec<_>>(), "the longest silent go first");
 }
 
@@ -219,7 +267,10 @@ fn half_open_connections_go_first() {
     let seen = crowd(9, 20);
     assert_eq!(seen.facts.evicted, 19);
     assert!(
-        seen.gone.iter().filter(|gone| gone.evicted).all(|gone| gone.connection.state == State::Syn),
+        seen.gone
+            .iter()
+            .filter(|gone| gone.evicted)
+            .all(|gone| gone.connection.state == State::Syn),
         "a SYN flood drives out nobody else"
     );
 }
@@ -235,8 +286,13 @@ fn an_evicted_connection_that_goes_on_is_mid_stream() {
     let mut packets = vec![Ends::with_port(1).client(0).data(100)];
     packets.extend((2..12).map(|n| Ends::with_port(n).client(i64::from(n) * MS).data(100)));
     packets.push(Ends::with_port(1).client(S).seq(100).data(100));
-    let seen = record_with(&batch(&packets), Limits { connections: 10, ..Limits::default() }, false);
-    let again = seen.gone.iter().find(|gone| gone.connection.first_index == 12).map(|gone| gone.connection.flags.midstream);
+    let seen =
+        record_with(&batch(&packets), Limits { connections: 10, ..Limits::default() }, false);
+    let again = seen
+        .gone
+        .iter()
+        .find(|gone| gone.connection.first_index == 12)
+        .map(|gone| gone.connection.flags.midstream);
     assert_eq!(again, Some(true));
 }
 
@@ -251,8 +307,11 @@ fn flows_that_share_a_hash_stay_apart() {
         packets.push(made);
     }
     let seen = record(&batch(&packets));
-    let packets: Vec<(u64, u64)> =
-        seen.gone.iter().map(|gone| (gone.connection.first_index, gone.connection.streams[0].counters.packets)).collect();
+    let packets: Vec<(u64, u64)> = seen
+        .gone
+        .iter()
+        .map(|gone| (gone.connection.first_index, gone.connection.streams[0].counters.packets))
+        .collect();
     assert_eq!(packets, [(1, 2), (2, 2), (3, 1)]);
 }
 
@@ -266,7 +325,11 @@ fn datagrams_are_counted_by_direction() {
     ]));
     let flow = seen.only();
     assert_eq!((flow.state, flow.key.protocol), (State::Datagrams, 17));
-    assert_eq!(flow.key.source(flow.initiator_direction()), ends.server, "the sender of the first packet");
+    assert_eq!(
+        flow.key.source(flow.initiator_direction()),
+        ends.server,
+        "the sender of the first packet"
+    );
     let counted = flow.streams.each_ref().map(|s| (s.counters.packets, s.counters.payload));
     assert_eq!(counted, [(1, 30), (2, 170)]);
     assert!(seen.events.is_empty());
@@ -277,20 +340,39 @@ fn datagrams_are_counted_by_direction() {
 #[test]
 fn what_spans_a_step_of_the_clock_is_not_timed() {
     let ends = Ends::default();
-    let before = [ends.syn(100 * MS), ends.syn_ack(110 * MS), ends.client(111 * MS), ends.client(120 * MS).data(1000)];
-    let after = [ends.server(30 * MS).ack(1000), ends.client(31 * MS).seq(1000).data(1000), ends.server(41 * MS).ack(2000)];
+    let before = [
+        ends.syn(100 * MS),
+        ends.syn_ack(110 * MS),
+        ends.client(111 * MS),
+        ends.client(120 * MS).data(1000),
+    ];
+    let after = [
+        ends.server(30 * MS).ack(1000),
+        ends.client(31 * MS).seq(1000).data(1000),
+        ends.server(41 * MS).ack(2000),
+    ];
     let all: Vec<Made> = before.iter().chain(&after).copied().collect();
     let packets = batch(&all);
     let mut seen = Recorder::default();
     let mut table = recorder::table(Limits::default());
     for (packet, n) in packets.packets.iter().zip(0..) {
-        recorder::feed(&mut table, packet, packets.options_of(packet), u32::from(n >= 4), &mut seen);
+        recorder::feed(
+            &mut table,
+            packet,
+            packets.options_of(packet),
+            u32::from(n >= 4),
+            &mut seen,
+        );
     }
     table.finish(&mut seen);
     let connection = seen.only();
     assert!(connection.flags.clock_step);
     assert_eq!(connection.streams[0].counters.unique, 2000, "bytes go on being counted");
-    assert_eq!(seen.samples().iter().map(|(_, rtt)| rtt.0).collect::<Vec<_>>(), [10_000_000], "only the one after the step");
+    assert_eq!(
+        seen.samples().iter().map(|(_, rtt)| rtt.0).collect::<Vec<_>>(),
+        [10_000_000],
+        "only the one after the step"
+    );
     assert_eq!(seen.events.iter().filter(|event| matches!(event, Event::ClockStep)).count(), 1);
 }
 
@@ -298,31 +380,52 @@ fn what_spans_a_step_of_the_clock_is_not_timed() {
 fn a_transfer_begins_with_its_first_data_and_hears_everything_after() {
     let ends = Ends::default();
     let mut talk = Talk::open();
-    talk.says(ends.server(20 * MS)).sends(30 * MS, 0, 1000).acks(40 * MS, 1000).says(ends.server(50 * MS).ack(1000).data(500));
+    talk.says(ends.server(20 * MS))
+        .sends(30 * MS, 0, 1000)
+        .acks(40 * MS, 1000)
+        .says(ends.server(50 * MS).ack(1000).data(500));
     talk.says(ends.client(60 * MS).seq(1000).ack(500));
     let seen = record(&talk.batch());
     let told: Vec<(&str, usize)> = seen
         .events
         .iter()
         .map(|event| match event {
-            Event::Begin { direction, connection } => (if *connection == 1 { "begin" } else { "other" }, *direction),
+            Event::Begin { direction, connection } => {
+                (if *connection == 1 { "begin" } else { "other" }, *direction)
+            }
             Event::Data { direction, .. } => ("data", *direction),
             Event::Ack { direction, .. } => ("ack", *direction),
             Event::Disproved(_) | Event::ClockStep => ("other", 9),
         })
         .collect();
-    assert_eq!(told, [("begin", 0), ("data", 0), ("ack", 0), ("ack", 0), ("begin", 1), ("data", 1), ("ack", 1)]);
+    assert_eq!(
+        told,
+        [("begin", 0), ("data", 0), ("ack", 0), ("ack", 0), ("begin", 1), ("data", 1), ("ack", 1)]
+    );
 }
 
 fn traffic() -> impl Strategy<Value = Vec<Made>> {
     let flags = prop_oneof![20 => Just(TcpFlags::ACK), 3 => Just(TcpFlags::SYN), 2 => Just(TcpFlags::SYN | TcpFlags::ACK), 2 => Just(FIN), 1 => Just(TcpFlags::RST)];
-    let packet = (0_u16..6, any::<bool>(), flags, 0_i64..6, 0_i64..6, prop_oneof![Just(0_u32), Just(1), Just(1000)], 0_i64..400 * S);
+    let packet = (
+        0_u16..6,
+        any::<bool>(),
+        flags,
+        0_i64..6,
+        0_i64..6,
+        prop_oneof![Just(0_u32), Just(1), Just(1000)],
+        0_i64..400 * S,
+    );
     vec(packet, 1..150).prop_map(|packets| {
         let mut now = 0;
         let packets = packets.into_iter().map(|(port, client, flags, seq, ack, length, passed)| {
             now += if passed > 300 * S { passed } else { passed / 10_000 };
             let side = if client { Side::Client } else { Side::Server };
-            Ends::with_port(50_000 + port).packet(side, now).flags(flags).seq(seq * 500).ack(ack * 500).data(length)
+            Ends::with_port(50_000 + port)
+                .packet(side, now)
+                .flags(flags)
+                .seq(seq * 500)
+                .ack(ack * 500)
+                .data(length)
         });
         packets.collect()
     })

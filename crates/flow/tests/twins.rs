@@ -47,7 +47,10 @@ type Verdict = (Class, i64, Option<Cause>);
 impl Twin {
     fn data(&mut self, now: i64, start: i64, length: i64) -> Option<Verdict> {
         let end = start + length;
-        if length <= 1 && (start == self.snd_max - 1 || (self.window == 0 && (start == self.snd_max || start == self.una))) {
+        if length <= 1
+            && (start == self.snd_max - 1
+                || (self.window == 0 && (start == self.snd_max || start == self.una)))
+        {
             return None;
         }
         let overlap = i64::try_from(self.seen.range(start..end).count()).unwrap_or(0);
@@ -67,7 +70,8 @@ impl Twin {
         if (start..end).all(|byte| self.sacked.contains(&byte)) {
             return Some(Cause::Spurious);
         }
-        let times = self.sent.iter().find(|s| s.start <= start && start < s.end).map_or(0, |s| s.count);
+        let times =
+            self.sent.iter().find(|s| s.start <= start && start < s.end).map_or(0, |s| s.count);
         if times > 1 {
             return None;
         }
@@ -100,8 +104,15 @@ impl Twin {
         for run in fresh.chunk_by(|a, b| b - a == 1 && (a < &self.snd_max) == (b < &self.snd_max)) {
             let filled = run[0] < self.snd_max;
             // Bytes of a hole under a retransmission were lost before the capture as well.
-            let repaired = filled && (repaired || fresh.len() < usize::try_from(end - start).unwrap_or(0));
-            pieces.push(Sent { start: run[0], end: run[run.len() - 1] + 1, first: now, count: 1, repaired });
+            let repaired =
+                filled && (repaired || fresh.len() < usize::try_from(end - start).unwrap_or(0));
+            pieces.push(Sent {
+                start: run[0],
+                end: run[run.len() - 1] + 1,
+                first: now,
+                count: 1,
+                repaired,
+            });
         }
         self.sent = pieces;
         self.jumped.extend((self.snd_max..start).map(|byte| (byte, now)));
@@ -110,8 +121,18 @@ impl Twin {
     }
 
     /// Takes an acknowledgement; a round-trip sample if it allows one, and whether it is a duplicate.
-    fn acknowledge(&mut self, now: i64, to: i64, window: u16, blocks: &[(i64, i64)]) -> (Option<i64>, bool) {
-        let fresh: Vec<i64> = blocks.iter().flat_map(|&(l, r)| l.max(self.una.max(to))..r).filter(|b| self.sacked.insert(*b)).collect();
+    fn acknowledge(
+        &mut self,
+        now: i64,
+        to: i64,
+        window: u16,
+        blocks: &[(i64, i64)],
+    ) -> (Option<i64>, bool) {
+        let fresh: Vec<i64> = blocks
+            .iter()
+            .flat_map(|&(l, r)| l.max(self.una.max(to))..r)
+            .filter(|b| self.sacked.insert(*b))
+            .collect();
         let changed = std::mem::replace(&mut self.window, window) != window;
         if to < self.una {
             return (None, false);
@@ -122,10 +143,13 @@ impl Twin {
             return (None, duplicate);
         }
         let whole = (self.una..to).all(|byte| self.seen.contains(&byte));
-        let covered: Vec<&Sent> = self.sent.iter().filter(|s| s.start < to && self.una < s.end).collect();
+        let covered: Vec<&Sent> =
+            self.sent.iter().filter(|s| s.start < to && self.una < s.end).collect();
         let clean = covered.iter().all(|s| s.count == 1 && !s.repaired);
         let last = self.sent.iter().find(|s| s.start < to && to <= s.end);
-        let sample = last.filter(|s| whole && clean && (to == s.end || (to - s.start) % MSS == 0)).map(|s| now - s.first);
+        let sample = last
+            .filter(|s| whole && clean && (to == s.end || (to - s.start) % MSS == 0))
+            .map(|s| now - s.first);
         (self.una, self.duplicates) = (to, 0);
         self.sacked.retain(|&byte| byte >= to);
         self.shortest = [self.shortest, sample].into_iter().flatten().min();
@@ -134,7 +158,12 @@ impl Twin {
 
     /// A byte at which something begins or ends.
     fn edge(&self, at: Index) -> i64 {
-        let edges: Vec<i64> = self.sent.iter().flat_map(|s| [s.start, s.end]).filter(|&edge| edge >= self.una).collect();
+        let edges: Vec<i64> = self
+            .sent
+            .iter()
+            .flat_map(|s| [s.start, s.end])
+            .filter(|&edge| edge >= self.una)
+            .collect();
         if edges.is_empty() { self.una } else { edges[at.index(edges.len())] }
     }
 }
@@ -167,7 +196,8 @@ fn blocks_of(twin: &Twin, to: i64, chosen: &[(Index, Index)]) -> Vec<(i64, i64)>
     for (a, b) in chosen {
         let (a, b) = (twin.edge(*a), twin.edge(*b));
         let (low, high) = (a.min(b), a.max(b));
-        if low > to.max(twin.una) && low < high && blocks.iter().all(|&(l, r)| high < l || r < low) {
+        if low > to.max(twin.una) && low < high && blocks.iter().all(|&(l, r)| high < l || r < low)
+        {
             blocks.push((low, high));
         }
     }

@@ -19,14 +19,18 @@ type Frame = (i64, u32, u32);
 
 fn frames(unsegment: &mut Unsegment, made: &Made, way: Way) -> Vec<Frame> {
     let mut frames = Vec::new();
-    let count = unsegment.expand(&made.packet, way, |ts: Ns, frame, ip| frames.push((ts.0, frame, ip)));
+    let count =
+        unsegment.expand(&made.packet, way, |ts: Ns, frame, ip| frames.push((ts.0, frame, ip)));
     assert_eq!(count as usize, frames.len());
     frames
 }
 
 fn learn(unsegment: &mut Unsegment, packets: &[Made]) {
     for made in packets {
-        unsegment.learn(&made.packet, Some(&made.options).filter(|_| made.packet.bits.any(Bits::OPTIONS)));
+        unsegment.learn(
+            &made.packet,
+            Some(&made.options).filter(|_| made.packet.bits.any(Bits::OPTIONS)),
+        );
     }
 }
 
@@ -34,7 +38,10 @@ fn learn(unsegment: &mut Unsegment, packets: &[Made]) {
 fn opened(spacing: Spacing, client: u16, server: u16) -> Unsegment {
     let mut unsegment = Unsegment::new(spacing);
     let ends = Ends::default();
-    learn(&mut unsegment, &[ends.syn(0).opening(client, None), ends.syn_ack(10 * MS).opening(server, None)]);
+    learn(
+        &mut unsegment,
+        &[ends.syn(0).opening(client, None), ends.syn_ack(10 * MS).opening(server, None)],
+    );
     unsegment
 }
 
@@ -56,7 +63,11 @@ fn the_smaller_offer_less_the_options_of_the_packet_is_a_full_frame() {
         (0, 1200, data, vec![1240, 1240, 640]),
         (8960, 8960, data, vec![3040]),
     ] {
-        assert_eq!(cut(&mut opened(Spacing::Stacked, client, server), made), expected, "{client} and {server}");
+        assert_eq!(
+            cut(&mut opened(Spacing::Stacked, client, server), made),
+            expected,
+            "{client} and {server}"
+        );
     }
 }
 
@@ -85,14 +96,30 @@ fn ip_version_and_ip_options_are_told_by_the_header_length() {
 fn without_a_syn_the_most_frequent_length_of_the_direction_counts() {
     let ends = Ends::default();
     let mut unsegment = Unsegment::new(Spacing::Stacked);
-    assert_eq!(cut(&mut unsegment, ends.client(0).data(2896)), [1488, 1488], "nothing is known: 1448 bytes");
+    assert_eq!(
+        cut(&mut unsegment, ends.client(0).data(2896)),
+        [1488, 1488],
+        "nothing is known: 1448 bytes"
+    );
     let lengths = [1460, 1380, 1380, 100, 100, 100, 1380, 20_000, 20_000, 20_000, 20_000, 1460];
     learn(&mut unsegment, &lengths.map(|length| ends.client(MS).data(length)));
-    assert_eq!(cut(&mut unsegment, ends.client(2 * MS).data(2760)), [1420, 1420], "1380 is the most frequent full segment");
-    assert_eq!(cut(&mut unsegment, ends.server(2 * MS).data(2896)), [1488, 1488], "nothing is known of the other direction");
+    assert_eq!(
+        cut(&mut unsegment, ends.client(2 * MS).data(2760)),
+        [1420, 1420],
+        "1380 is the most frequent full segment"
+    );
+    assert_eq!(
+        cut(&mut unsegment, ends.server(2 * MS).data(2896)),
+        [1488, 1488],
+        "nothing is known of the other direction"
+    );
     assert_eq!(unsegment.facts().guessed, 3);
     learn(&mut unsegment, &[ends.client(3 * MS).data(1460)]);
-    assert_eq!(cut(&mut unsegment, ends.client(4 * MS).data(2920)), [1500, 1500], "the larger of two that are as frequent");
+    assert_eq!(
+        cut(&mut unsegment, ends.client(4 * MS).data(2920)),
+        [1500, 1500],
+        "the larger of two that are as frequent"
+    );
 }
 
 #[test]
@@ -124,7 +151,12 @@ fn connections_do_not_disturb_each_other_until_there_are_too_many() {
     }
     let told = |unsegment: &mut Unsegment| {
         let ports = 1000..1000 + few;
-        ports.filter(|&port| cut(unsegment, Ends::with_port(port).client(MS).data(2000))[0] == 640 + u32::from(port) - 1000).count()
+        ports
+            .filter(|&port| {
+                cut(unsegment, Ends::with_port(port).client(MS).data(2000))[0]
+                    == 640 + u32::from(port) - 1000
+            })
+            .count()
     };
     assert_eq!(told(&mut unsegment), usize::from(few));
     for port in 2000..60_000 {
@@ -158,7 +190,11 @@ fn everything_else_passes_as_it_is() {
         ("a SYN with data", ends.syn(MS).data(3000), (1_000_000, 3054, 3040)),
         ("a first fragment", data.bits(Bits::FRAGMENT_FIRST), (1_000_000, 3054, 3040)),
         ("a later fragment", data.bits(Bits::FRAGMENT_LATER), (1_000_000, 3054, 3040)),
-        ("datagrams that were put together", ends.datagram(Side::Client, MS, 60_000), (1_000_000, 60_054, 60_040)),
+        (
+            "datagrams that were put together",
+            ends.datagram(Side::Client, MS, 60_000),
+            (1_000_000, 60_054, 60_040),
+        ),
     ] {
         let mut unsegment = opened(GIGABIT, 1000, 1000);
         assert_eq!(frames(&mut unsegment, &made, Way::Received), [expected], "{what}");
@@ -171,7 +207,11 @@ fn a_length_that_cannot_be_believed_passes_and_is_told() {
     let mut unsegment = opened(Spacing::Stacked, 1000, 1000);
     assert_eq!(cut(&mut unsegment, Ends::default().client(MS).data(4_000_000_000)).len(), 1);
     assert_eq!((unsegment.facts().too_large, unsegment.facts().super_packets), (1, 0));
-    assert_eq!(cut(&mut unsegment, Ends::default().client(MS).data(512 << 10)).len(), 525, "BIG TCP is believed");
+    assert_eq!(
+        cut(&mut unsegment, Ends::default().client(MS).data(512 << 10)).len(),
+        525,
+        "BIG TCP is believed"
+    );
 }
 
 #[test]
@@ -179,7 +219,10 @@ fn a_frame_that_is_shorter_than_its_ip_header_says_has_no_link_layer() {
     let mut unsegment = opened(Spacing::Stacked, 1000, 1000);
     let mut made = Ends::default().client(MS).data(2000);
     made.packet.original_length = 1500;
-    assert_eq!(frames(&mut unsegment, &made, Way::Unknown), [(1_000_000, 1040, 1040), (1_000_000, 1040, 1040)]);
+    assert_eq!(
+        frames(&mut unsegment, &made, Way::Unknown),
+        [(1_000_000, 1040, 1040), (1_000_000, 1040, 1040)]
+    );
 }
 
 // Times.
@@ -197,7 +240,14 @@ fn received_frames_end_at_the_time_of_the_super_packet() {
     let mut unsegment = opened(GIGABIT, 1000, 1000);
     let received = frames(&mut unsegment, &Ends::default().client(MS).data(2500), Way::Received);
     // The last frame takes 14 + 40 + 500 + 24 bytes, 4624 ns: the one before it had come by then.
-    assert_eq!(received, [(1_000_000 - 4_624 - 8_624, 1054, 1040), (1_000_000 - 4_624, 1054, 1040), (1_000_000, 554, 540)]);
+    assert_eq!(
+        received,
+        [
+            (1_000_000 - 4_624 - 8_624, 1054, 1040),
+            (1_000_000 - 4_624, 1054, 1040),
+            (1_000_000, 554, 540)
+        ]
+    );
 }
 
 #[test]
@@ -209,7 +259,10 @@ fn without_a_way_or_a_rate_frames_are_stacked() {
         (times, unsegment.facts().not_spread)
     };
     assert_eq!(times(GIGABIT, Way::Unknown), (vec![1_000_000; 3], 1));
-    assert_eq!(times(Spacing::Spread { rate: Rate(0), gap: 24 }, Way::Sent), (vec![1_000_000; 3], 0));
+    assert_eq!(
+        times(Spacing::Spread { rate: Rate(0), gap: 24 }, Way::Sent),
+        (vec![1_000_000; 3], 0)
+    );
     assert_eq!(times(Spacing::Stacked, Way::Sent), (vec![1_000_000; 3], 0));
 }
 
@@ -230,7 +283,10 @@ fn way() -> impl Strategy<Value = Way> {
 
 fn spacing() -> impl Strategy<Value = Spacing> {
     let spread = (0_u64..200_000_000_000, prop_oneof![Just(24_u32), 0_u32..2000, Just(u32::MAX)]);
-    prop_oneof![Just(Spacing::Stacked), spread.prop_map(|(rate, gap)| Spacing::Spread { rate: Rate(rate), gap })]
+    prop_oneof![
+        Just(Spacing::Stacked),
+        spread.prop_map(|(rate, gap)| Spacing::Spread { rate: Rate(rate), gap })
+    ]
 }
 
 proptest! {

@@ -3,7 +3,12 @@
 //! `cargo run --release -p trustbed-probe --example accuracy -- 100` prints a line per path and what they come to; a second number is the
 //! length of the cross traffic's packets in bytes, 100 if none is given. `long` behind it has both probe with settings for long packets.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, reason = "a report for a terminal")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a report for a terminal"
+)]
 
 #[path = "../tests/path/mod.rs"]
 mod path;
@@ -22,7 +27,9 @@ fn main() {
     };
     let scan = Scan { coalescence: Span::from_micros(2), ..chirps.scan };
     let (mut inside, mut errors) = (0, vec![]);
-    println!("capacity Mbit/s  RTT ms  load   pathload Mbit/s (of available)          pathChirp (of available)");
+    println!(
+        "capacity Mbit/s  RTT ms  load   pathload Mbit/s (of available)          pathChirp (of available)"
+    );
     for path in paths(runs, cross) {
         let round_trip = path.delay + path.delay;
         let found = path.pathload(PathloadSettings { round_trip, ..searches.clone() });

@@ -20,7 +20,9 @@ impl Chirp {
     /// Rates in bit/s of UDP payload, which is how the tool counts.
     pub fn new(payload: u32, lowest: f64, highest: f64, factor: f64) -> Self {
         let gaps = Self::gaps(lowest, highest, factor);
-        let rates = (0..gaps).map(|gap| highest / factor.powi(i32::try_from(gaps - 1 - gap).unwrap_or(i32::MAX))).collect();
+        let rates = (0..gaps)
+            .map(|gap| highest / factor.powi(i32::try_from(gaps - 1 - gap).unwrap_or(i32::MAX)))
+            .collect();
         Self { payload, rates }
     }
 
@@ -72,9 +74,14 @@ impl Chirp {
     }
 
     /// How long from its start to that of the next, so that chirps load the path with `mean_rate` bit/s, and with half of the time in silence at least.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "a chirp has some dozen packets")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "a chirp has some dozen packets"
+    )]
     pub fn interval(&self, mean_rate: f64) -> Span {
-        let asked = Span((self.packets() as f64 * 8e9 * f64::from(self.payload) / mean_rate) as i64);
+        let asked =
+            Span((self.packets() as f64 * 8e9 * f64::from(self.payload) / mean_rate) as i64);
         asked.max(self.duration() + self.duration())
     }
 }

@@ -127,10 +127,16 @@ impl ClockComparison {
 
     /// The skew.
     pub fn skew(&self) -> ClockVerdict {
-        let (Some(there), Some(back)) = (self.forward.line(), self.backward.line()) else { return ClockVerdict::Unknown };
-        let Some((least, most)) = possible_slopes(self.forward.corners(), self.backward.corners()) else { return ClockVerdict::Unknown };
+        let (Some(there), Some(back)) = (self.forward.line(), self.backward.line()) else {
+            return ClockVerdict::Unknown;
+        };
+        let Some((least, most)) = possible_slopes(self.forward.corners(), self.backward.corners())
+        else {
+            return ClockVerdict::Unknown;
+        };
         // What was forgotten of a hull is not taken for a clock that was set.
-        let slack = (self.forward.forgotten() + self.backward.forgotten()).as_f64() / self.forward.duration().as_f64();
+        let slack = (self.forward.forgotten() + self.backward.forgotten()).as_f64()
+            / self.forward.duration().as_f64();
         if least > most + slack {
             return ClockVerdict::Uneven;
         }
@@ -149,7 +155,10 @@ impl ClockComparison {
     /// Over less time a difference in rate is nothing beside the delays; where the ways do not tell the same it may be a queue that fills.
     pub fn drift(&self) -> Option<SkewLine> {
         match self.skew() {
-            ClockVerdict::Skew(skew) if self.forward.duration() >= DRIFT_FROM && skew.disagreement <= skew.ahead.slope.abs() / 2.0 => {
+            ClockVerdict::Skew(skew)
+                if self.forward.duration() >= DRIFT_FROM
+                    && skew.disagreement <= skew.ahead.slope.abs() / 2.0 =>
+            {
                 Some(skew.ahead)
             }
             _ => None,
@@ -197,7 +206,8 @@ fn possible_slopes(forward: &[Corner], backward: &[Corner]) -> Option<(f64, f64)
     let (mut least, mut most) = (f64::NEG_INFINITY, f64::INFINITY);
     for (above_at, above) in forward {
         for (below_at, delay) in backward {
-            let (across, room) = ((*above_at - *below_at).as_f64(), (*above + *delay + ROUNDING).as_f64());
+            let (across, room) =
+                ((*above_at - *below_at).as_f64(), (*above + *delay + ROUNDING).as_f64());
             if across > 0.0 {
                 most = most.min(room / across);
             } else if across < 0.0 {

@@ -83,9 +83,11 @@ impl DelaySummary {
 
 impl DelayVariation {
     fn of(delays: &[(u64, Span)]) -> Option<Self> {
-        let neighbours = delays.windows(2).filter(|pair| pair[0].0.checked_add(1) == Some(pair[1].0));
+        let neighbours =
+            delays.windows(2).filter(|pair| pair[0].0.checked_add(1) == Some(pair[1].0));
         let differences: Vec<Span> = neighbours.map(|pair| pair[1].1 - pair[0].1).collect();
-        let mut absolute: Vec<Span> = differences.iter().map(|one| Span(one.0.saturating_abs())).collect();
+        let mut absolute: Vec<Span> =
+            differences.iter().map(|one| Span(one.0.saturating_abs())).collect();
         absolute.sort_unstable();
         Some(Self {
             pairs: differences.len() as u64,
@@ -104,7 +106,8 @@ impl Delays {
         let since = probes.first()?.1.sent;
         let drift = |at: Ns| ahead.map_or(Span::ZERO, |line| line.drift(since, at));
         let delays = |delay: &dyn Fn(&RoundTrip) -> Span| {
-            let all: Vec<(u64, Span)> = probes.iter().map(|(sequence, trip)| (*sequence, delay(trip))).collect();
+            let all: Vec<(u64, Span)> =
+                probes.iter().map(|(sequence, trip)| (*sequence, delay(trip))).collect();
             DelaySummary::of(&all)
         };
         Some(Self {

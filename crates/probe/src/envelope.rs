@@ -91,9 +91,16 @@ impl Envelope {
     pub fn line(&self) -> Option<SkewLine> {
         let first = self.first?;
         let mean = first + Span(i64::try_from(self.moments / i128::from(self.points)).ok()?);
-        let right = self.corners.partition_point(|corner| corner.0 <= mean).clamp(1, self.corners.len().max(2) - 1);
+        let right = self
+            .corners
+            .partition_point(|corner| corner.0 <= mean)
+            .clamp(1, self.corners.len().max(2) - 1);
         let (from, to) = (self.corners.get(right - 1)?, self.corners.get(right)?);
-        Some(SkewLine { at: from.0, height: from.1, slope: (to.1 - from.1).as_f64() / (to.0 - from.0).as_f64() })
+        Some(SkewLine {
+            at: from.0,
+            height: from.1,
+            slope: (to.1 - from.1).as_f64() / (to.0 - from.0).as_f64(),
+        })
     }
 
     /// The corners of the hull, from left to right.
@@ -109,7 +116,9 @@ impl Envelope {
                 if last.1 <= point.1 {
                     return;
                 }
-            } else if let Some(before) = self.corners.len().checked_sub(2).and_then(|place| self.corners.get(place)) {
+            } else if let Some(before) =
+                self.corners.len().checked_sub(2).and_then(|place| self.corners.get(place))
+            {
                 if is_below(*before, *last, point) {
                     break;
                 }
@@ -128,8 +137,13 @@ impl Envelope {
 
     /// Forgets the corner that is least below the line through its neighbours.
     fn forget(&mut self) {
-        let heights = self.corners.windows(3).map(|three| height_of_chord(three[0], three[2], three[1].0) - three[1].1);
-        let Some((place, height)) = heights.enumerate().min_by_key(|(_, height)| *height) else { return };
+        let heights = self
+            .corners
+            .windows(3)
+            .map(|three| height_of_chord(three[0], three[2], three[1].0) - three[1].1);
+        let Some((place, height)) = heights.enumerate().min_by_key(|(_, height)| *height) else {
+            return;
+        };
         self.corners.remove(place + 1);
         let raised = self.raised.remove(place + 1);
         if let Some(next) = self.raised.get_mut(place + 1) {
@@ -152,7 +166,10 @@ fn height_of_chord(left: Corner, right: Corner, at: Ns) -> Span {
     left.1 + rounded((right.1 - left.1).as_f64() * share)
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a float beyond 64 bits becomes the largest of them")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a float beyond 64 bits becomes the largest of them"
+)]
 fn rounded(nanoseconds: f64) -> Span {
     Span(nanoseconds.round() as i64)
 }

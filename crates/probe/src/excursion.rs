@@ -46,11 +46,15 @@ impl Excursions {
             return None;
         }
         let first = packets.first()?.delay()?;
-        let at_once: Vec<bool> =
-            std::iter::once(false).chain(received.windows(2).map(|pair| pair[1] - pair[0] < scan.coalescence)).collect();
+        let at_once: Vec<bool> = std::iter::once(false)
+            .chain(received.windows(2).map(|pair| pair[1] - pair[0] < scan.coalescence))
+            .collect();
         let end = at_once.windows(2).position(|pair| pair[0] && pair[1]).unwrap_or(at_once.len());
         let kept: Vec<usize> = (0..end).filter(|number| !at_once[*number]).collect();
-        let delays: Option<Vec<f64>> = kept.iter().map(|number| packets[*number].delay().map(|delay| (delay - first).as_f64())).collect();
+        let delays: Option<Vec<f64>> = kept
+            .iter()
+            .map(|number| packets[*number].delay().map(|delay| (delay - first).as_f64()))
+            .collect();
         Self::of_delays(chirp, &kept, &delays?, scan)
     }
 
@@ -70,7 +74,9 @@ impl Excursions {
             highest = highest.max(above);
             if above < highest / scan.decrease_factor {
                 if place - start >= scan.busy_period {
-                    (start..place).filter(|gap| rises(*gap)).for_each(|gap| found[gap] = Some(rate(gap)));
+                    (start..place)
+                        .filter(|gap| rises(*gap))
+                        .for_each(|gap| found[gap] = Some(rate(gap)));
                 }
                 start = next_rise(place);
                 (place, highest) = (start, 0.0);
@@ -85,7 +91,11 @@ impl Excursions {
             weighted += value * chirp.gap_ns(gap);
             total += chirp.gap_ns(gap);
         }
-        Some(Self { estimate: weighted / total, per_gap, last_start: kept[start].min(rates.len() - 1) })
+        Some(Self {
+            estimate: weighted / total,
+            per_gap,
+            last_start: kept[start].min(rates.len() - 1),
+        })
     }
 }
 
@@ -93,7 +103,9 @@ impl Excursions {
 fn spread(gaps: usize, kept: &[usize], found: &[Option<f64>], otherwise: f64) -> Vec<f64> {
     let mut per_gap = vec![otherwise; gaps];
     for (place, value) in found.iter().enumerate() {
-        if let (Some(value), Some(gap)) = (value, kept.get(place).and_then(|number| per_gap.get_mut(*number))) {
+        if let (Some(value), Some(gap)) =
+            (value, kept.get(place).and_then(|number| per_gap.get_mut(*number)))
+        {
             *gap = *value;
         }
     }

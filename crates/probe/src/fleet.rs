@@ -17,7 +17,12 @@ pub struct FleetRules {
 
 impl Default for FleetRules {
     fn default() -> Self {
-        Self { majority: 0.6, thresholds: Thresholds::default(), heavy_loss: 0.15, medium_loss: 0.03 }
+        Self {
+            majority: 0.6,
+            thresholds: Thresholds::default(),
+            heavy_loss: 0.15,
+            medium_loss: 0.03,
+        }
     }
 }
 
@@ -70,7 +75,9 @@ impl Fleet {
             return Quality::Lossy;
         }
         let parts = stream.cleaned(seen, limits);
-        let found = parts.iter().map(|part| TrendMetrics::of(part, rules.thresholds).map(|metrics| metrics.trend));
+        let found = parts
+            .iter()
+            .map(|part| TrendMetrics::of(part, rules.thresholds).map(|metrics| metrics.trend));
         let before = self.trends.len();
         self.trends.extend(found);
         if self.trends.len() == before {
@@ -96,7 +103,8 @@ impl Fleet {
             return Some(FleetTrend::Increasing);
         }
         let usable: Vec<Trend> = self.trends.iter().flatten().copied().collect();
-        (!usable.is_empty() && 2 * usable.len() >= self.trends.len()).then(|| FleetTrend::of(&usable, rules.majority))
+        (!usable.is_empty() && 2 * usable.len() >= self.trends.len())
+            .then(|| FleetTrend::of(&usable, rules.majority))
     }
 }
 
@@ -104,7 +112,10 @@ impl FleetTrend {
     /// What the streams say together, where `majority` of them decide.
     #[expect(clippy::cast_precision_loss, reason = "some dozen streams")]
     pub fn of(trends: &[Trend], majority: f64) -> Self {
-        let share = |wanted| trends.iter().filter(|trend| **trend == wanted).count() as f64 / trends.len().max(1) as f64;
+        let share = |wanted| {
+            trends.iter().filter(|trend| **trend == wanted).count() as f64
+                / trends.len().max(1) as f64
+        };
         if share(Trend::Increasing) >= majority {
             Self::Increasing
         } else if share(Trend::None) >= majority {

@@ -36,8 +36,8 @@ mod train;
 mod trend;
 
 pub use availability::{
-    Availability, AvailabilitySecond, AvailabilitySettings, AvailabilityTotals, Charge, Charging, DutyCycle, Gap, GapLengths, GapTally,
-    Window, cpu_share, gap_threshold, node_percent,
+    Availability, AvailabilitySecond, AvailabilitySettings, AvailabilityTotals, Charge, Charging,
+    DutyCycle, Gap, GapLengths, GapTally, Window, cpu_share, gap_threshold, node_percent,
 };
 pub use chirp::Chirp;
 pub use clock_comparison::{ClockComparison, ClockOffset, ClockVerdict, Skew};
@@ -51,11 +51,14 @@ pub use pathload::{Ending, Pathload, PathloadReport, PathloadSettings, Step};
 pub use probe_schedule::{ProbeSchedule, ProbeSpacing};
 pub use round_trip::RoundTrip;
 pub use search::{Bracket, Search};
-pub use sender_session::{AnswerFate, Answered, DirectionCounts, Outcome, SenderSession, SessionCounts};
+pub use sender_session::{
+    AnswerFate, Answered, DirectionCounts, Outcome, SenderSession, SessionCounts,
+};
 pub use sighting::Sighting;
 pub use stamp::{
-    Accepted, BASE_BYTES as STAMP_BASE_BYTES, ErrorEstimate, LARGEST_BYTES as STAMP_LARGEST_BYTES, Reflector, ReflectorCounts,
-    ReflectorPacket, ReflectorSettings, Refusal, SenderPacket, StampTime, TimeFormat,
+    Accepted, BASE_BYTES as STAMP_BASE_BYTES, ErrorEstimate, LARGEST_BYTES as STAMP_LARGEST_BYTES,
+    Reflector, ReflectorCounts, ReflectorPacket, ReflectorSettings, Refusal, SenderPacket,
+    StampTime, TimeFormat,
 };
 pub use stream::{Stream, StreamLimits};
 pub use train::dispersion_rate;

@@ -70,7 +70,13 @@ impl PathChirpSettings {
     /// builds up: the packets of chirps are as long as that, their rates closer together, and an excursion ends with a deeper fall.
     pub fn for_long_packets() -> Self {
         let scan = Scan { decrease_factor: 3.0, ..Scan::default() };
-        Self { payload: LARGEST_PAYLOAD, spread_factor: 1.1, mean_rate: 1e6, scan, ..Self::default() }
+        Self {
+            payload: LARGEST_PAYLOAD,
+            spread_factor: 1.1,
+            mean_rate: 1e6,
+            scan,
+            ..Self::default()
+        }
     }
 }
 
@@ -110,12 +116,16 @@ impl PathChirp {
         }
         check_payload("payload", settings.payload, u32::MAX)?;
         let factor = settings.spread_factor;
-        let packets = if factor > 1.0 { Chirp::gaps(lowest, highest, factor) + 1 } else { usize::MAX };
+        let packets =
+            if factor > 1.0 { Chirp::gaps(lowest, highest, factor) + 1 } else { usize::MAX };
         if factor.is_nan() || factor > 4.0 || packets > MOST_PACKETS {
             return Err(ProbeError::Spread { factor, packets });
         }
-        let positive =
-            [("mean_rate", settings.mean_rate), ("averaged", settings.averaged as f64), ("decrease_factor", settings.scan.decrease_factor)];
+        let positive = [
+            ("mean_rate", settings.mean_rate),
+            ("averaged", settings.averaged as f64),
+            ("decrease_factor", settings.scan.decrease_factor),
+        ];
         for (name, value) in positive {
             if value.is_nan() || value <= 0.0 {
                 return Err(ProbeError::NotPositive { name, value });
@@ -123,7 +133,15 @@ impl PathChirp {
         }
         let chirp = Chirp::new(settings.payload, lowest, highest, factor);
         let mean_rate = settings.mean_rate;
-        Ok(Self { settings, chirp, mean_rate, latest: VecDeque::new(), low_in_a_row: 0, high_in_a_row: 0, unusable: 0 })
+        Ok(Self {
+            settings,
+            chirp,
+            mean_rate,
+            latest: VecDeque::new(),
+            low_in_a_row: 0,
+            high_in_a_row: 0,
+            unusable: 0,
+        })
     }
 
     /// The chirp to send next.
@@ -165,10 +183,14 @@ impl PathChirp {
 
     /// Moves the rates when the estimates lie at one of their ends.
     fn adapt(&mut self, rate: f64) {
-        let Some((&lowest, &highest)) = self.chirp.rates().first().zip(self.chirp.rates().last()) else { return };
+        let Some((&lowest, &highest)) = self.chirp.rates().first().zip(self.chirp.rates().last())
+        else {
+            return;
+        };
         self.low_in_a_row = if rate < NEAR_LOWEST * lowest { self.low_in_a_row + 1 } else { 0 };
         let could_go_on = highest < self.settings.limit_rate;
-        self.high_in_a_row = if rate > NEAR_HIGHEST * highest && could_go_on { self.high_in_a_row + 1 } else { 0 };
+        self.high_in_a_row =
+            if rate > NEAR_HIGHEST * highest && could_go_on { self.high_in_a_row + 1 } else { 0 };
         if self.low_in_a_row >= IN_A_ROW {
             self.move_around(lowest);
         } else if self.high_in_a_row >= IN_A_ROW {
@@ -180,8 +202,13 @@ impl PathChirp {
         let factor = if centre < SLOW { RANGE_FACTOR_SLOW } else { RANGE_FACTOR };
         let highest = (centre * factor).min(self.settings.limit_rate);
         let lowest = centre / factor;
-        self.chirp = Chirp::new(self.settings.payload, lowest, highest, self.settings.spread_factor);
-        self.mean_rate = self.settings.mean_rate.clamp(MEAN_OF_LOWEST.0 * lowest, MEAN_OF_LOWEST.1 * lowest).clamp(MEAN.0, MEAN.1);
+        self.chirp =
+            Chirp::new(self.settings.payload, lowest, highest, self.settings.spread_factor);
+        self.mean_rate = self
+            .settings
+            .mean_rate
+            .clamp(MEAN_OF_LOWEST.0 * lowest, MEAN_OF_LOWEST.1 * lowest)
+            .clamp(MEAN.0, MEAN.1);
         self.latest.clear();
         (self.low_in_a_row, self.high_in_a_row) = (0, 0);
     }

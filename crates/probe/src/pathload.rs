@@ -8,7 +8,10 @@
 use trustbed_units::Span;
 
 use crate::fleet::Fleet;
-use crate::{FleetRules, FleetTrend, ProbeError, Quality, Search, Sighting, Stream, StreamLimits, dispersion_rate};
+use crate::{
+    FleetRules, FleetTrend, ProbeError, Quality, Search, Sighting, Stream, StreamLimits,
+    dispersion_rate,
+};
 
 /// Packets of the trains that are tried, until one arrives whole.
 const TRAINS: [usize; 5] = [50, 35, 20, 10, 5];
@@ -216,23 +219,34 @@ impl Pathload {
     pub fn on_train(&mut self, packets: &[Sighting]) {
         self.trains += 1;
         let limits = &self.settings.limits;
-        self.dispersion_rate = dispersion_rate(limits.largest_payload + limits.header_bytes, packets);
+        self.dispersion_rate =
+            dispersion_rate(limits.largest_payload + limits.header_bytes, packets);
         if self.dispersion_rate.is_none() && self.trains < TRAINS.len() {
             return;
         }
         let (lowest, highest) = (self.settings.lowest_rate, self.settings.highest_rate);
         let within = self.dispersion_rate.filter(|rate| (lowest..=highest).contains(rate));
-        let resolution = self.settings.resolution.or_else(|| within.map(|first| self.settings.resolution_share * first));
-        self.search = Some(
-            within.map_or_else(|| Search::guessed(resolution, lowest, highest), |first| Search::new(first, resolution, lowest, highest)),
-        );
+        let resolution = self
+            .settings
+            .resolution
+            .or_else(|| within.map(|first| self.settings.resolution_share * first));
+        self.search = Some(within.map_or_else(
+            || Search::guessed(resolution, lowest, highest),
+            |first| Search::new(first, resolution, lowest, highest),
+        ));
     }
 
     /// What became of the stream that was asked for last.
     pub fn on_stream(&mut self, packets: &[Sighting]) {
         let Some(stream) = self.stream else { return };
         let streams = if stream.duration() >= LONG_STREAM { 1 } else { self.settings.streams };
-        let quality = self.fleet.on_stream(&stream, packets, &self.settings.limits, &self.settings.rules, streams);
+        let quality = self.fleet.on_stream(
+            &stream,
+            packets,
+            &self.settings.limits,
+            &self.settings.rules,
+            streams,
+        );
         if quality == Quality::Lossy || self.fleet.streams() >= streams {
             self.on_fleet(stream.rate());
         }
@@ -252,7 +266,11 @@ impl Pathload {
             let found = search.bracket();
             self.ended = Some(match (found.grey, trend) {
                 _ if search.is_open_above() => Ending::HighestRate,
-                (_, FleetTrend::Increasing) if found.low <= 0.0 && search.rate() <= self.settings.lowest_rate => Ending::LowestRate,
+                (_, FleetTrend::Increasing)
+                    if found.low <= 0.0 && search.rate() <= self.settings.lowest_rate =>
+                {
+                    Ending::LowestRate
+                }
                 (true, _) => Ending::GreyRegion,
                 (false, _) => Ending::Resolution,
             });
@@ -269,7 +287,9 @@ impl Pathload {
         let known = |bound: f64| (bound > 0.0).then_some(bound);
         PathloadReport {
             low: found.and_then(|bracket| known(bracket.low)),
-            high: found.filter(|_| ending != Ending::HighestRate).and_then(|bracket| known(bracket.high)),
+            high: found
+                .filter(|_| ending != Ending::HighestRate)
+                .and_then(|bracket| known(bracket.high)),
             ending,
             dispersion_rate: self.dispersion_rate,
             fleets: self.fleets,
@@ -283,9 +303,18 @@ impl Pathload {
 const LEAST_PAYLOAD: u32 = 32;
 pub(crate) const LARGEST_PAYLOAD: u32 = 1472;
 
-pub(crate) fn check_payload(name: &'static str, bytes: u32, largest: u32) -> Result<(), ProbeError> {
+pub(crate) fn check_payload(
+    name: &'static str,
+    bytes: u32,
+    largest: u32,
+) -> Result<(), ProbeError> {
     if (LEAST_PAYLOAD..=largest.min(LARGEST_PAYLOAD)).contains(&bytes) {
         return Ok(());
     }
-    Err(ProbeError::Payload { name, bytes, least: LEAST_PAYLOAD, largest: largest.min(LARGEST_PAYLOAD) })
+    Err(ProbeError::Payload {
+        name,
+        bytes,
+        least: LEAST_PAYLOAD,
+        largest: largest.min(LARGEST_PAYLOAD),
+    })
 }

@@ -50,12 +50,24 @@ impl ProbeSchedule {
     /// [`ProbeError::NotPositive`] for a gap that is not above 0.
     pub fn new(spacing: ProbeSpacing, mean_gap: Span, seed: u64) -> Result<Self, ProbeError> {
         if mean_gap <= Span::ZERO {
-            return Err(ProbeError::NotPositive { name: "mean_gap", value: mean_gap.as_secs_f64() });
+            return Err(ProbeError::NotPositive {
+                name: "mean_gap",
+                value: mean_gap.as_secs_f64(),
+            });
         }
-        Ok(Self { random: ChaCha8Rng::seed_from_u64(seed), spacing, mean_gap, last: None, fraction: 0.0 })
+        Ok(Self {
+            random: ChaCha8Rng::seed_from_u64(seed),
+            spacing,
+            mean_gap,
+            last: None,
+            fraction: 0.0,
+        })
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "whole nanoseconds; what is beyond 292 years ends the schedule")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "whole nanoseconds; what is beyond 292 years ends the schedule"
+    )]
     fn exponential(&mut self) -> Span {
         let draw: f64 = Exp1.sample(&mut self.random);
         let gap = draw * self.mean_gap.as_f64() + self.fraction;
@@ -65,7 +77,8 @@ impl ProbeSchedule {
 
     /// A moment of the first gap.
     fn phase(&mut self) -> Span {
-        let drawn = (u128::from(self.random.next_u64()) * u128::from(self.mean_gap.0.unsigned_abs())) >> 64;
+        let drawn =
+            (u128::from(self.random.next_u64()) * u128::from(self.mean_gap.0.unsigned_abs())) >> 64;
         Span(i64::try_from(drawn).unwrap_or(0))
     }
 }

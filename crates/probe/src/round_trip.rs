@@ -36,7 +36,11 @@ impl RoundTrip {
     /// the ways, and so by half of the round trip at most.
     pub fn ahead(&self) -> Span {
         let twice = i128::from(self.forward().0) - i128::from(self.backward().0);
-        Span(i64::try_from(twice.div_euclid(2)).unwrap_or(if twice < 0 { i64::MIN } else { i64::MAX }))
+        Span(i64::try_from(twice.div_euclid(2)).unwrap_or(if twice < 0 {
+            i64::MIN
+        } else {
+            i64::MAX
+        }))
     }
 
     /// The moment at the sender that [`RoundTrip::ahead`] is about: halfway.

@@ -107,7 +107,9 @@ impl Search {
     pub fn bracket(&self) -> Bracket {
         // A grey region narrower than the resolution is one fleet that could not decide: what is known are the rates around it. (The tool
         // reports a point then, which no available bandwidth lies in.)
-        if self.grey_most - self.grey_least > self.resolution() && (self.most <= 0.0 || self.most - self.least > self.resolution()) {
+        if self.grey_most - self.grey_least > self.resolution()
+            && (self.most <= 0.0 || self.most - self.least > self.resolution())
+        {
             return Bracket { low: self.grey_least, high: self.grey_most, grey: true };
         }
         // Streams are never sent at quite the rate that was asked for, so that bounds can pass each other by a little.
@@ -152,13 +154,17 @@ impl Search {
     fn next(&mut self, rate: f64, trend: FleetTrend) -> f64 {
         match trend {
             FleetTrend::NoTrend if self.doubling => 2.0 * rate,
-            FleetTrend::NoTrend => self.below().or_else(|| self.above()).unwrap_or_else(|| self.middle()),
+            FleetTrend::NoTrend => {
+                self.below().or_else(|| self.above()).unwrap_or_else(|| self.middle())
+            }
             FleetTrend::Increasing => {
                 self.doubling &= !(self.has_upper() && self.upper_is_narrow());
                 self.above().or_else(|| self.below()).unwrap_or_else(|| self.middle())
             }
             FleetTrend::Grey if rate >= self.grey_most => self.past_grey_top(rate),
-            FleetTrend::Grey if !self.lower_is_narrow() => f64::midpoint(self.least, self.grey_least),
+            FleetTrend::Grey if !self.lower_is_narrow() => {
+                f64::midpoint(self.least, self.grey_least)
+            }
             FleetTrend::Grey => self.past_grey_top(self.grey_most),
         }
     }
@@ -184,7 +190,8 @@ impl Search {
 
     /// Between the grey region and what is too much, if that is still wide.
     fn above(&self) -> Option<f64> {
-        (self.has_upper() && !self.upper_is_narrow()).then(|| f64::midpoint(self.most, self.grey_most))
+        (self.has_upper() && !self.upper_is_narrow())
+            .then(|| f64::midpoint(self.most, self.grey_most))
     }
 
     /// Between what is little enough and the grey region, if that is still wide.

@@ -196,7 +196,14 @@ impl SenderSession {
 
     /// The next probe was sent with a timestamp that means the moment `sent`; `now` is by a clock that is never set.
     pub fn on_sent(&mut self, stamp: StampTime, sent: Ns, now: Ns) {
-        self.waiting.push_back(Waiting { stamp, sent, since: now, left: false, answer: None, copies: 0 });
+        self.waiting.push_back(Waiting {
+            stamp,
+            sent,
+            since: now,
+            left: false,
+            answer: None,
+            copies: 0,
+        });
         self.unanswered += 1;
         self.counts.sent += 1;
     }
@@ -274,11 +281,14 @@ impl SenderSession {
         };
         // An answer that came too late was not lost in any direction.
         let lost = self.counts.lost.saturating_sub(self.counts.late);
-        if let (Some((low_probe, high_probe)), Some((low_answer, high_answer))) = (self.probes, self.answers) {
+        if let (Some((low_probe, high_probe)), Some((low_answer, high_answer))) =
+            (self.probes, self.answers)
+        {
             let first_probe = if low_answer == BASE { BASE } else { low_probe };
             let different = self.distinct_answers - self.duplicated_forward;
             let missing = (high_probe - first_probe + 1).saturating_sub(different).min(lost);
-            found.lost_backward = (high_answer - low_answer + 1).saturating_sub(self.distinct_answers).min(lost);
+            found.lost_backward =
+                (high_answer - low_answer + 1).saturating_sub(self.distinct_answers).min(lost);
             found.lost_forward = missing.saturating_sub(found.lost_backward);
         }
         found.lost_somewhere = lost.saturating_sub(found.lost_forward + found.lost_backward);
@@ -290,8 +300,11 @@ impl SenderSession {
             return AnswerFate::OtherSession;
         }
         let format = packet.error_estimate.format();
-        let times = (packet.received.moment(format, received), packet.timestamp.moment(format, received));
-        let (Some(reflector_received), Some(reflector_sent)) = times else { return AnswerFate::NoTime };
+        let times =
+            (packet.received.moment(format, received), packet.timestamp.moment(format, received));
+        let (Some(reflector_received), Some(reflector_sent)) = times else {
+            return AnswerFate::NoTime;
+        };
         let number = nearest(packet.sender_sequence, self.next());
         if number >= self.next() || number < BASE {
             return AnswerFate::Unknown;
@@ -312,7 +325,13 @@ impl SenderSession {
         self.counts.without_session += u64::from(packet.session != self.session);
         self.counts.reordered += u64::from(reordered);
         if let Some(probe) = self.waiting_mut(number) {
-            probe.answer = Some(Held { reflector_received, reflector_sent, received, packet: *packet, reordered });
+            probe.answer = Some(Held {
+                reflector_received,
+                reflector_sent,
+                received,
+                packet: *packet,
+                reordered,
+            });
             self.unanswered -= 1;
         }
         AnswerFate::Answer
@@ -335,7 +354,9 @@ impl SenderSession {
             self.stateful.get_or_insert(true);
         }
         let overtaken = self.probes.is_some_and(|(_, highest)| number < highest);
-        self.probes = Some(self.probes.map_or((number, number), |(lowest, highest)| (lowest.min(number), highest.max(number))));
+        self.probes = Some(self.probes.map_or((number, number), |(lowest, highest)| {
+            (lowest.min(number), highest.max(number))
+        }));
         let answer_overtaken = self.on_answer_number(answer);
         if answer_overtaken {
             self.reordered_backward += 1;
@@ -348,9 +369,12 @@ impl SenderSession {
     /// Notes the reflector's number; whether a higher one came before.
     fn on_answer_number(&mut self, answer: u32) -> bool {
         self.distinct_answers += 1;
-        let number = nearest(answer, self.answers.map_or(BASE + u64::from(answer), |(_, highest)| highest));
+        let number =
+            nearest(answer, self.answers.map_or(BASE + u64::from(answer), |(_, highest)| highest));
         let overtaken = self.answers.is_some_and(|(_, highest)| number < highest);
-        self.answers = Some(self.answers.map_or((number, number), |(lowest, highest)| (lowest.min(number), highest.max(number))));
+        self.answers = Some(self.answers.map_or((number, number), |(lowest, highest)| {
+            (lowest.min(number), highest.max(number))
+        }));
         overtaken
     }
 
@@ -362,7 +386,14 @@ impl SenderSession {
         let undecided = answer.is_none() && is_early;
         self.counts.lost += u64::from(answer.is_none() && !undecided);
         self.counts.undecided += u64::from(undecided);
-        Outcome { sequence, sent: probe.sent, kernel_stamped: probe.left, answer, undecided, duplicates: probe.copies }
+        Outcome {
+            sequence,
+            sent: probe.sent,
+            kernel_stamped: probe.left,
+            answer,
+            undecided,
+            duplicates: probe.copies,
+        }
     }
 
     fn answered(&mut self, probe: &Waiting, held: &Held) -> Answered {
@@ -373,7 +404,13 @@ impl SenderSession {
         counts.negative_forward += u64::from(trip.forward() < Span::ZERO);
         counts.negative_backward += u64::from(trip.backward() < Span::ZERO);
         counts.negative_round_trip += u64::from(trip.round_trip() < Span::ZERO);
-        Answered { trip, sequence: packet.sequence, ttl: packet.sender_ttl, estimate: packet.error_estimate, reordered }
+        Answered {
+            trip,
+            sequence: packet.sequence,
+            ttl: packet.sender_ttl,
+            estimate: packet.error_estimate,
+            reordered,
+        }
     }
 
     fn next(&self) -> u64 {

@@ -16,7 +16,8 @@ pub(crate) fn distorted_share(gap: impl Fn(usize) -> f64, packets: &[Sighting]) 
     let gaps = packets.len().saturating_sub(1);
     let is_off = |(number, pair): (usize, &[Sighting])| {
         let asked = gap(number);
-        ((pair[1].sent - pair[0].sent).as_f64() - asked).abs() > (TOLERATED_PART * asked).max(TOLERATED.as_f64())
+        ((pair[1].sent - pair[0].sent).as_f64() - asked).abs()
+            > (TOLERATED_PART * asked).max(TOLERATED.as_f64())
     };
     packets.windows(2).enumerate().filter(|one| is_off(*one)).count() as f64 / gaps.max(1) as f64
 }

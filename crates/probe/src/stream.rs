@@ -60,11 +60,19 @@ pub struct Stream {
 
 impl Stream {
     /// The stream that comes closest to the rate, in bit/s of IP packets.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the payloads of a packet")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped to the payloads of a packet"
+    )]
     pub fn at(rate: f64, packets: usize, limits: &StreamLimits) -> Self {
         let (least, largest) = (f64::from(limits.least_payload), f64::from(limits.largest_payload));
         let asked = rate * limits.preferred_gap.as_f64() / 8e9 - f64::from(limits.header_bytes);
-        let payload = if rate < FIXED_LENGTH_FROM { asked.clamp(least, largest) as u32 } else { limits.largest_payload };
+        let payload = if rate < FIXED_LENGTH_FROM {
+            asked.clamp(least, largest) as u32
+        } else {
+            limits.largest_payload
+        };
         let bits = 8.0 * f64::from(payload + limits.header_bytes);
         let gap_ns = (bits * 1e9 / rate).min(limits.longest_gap.as_f64());
         Self { packets, payload, header_bytes: limits.header_bytes, gap_ns }
@@ -76,7 +84,11 @@ impl Stream {
     }
 
     /// When a packet is due after the first.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "a stream lasts seconds at most")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "a stream lasts seconds at most"
+    )]
     pub fn due(&self, number: usize) -> Span {
         Span((number as f64 * self.gap_ns) as i64)
     }
@@ -103,19 +115,26 @@ impl Stream {
         reason = "at most some hundred gaps of nanoseconds"
     )]
     pub fn sent_rate(&self, sightings: &[Sighting]) -> Option<f64> {
-        let mut gaps: Vec<i64> = sightings.windows(2).map(|pair| (pair[1].sent - pair[0].sent).0).collect();
+        let mut gaps: Vec<i64> =
+            sightings.windows(2).map(|pair| (pair[1].sent - pair[0].sent).0).collect();
         gaps.sort_unstable();
         let kept = (gaps.len() as f64 * (1.0 - LARGEST_GAPS)).ceil() as usize;
         let total: i64 = gaps.iter().take(kept).sum();
-        (kept > 0 && total > 0).then(|| 8e9 * f64::from(self.ip_bytes()) * kept as f64 / total as f64)
+        (kept > 0 && total > 0)
+            .then(|| 8e9 * f64::from(self.ip_bytes()) * kept as f64 / total as f64)
     }
 
     /// Whether the sender kept to it: no more than 15 % of the gaps were off by a quarter and 10 µs, and pauses left a part that is long enough.
     /// A stream that was not kept to says nothing of the path; it is sent again.
     pub fn is_as_asked(&self, sightings: &[Sighting]) -> bool {
         let pause = self.pause();
-        let longest = sightings.chunk_by(|one, next| (next.sent - one.sent).as_f64() <= pause).map(<[_]>::len).max().unwrap_or(0);
-        longest > UNUSABLE.min(self.packets.saturating_sub(1)) && distorted_share(|_| self.gap_ns, sightings) <= LARGEST_GAPS
+        let longest = sightings
+            .chunk_by(|one, next| (next.sent - one.sent).as_f64() <= pause)
+            .map(<[_]>::len)
+            .max()
+            .unwrap_or(0);
+        longest > UNUSABLE.min(self.packets.saturating_sub(1))
+            && distorted_share(|_| self.gap_ns, sightings) <= LARGEST_GAPS
     }
 
     /// A longer gap, in nanoseconds, is a pause of the sender.
@@ -136,7 +155,9 @@ impl Stream {
                 parts.push(Vec::new());
             }
             before = Some(sighting);
-            let (Some(received), Some(delay)) = (sighting.received, sighting.delay()) else { continue };
+            let (Some(received), Some(delay)) = (sighting.received, sighting.delay()) else {
+                continue;
+            };
             let at_once = last_received.is_some_and(|last| (received - last).as_f64() <= waited);
             last_received = Some(received);
             if let Some(part) = parts.last_mut().filter(|_| !at_once) {
@@ -145,7 +166,10 @@ impl Stream {
         }
         parts.retain(|part: &Vec<Span>| part.len() > UNUSABLE);
         let least = parts.iter().flatten().min().copied().unwrap_or(Span::ZERO);
-        parts.iter().map(|part| part.iter().map(|delay| (*delay - least).as_f64()).collect()).collect()
+        parts
+            .iter()
+            .map(|part| part.iter().map(|delay| (*delay - least).as_f64()).collect())
+            .collect()
     }
 
     /// The share of its packets that never came, 0…1.

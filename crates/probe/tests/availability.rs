@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use trustbed_probe::{
-    Availability, AvailabilitySecond, AvailabilitySettings, AvailabilityTotals, DutyCycle, Gap, GapLengths, GapTally, Window, cpu_share,
-    node_percent,
+    Availability, AvailabilitySecond, AvailabilitySettings, AvailabilityTotals, DutyCycle, Gap,
+    GapLengths, GapTally, Window, cpu_share, node_percent,
 };
 use trustbed_units::{Ns, Span};
 
@@ -22,7 +22,12 @@ fn gap(begin: i64, length: i64) -> Gap {
 }
 
 /// All that a monitor says which is told of gaps from its beginning to its end.
-fn watched(asked: AvailabilitySettings, gaps: &[Gap], begin: Ns, end: Ns) -> (Vec<AvailabilitySecond>, AvailabilityTotals, Vec<Gap>) {
+fn watched(
+    asked: AvailabilitySettings,
+    gaps: &[Gap],
+    begin: Ns,
+    end: Ns,
+) -> (Vec<AvailabilitySecond>, AvailabilityTotals, Vec<Gap>) {
     let mut monitor = Availability::new(asked, begin);
     let mut seconds = Vec::new();
     for gap in gaps {
@@ -42,7 +47,8 @@ fn near(found: f64, wanted: &Value) -> bool {
 
 fn all_near(found: &[f64], wanted: &Value) -> bool {
     let wanted = wanted.as_array().unwrap();
-    found.len() == wanted.len() && found.iter().zip(wanted).all(|(found, wanted)| near(*found, wanted))
+    found.len() == wanted.len()
+        && found.iter().zip(wanted).all(|(found, wanted)| near(*found, wanted))
 }
 
 /// `tests/golden/cpu.json`, every value that it expects.
@@ -56,9 +62,11 @@ fn a_gap_across_the_end_of_a_second_is_lost_in_both() {
     let gaps: Vec<Gap> = case["gaps"].as_array().unwrap().iter().map(pair).collect();
     let cores = u32::try_from(number("cores")).unwrap();
     let asked = settings(number("theta_ns"), DutyCycle::always(), 100);
-    let (seconds, totals, recorded) = watched(asked, &gaps, Ns(number("start_ns")), Ns(number("end_ns")));
+    let (seconds, totals, recorded) =
+        watched(asked, &gaps, Ns(number("start_ns")), Ns(number("end_ns")));
 
-    let mut expect: BTreeMap<String, Value> = case["expect"].as_object().unwrap().clone().into_iter().collect();
+    let mut expect: BTreeMap<String, Value> =
+        case["expect"].as_object().unwrap().clone().into_iter().collect();
     let mut wanted = |name: &str| expect.remove(name).unwrap();
     let lost: Vec<i64> = seconds.iter().map(|second| second.tally.lost.0).collect();
     assert_eq!(Value::from(lost), wanted("lost_ns_per_second"));
@@ -68,12 +76,17 @@ fn a_gap_across_the_end_of_a_second_is_lost_in_both() {
     assert!(all_near(&percent, &wanted("availability_percent_of_node")), "{percent:?}");
     assert_eq!(Value::from(totals.tally.longest.unwrap().0), wanted("max_single_gap_ns"));
     assert_eq!(Value::from(totals.noise().unwrap().0), wanted("noise_ns_total"));
-    assert!(near(totals.available_percent().unwrap(), &wanted("osnoise_style_cpu_available_percent")));
-    let bins: serde_json::Map<String, Value> = totals.tally.lengths.counts().map(|(bin, count)| (bin.to_string(), count.into())).collect();
+    assert!(near(
+        totals.available_percent().unwrap(),
+        &wanted("osnoise_style_cpu_available_percent")
+    ));
+    let bins: serde_json::Map<String, Value> =
+        totals.tally.lengths.counts().map(|(bin, count)| (bin.to_string(), count.into())).collect();
     assert_eq!(Value::from(bins), wanted("log2_histogram_of_gaps_above_theta"));
     assert_eq!(Value::from(totals.starved_seconds), wanted("starved_seconds_below_0.9"));
     assert!(expect.is_empty(), "not held: {expect:?}");
-    let above: Vec<Gap> = gaps.iter().copied().filter(|gap| gap.length.0 > number("theta_ns")).collect();
+    let above: Vec<Gap> =
+        gaps.iter().copied().filter(|gap| gap.length.0 > number("theta_ns")).collect();
     assert_eq!(recorded, above);
 }
 
@@ -92,7 +105,8 @@ struct Cases(u64);
 
 impl Cases {
     fn below(&mut self, bound: i64) -> i64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         i64::try_from((self.0 >> 33) % bound.unsigned_abs()).unwrap()
     }
 
@@ -100,7 +114,8 @@ impl Cases {
     fn gaps(&mut self, begin: Ns, end: Ns) -> Vec<Gap> {
         let (mut found, mut now) = (Vec::new(), begin.0);
         loop {
-            let longest = [100_000, 10_000_000, 500_000_000, 3 * SECOND][usize::try_from(self.below(4)).unwrap()];
+            let longest = [100_000, 10_000_000, 500_000_000, 3 * SECOND]
+                [usize::try_from(self.below(4)).unwrap()];
             // Some follow without a pass between them.
             now += self.below(2) * self.below(longest);
             let length = 1 + self.below(longest);
@@ -118,14 +133,22 @@ fn overlap(left: Window, right: Window) -> i64 {
 }
 
 /// What a second must say: every gap is looked at for every second.
-fn slow(number: i64, asked: &AvailabilitySettings, gaps: &[Gap], all: Window) -> Option<AvailabilitySecond> {
+fn slow(
+    number: i64,
+    asked: &AvailabilitySettings,
+    gaps: &[Gap],
+    all: Window,
+) -> Option<AvailabilitySecond> {
     let from = Ns(all.from.0.max(number * SECOND));
     let until = Ns(all.until.0.min((number + 1) * SECOND));
     if from >= until {
         return None;
     }
     let window = asked.duty.in_second(number);
-    let seen = Window { from: from.max(window.from), until: until.min(window.until).max(from.max(window.from)) };
+    let seen = Window {
+        from: from.max(window.from),
+        until: until.min(window.until).max(from.max(window.from)),
+    };
     let mut second = AvailabilitySecond { from, until, tally: GapTally::default() };
     second.tally.watched = Span(overlap(seen, seen));
     for gap in gaps.iter().filter(|gap| gap.length > asked.threshold) {
@@ -145,22 +168,38 @@ fn seconds_are_those_of_a_twin_that_looks_at_every_gap_for_each() {
     for case in 0..400 {
         let begin = Ns(cases.below(5 * SECOND) - 2 * SECOND);
         let all = Window { from: begin, until: Ns(begin.0 + 1 + cases.below(8 * SECOND)) };
-        let duty = if case % 2 == 0 { DutyCycle::always() } else { DutyCycle::of(Span(1 + cases.below(SECOND)), 9).unwrap() };
+        let duty = if case % 2 == 0 {
+            DutyCycle::always()
+        } else {
+            DutyCycle::of(Span(1 + cases.below(SECOND)), 9).unwrap()
+        };
         let asked = settings(1 + cases.below(2_000_000), duty, 0);
         let gaps = cases.gaps(all.from, all.until);
-        let (seconds, totals, recorded) = watched(settings(asked.threshold.0, duty, gaps.len()), &gaps, all.from, all.until);
+        let (seconds, totals, recorded) =
+            watched(settings(asked.threshold.0, duty, gaps.len()), &gaps, all.from, all.until);
         let first = all.from.0.div_euclid(SECOND);
-        let wanted: Vec<AvailabilitySecond> = (first..first + 11).filter_map(|number| slow(number, &asked, &gaps, all)).collect();
-        assert_eq!(seconds, wanted, "case {case}: {asked:?} from {} until {}: {gaps:?}", all.from.0, all.until.0);
+        let wanted: Vec<AvailabilitySecond> =
+            (first..first + 11).filter_map(|number| slow(number, &asked, &gaps, all)).collect();
+        assert_eq!(
+            seconds, wanted,
+            "case {case}: {asked:?} from {} until {}: {gaps:?}",
+            all.from.0, all.until.0
+        );
         let mut sum = GapTally::default();
         for second in &wanted {
             sum.merge(&second.tally);
         }
         assert_eq!((totals.tally, totals.from, totals.until), (sum, all.from, all.until));
-        let starved = wanted.iter().filter(|second| second.tally.share().is_some_and(|share| share < 0.9)).count();
+        let starved = wanted
+            .iter()
+            .filter(|second| second.tally.share().is_some_and(|share| share < 0.9))
+            .count();
         let seen = wanted.iter().filter(|second| second.tally.watched.0 > 0).count();
         assert_eq!((totals.starved_seconds, totals.seconds), (starved as u64, seen as u64));
-        assert_eq!(recorded.len() as u64, wanted.iter().map(|second| second.tally.gaps).sum::<u64>());
+        assert_eq!(
+            recorded.len() as u64,
+            wanted.iter().map(|second| second.tally.gaps).sum::<u64>()
+        );
     }
 }
 
@@ -168,7 +207,8 @@ fn seconds_are_those_of_a_twin_that_looks_at_every_gap_for_each() {
 fn when_seconds_are_closed_changes_nothing_in_them() {
     let mut cases = Cases(2);
     for _ in 0..100 {
-        let all = Window { from: Ns(cases.below(SECOND)), until: Ns(SECOND + cases.below(6 * SECOND)) };
+        let all =
+            Window { from: Ns(cases.below(SECOND)), until: Ns(SECOND + cases.below(6 * SECOND)) };
         let gaps = cases.gaps(all.from, all.until);
         let asked = || settings(50_000, DutyCycle::of(Span(300_000_000), 3).unwrap(), 10);
         let wanted = watched(asked(), &gaps, all.from, all.until).0;
@@ -182,7 +222,9 @@ fn when_seconds_are_closed_changes_nothing_in_them() {
         }
         monitor.finish(all.until);
         found.extend(std::iter::from_fn(|| monitor.poll_second()));
-        let said = |seconds: &[AvailabilitySecond]| seconds.iter().map(|second| (second.from, second.tally.lost)).collect::<Vec<_>>();
+        let said = |seconds: &[AvailabilitySecond]| {
+            seconds.iter().map(|second| (second.from, second.tally.lost)).collect::<Vec<_>>()
+        };
         assert_eq!(said(&found), said(&wanted));
     }
 }
@@ -200,7 +242,10 @@ fn a_full_table_leaves_single_gaps_out_and_loses_no_time() {
     }
     monitor.finish(Ns(SECOND));
     let second = monitor.poll_second().unwrap();
-    assert_eq!((second.tally.gaps, second.tally.gaps_left_out, second.tally.lost), (10, 10 - room, Span::from_millis(10)));
+    assert_eq!(
+        (second.tally.gaps, second.tally.gaps_left_out, second.tally.lost),
+        (10, 10 - room, Span::from_millis(10))
+    );
     let recorded = monitor.exchange(Vec::new());
     assert_eq!(recorded, gaps[..recorded.len()]);
     assert_eq!((recorded.len() as u64, recorded.capacity() as u64), (room, room));
@@ -215,7 +260,8 @@ fn a_gap_that_is_told_late_or_twice_loses_no_time_twice() {
     monitor.advance(Ns(SECOND));
     monitor.on_gap(gap(900_000_000, 200_000_000));
     monitor.finish(Ns(2 * SECOND));
-    let lost: Vec<i64> = std::iter::from_fn(|| monitor.poll_second()).map(|second| second.tally.lost.0).collect();
+    let lost: Vec<i64> =
+        std::iter::from_fn(|| monitor.poll_second()).map(|second| second.tally.lost.0).collect();
     assert_eq!(lost, [110_000_000, 100_000_000]);
 }
 
@@ -232,9 +278,13 @@ fn of_what_was_not_watched_nothing_is_said() {
 #[test]
 fn noise_is_scaled_up_from_the_windows_to_all_of_the_time() {
     let duty = DutyCycle::of(Span::from_millis(100), 5).unwrap();
-    let gaps: Vec<Gap> = (0..10).map(|second| gap(duty.in_second(second).from.0, 30_000_000)).collect();
+    let gaps: Vec<Gap> =
+        (0..10).map(|second| gap(duty.in_second(second).from.0, 30_000_000)).collect();
     let (seconds, totals, _) = watched(settings(50_000, duty, 99), &gaps, Ns(0), Ns(10 * SECOND));
-    assert_eq!((totals.tally.watched, totals.tally.lost), (Span::from_secs(1), Span::from_millis(300)));
+    assert_eq!(
+        (totals.tally.watched, totals.tally.lost),
+        (Span::from_secs(1), Span::from_millis(300))
+    );
     assert_eq!(totals.noise(), Some(Span::from_secs(3)));
     assert!(near(totals.available_percent().unwrap(), &70.0.into()));
     assert!(near(cpu_share(&seconds, Ns(SECOND / 2), Ns(7 * SECOND)).unwrap(), &0.7.into()));

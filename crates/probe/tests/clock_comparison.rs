@@ -29,17 +29,31 @@ impl Clock {
     fn probe(self, sent: i64, forward: i64, backward: i64, held: i64) -> RoundTrip {
         let show = |at: i64| Ns(at + self.ahead_at(at));
         let (there, back) = (sent + forward, sent + forward + held);
-        RoundTrip { sent: Ns(sent), reflector_received: show(there), reflector_sent: show(back), received: Ns(back + backward) }
+        RoundTrip {
+            sent: Ns(sent),
+            reflector_received: show(there),
+            reflector_sent: show(back),
+            received: Ns(back + backward),
+        }
     }
 }
 
 /// A few random-looking delays: floors, and what queues add to them.
 fn noise(number: i64, salt: i64) -> f64 {
-    let mixed = (number * 2_654_435_761 + salt * 40_503).wrapping_mul(0x5851_f42d_4c95_7f2d).cast_unsigned() >> 11;
+    let mixed = (number * 2_654_435_761 + salt * 40_503)
+        .wrapping_mul(0x5851_f42d_4c95_7f2d)
+        .cast_unsigned()
+        >> 11;
     -((mixed as f64 + 1.0) / (1_u64 << 53) as f64).ln()
 }
 
-fn watched(clock: Clock, probes: i64, gap: i64, (forward, backward): (i64, i64), queue: f64) -> ClockComparison {
+fn watched(
+    clock: Clock,
+    probes: i64,
+    gap: i64,
+    (forward, backward): (i64, i64),
+    queue: f64,
+) -> ClockComparison {
     let mut clocks = ClockComparison::new(Span::from_secs(1));
     for number in 0..probes {
         let add = |salt| (noise(number, salt) * queue) as i64;
@@ -131,32 +145,54 @@ fn the_line_tells_the_offset_at_any_moment() {
 
 #[test]
 fn a_rate_is_taken_out_of_delays_where_it_is_known() {
-    let rate = |skew, probes| watched(Clock { ahead: 0, skew }, probes, 100_000_000, (5_000_000, 2_000_000), 100_000.0).drift();
+    let rate = |skew, probes| {
+        watched(Clock { ahead: 0, skew }, probes, 100_000_000, (5_000_000, 2_000_000), 100_000.0)
+            .drift()
+    };
     let line = rate(80e-6, 601).unwrap();
-    assert!((7_800_000..8_200_000).contains(&line.drift(Ns(BEGIN), Ns(BEGIN + 100_000_000_000)).0), "{line:?}");
+    assert!(
+        (7_800_000..8_200_000).contains(&line.drift(Ns(BEGIN), Ns(BEGIN + 100_000_000_000)).0),
+        "{line:?}"
+    );
     // Less than a minute.
     assert_eq!(rate(80e-6, 600), None);
     // What is told of clocks that run alike is nothing.
-    let nothing = rate(0.0, 601).map_or(Span::ZERO, |line| line.drift(Ns(BEGIN), Ns(BEGIN + 60_000_000_000)));
+    let nothing =
+        rate(0.0, 601).map_or(Span::ZERO, |line| line.drift(Ns(BEGIN), Ns(BEGIN + 60_000_000_000)));
     assert!(nothing.0.abs() < 10_000, "{nothing:?}");
     // A queue that fills on one way is no clock.
-    let (clock, mut clocks) = (Clock { ahead: 0, skew: 0.0 }, ClockComparison::new(Span::from_secs(1)));
+    let (clock, mut clocks) =
+        (Clock { ahead: 0, skew: 0.0 }, ClockComparison::new(Span::from_secs(1)));
     for number in 0..700 {
-        clocks.add(&clock.probe(BEGIN + number * 100_000_000, 1_000_000 + number * 20_000, 1_000_000, 0));
+        clocks.add(&clock.probe(
+            BEGIN + number * 100_000_000,
+            1_000_000 + number * 20_000,
+            1_000_000,
+            0,
+        ));
     }
-    assert!(matches!(clocks.skew(), ClockVerdict::Skew(skew) if skew.disagreement > 9e-5) && clocks.drift().is_none());
+    assert!(
+        matches!(clocks.skew(), ClockVerdict::Skew(skew) if skew.disagreement > 9e-5)
+            && clocks.drift().is_none()
+    );
 }
 
 #[test]
 fn a_clock_that_was_set_fits_no_line() {
-    let mut clocks = watched(Clock { ahead: 0, skew: 0.0 }, 100, 100_000_000, (1_000_000, 1_000_000), 0.0);
+    let mut clocks =
+        watched(Clock { ahead: 0, skew: 0.0 }, 100, 100_000_000, (1_000_000, 1_000_000), 0.0);
     let later = Clock { ahead: 50_000_000, skew: 0.0 };
     for number in 100..200 {
         clocks.add(&later.probe(BEGIN + number * 100_000_000, 1_000_000, 1_000_000, 0));
     }
     // 50 ms in a tenth of a second are as good as a rate to one who knows nothing of clocks; back again they are not.
     for number in 200..300 {
-        clocks.add(&Clock { ahead: 0, skew: 0.0 }.probe(BEGIN + number * 100_000_000, 1_000_000, 1_000_000, 0));
+        clocks.add(&Clock { ahead: 0, skew: 0.0 }.probe(
+            BEGIN + number * 100_000_000,
+            1_000_000,
+            1_000_000,
+            0,
+        ));
     }
     assert_eq!(clocks.skew(), ClockVerdict::Uneven);
     // Every interval still tells its own.
@@ -170,14 +206,22 @@ fn weeks_of_probes_fit_into_a_thousand_intervals_and_lose_no_minimum() {
     let (mut clocks, mut all) = (ClockComparison::new(Span::from_secs(1)), Vec::new());
     // Three weeks, a probe every ten seconds.
     for number in 0..181_440_i64 {
-        let probe = clock.probe(BEGIN + number * 10_000_000_000, 900_000 + (number * 7919) % 100_003, 900_000, 0);
+        let probe = clock.probe(
+            BEGIN + number * 10_000_000_000,
+            900_000 + (number * 7919) % 100_003,
+            900_000,
+            0,
+        );
         all.push(probe.round_trip());
         clocks.add(&probe);
     }
     let offsets: Vec<_> = clocks.offsets().collect();
     assert!((512..=1024).contains(&offsets.len()), "{}", offsets.len());
     assert!(offsets.is_sorted_by_key(|offset| offset.at));
-    assert_eq!((clocks.probes(), clocks.offset().unwrap().round_trip), (181_440, *all.iter().min().unwrap()));
+    assert_eq!(
+        (clocks.probes(), clocks.offset().unwrap().round_trip),
+        (181_440, *all.iter().min().unwrap())
+    );
     assert!((skew(&clocks).ahead.slope - 1e-6).abs() < 1e-10);
 }
 
@@ -193,7 +237,12 @@ fn nothing_is_known_of_no_probe_and_little_of_one() {
     set.received = set.received - Span::from_secs(1);
     clocks.add(&set);
     assert_eq!((set.round_trip(), clocks.probes()), (Span(-999_999_980), 1));
-    let extreme = RoundTrip { sent: Ns::MIN, reflector_received: Ns::MAX, reflector_sent: Ns::MAX, received: Ns::MAX };
+    let extreme = RoundTrip {
+        sent: Ns::MIN,
+        reflector_received: Ns::MAX,
+        reflector_sent: Ns::MAX,
+        received: Ns::MAX,
+    };
     clocks.add(&extreme);
     assert_eq!(clocks.probes(), 2);
 }

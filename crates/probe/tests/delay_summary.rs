@@ -15,30 +15,57 @@ use trustbed_units::{Ns, Span};
 fn probe(number: u64, forward: i64, backward: i64) -> (u64, RoundTrip) {
     let sent = Ns(i64::try_from(number).unwrap() * 100_000_000);
     let there = sent + Span(forward);
-    (number, RoundTrip { sent, reflector_received: there, reflector_sent: there + Span(50), received: there + Span(50 + backward) })
+    (
+        number,
+        RoundTrip {
+            sent,
+            reflector_received: there,
+            reflector_sent: there + Span(50),
+            received: there + Span(50 + backward),
+        },
+    )
 }
 
 #[test]
 fn of_ten_probes() {
     let forward = [5, 1, 4, 2, 3, 10, -6, 7, 8, 9];
-    let probes: Vec<_> = (0..).zip(forward).filter(|(number, _)| *number != 4).map(|(number, delay)| probe(number, delay, 20)).collect();
+    let probes: Vec<_> = (0..)
+        .zip(forward)
+        .filter(|(number, _)| *number != 4)
+        .map(|(number, delay)| probe(number, delay, 20))
+        .collect();
     let found = Delays::of(&probes, None).unwrap();
     let there = found.forward;
-    assert_eq!((there.probes, there.negative, there.least, there.most, there.mean_ns), (9, 1, Span(-6), Span(10), 40.0 / 9.0));
+    assert_eq!(
+        (there.probes, there.negative, there.least, there.most, there.mean_ns),
+        (9, 1, Span(-6), Span(10), 40.0 / 9.0)
+    );
     // Sorted: −6, 1, 2, 4, 5, 7, 8, 9, 10.
-    assert_eq!((there.p50, there.p95, there.p99, there.jitter()), (Span(5), Span(10), Span(10), Span(5)));
+    assert_eq!(
+        (there.p50, there.p95, there.p99, there.jitter()),
+        (Span(5), Span(10), Span(10), Span(5))
+    );
     // Neighbours: 1−5, 4−1, 2−4, not 10−2, −6−10, 7+6, 8−7, 9−8.
     let variation = there.variation.unwrap();
-    assert_eq!((variation.pairs, variation.least, variation.most, variation.p95_absolute), (7, Span(-16), Span(13), Span(16)));
+    assert_eq!(
+        (variation.pairs, variation.least, variation.most, variation.p95_absolute),
+        (7, Span(-16), Span(13), Span(16))
+    );
     assert_eq!(variation.mean_absolute_ns, 40.0 / 7.0);
-    assert_eq!((found.round_trip.least, found.round_trip.most, found.backward.jitter()), (Span(14), Span(30), Span(0)));
+    assert_eq!(
+        (found.round_trip.least, found.round_trip.most, found.backward.jitter()),
+        (Span(14), Span(30), Span(0))
+    );
 }
 
 #[test]
 fn of_none_and_of_one() {
     assert_eq!(Delays::of(&[], None), None);
     let found = Delays::of(&[probe(3, 7, 8)], None).unwrap();
-    assert_eq!((found.forward.p50, found.forward.p99, found.backward.p50, found.round_trip.p50), (Span(7), Span(7), Span(8), Span(15)));
+    assert_eq!(
+        (found.forward.p50, found.forward.p99, found.backward.p50, found.round_trip.p50),
+        (Span(7), Span(7), Span(8), Span(15))
+    );
     assert_eq!(found.forward.variation, None);
 }
 
@@ -46,14 +73,22 @@ fn of_none_and_of_one() {
 fn the_rate_of_a_clock_is_taken_out_of_one_way_delays() {
     // The reflector's clock gains 100 µs a second.
     let gained = |number: u64| i64::try_from(number).unwrap() * 10_000;
-    let probes: Vec<_> = (0..600).map(|number| probe(number, 1_000_000 + gained(number), 2_000_000 - gained(number))).collect();
+    let probes: Vec<_> = (0..600)
+        .map(|number| probe(number, 1_000_000 + gained(number), 2_000_000 - gained(number)))
+        .collect();
     let raw = Delays::of(&probes, None).unwrap();
     assert!(raw.forward.jitter() > Span(2_000_000));
     let line = SkewLine { at: Ns(0), height: Span(123), slope: 100e-6 };
     let level = Delays::of(&probes, Some(&line)).unwrap();
     // Over one round trip of 3 ms the clock gains 0.3 µs.
-    assert!(level.forward.most - Span(1_000_000) < Span(400) && level.forward.jitter() < Span(400), "{level:?}");
-    assert!(level.backward.least - Span(2_000_000) > Span(-400) && level.backward.jitter() < Span(400), "{level:?}");
+    assert!(
+        level.forward.most - Span(1_000_000) < Span(400) && level.forward.jitter() < Span(400),
+        "{level:?}"
+    );
+    assert!(
+        level.backward.least - Span(2_000_000) > Span(-400) && level.backward.jitter() < Span(400),
+        "{level:?}"
+    );
     assert_eq!(level.round_trip, raw.round_trip);
 }
 
@@ -89,8 +124,15 @@ fn gaps_of_a_poisson_schedule_are_exponential() {
 fn a_periodic_schedule_begins_at_a_moment_of_its_seed() {
     let phases: Vec<i64> = (0..20)
         .map(|seed| {
-            let due: Vec<i64> = ProbeSchedule::new(ProbeSpacing::Periodic, Span(1000), seed).unwrap().take(5).map(|due| due.0).collect();
-            assert!((0..1000).contains(&due[0]) && due.windows(2).all(|pair| pair[1] - pair[0] == 1000), "{due:?}");
+            let due: Vec<i64> = ProbeSchedule::new(ProbeSpacing::Periodic, Span(1000), seed)
+                .unwrap()
+                .take(5)
+                .map(|due| due.0)
+                .collect();
+            assert!(
+                (0..1000).contains(&due[0]) && due.windows(2).all(|pair| pair[1] - pair[0] == 1000),
+                "{due:?}"
+            );
             due[0]
         })
         .collect();
@@ -100,7 +142,10 @@ fn a_periodic_schedule_begins_at_a_moment_of_its_seed() {
 #[test]
 fn a_schedule_needs_a_gap_and_ends_with_time() {
     for gap in [Span::ZERO, Span(-5)] {
-        assert!(matches!(ProbeSchedule::new(ProbeSpacing::Poisson, gap, 1), Err(ProbeError::NotPositive { name: "mean_gap", .. })));
+        assert!(matches!(
+            ProbeSchedule::new(ProbeSpacing::Poisson, gap, 1),
+            Err(ProbeError::NotPositive { name: "mean_gap", .. })
+        ));
     }
     let far = ProbeSchedule::new(ProbeSpacing::Periodic, Span::MAX, 1).unwrap();
     assert!(far.count() <= 2);

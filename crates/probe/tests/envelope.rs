@@ -1,5 +1,10 @@
 //! The line under points, against one that tries every pair of them.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::cast_precision_loss, reason = "a test may fail loudly, and its numbers are small")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_precision_loss,
+    reason = "a test may fail loudly, and its numbers are small"
+)]
 
 use proptest::prelude::*;
 use trustbed_probe::{Envelope, SkewLine};
@@ -74,7 +79,8 @@ proptest! {
 #[test]
 fn a_rise_with_noise_above_it_is_the_rise() {
     // 50 ppm over 100 s, ten points a second of which every seventh met no queue.
-    let points: Vec<(i64, i64)> = (0..1000).map(|n| (n * 100_000_000, n * 5_000 + (n * n) % 7 * 300_000)).collect();
+    let points: Vec<(i64, i64)> =
+        (0..1000).map(|n| (n * 100_000_000, n * 5_000 + (n * n) % 7 * 300_000)).collect();
     let line = envelope(&points).line().unwrap();
     assert!((line.slope - 50e-6).abs() < 1e-12, "{line:?}");
     assert_eq!((line.at(Ns(0)), line.at(Ns(50_000_000_000))), (Span(0), Span(2_500_000)));
@@ -99,9 +105,17 @@ fn corners_without_end_are_bounded_and_the_line_says_how_far_it_may_be_off() {
     let line = made.line().unwrap();
     let above = points.iter().map(|(at, height)| line.at(Ns(*at)) - Span(*height)).max().unwrap();
     assert!(above <= made.forgotten(), "{above:?} above a point, {:?} forgotten", made.forgotten());
-    assert!(made.forgotten() > Span::ZERO && made.forgotten() < Span(2_000), "{:?} of a height of 9 ms", made.forgotten());
+    assert!(
+        made.forgotten() > Span::ZERO && made.forgotten() < Span(2_000),
+        "{:?} of a height of 9 ms",
+        made.forgotten()
+    );
     assert!(line.slope.abs() < 3e-8, "{line:?}");
     let mut parts = envelope(&points[..5000]);
     parts.merge(&envelope(&points[5000..]));
-    assert!(above <= parts.forgotten() && parts.forgotten() < Span(2_000), "{:?}", parts.forgotten());
+    assert!(
+        above <= parts.forgotten() && parts.forgotten() < Span(2_000),
+        "{:?}",
+        parts.forgotten()
+    );
 }

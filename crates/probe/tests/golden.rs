@@ -6,7 +6,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use trustbed_probe::{Chirp, Excursions, FleetTrend, Scan, Search, Thresholds, Trend, TrendMetrics};
+use trustbed_probe::{
+    Chirp, Excursions, FleetTrend, Scan, Search, Thresholds, Trend, TrendMetrics,
+};
 
 /// Every key of the file, so that none is forgotten.
 const HELD: [&str; 10] = [
@@ -38,7 +40,8 @@ fn near(found: f64, wanted: f64) -> bool {
 
 fn all_near(found: &[f64], wanted: &Value) -> bool {
     let wanted = numbers(wanted);
-    found.len() == wanted.len() && found.iter().zip(wanted).all(|(found, wanted)| near(*found, wanted))
+    found.len() == wanted.len()
+        && found.iter().zip(wanted).all(|(found, wanted)| near(*found, wanted))
 }
 
 fn letter(trend: Trend) -> &'static str {
@@ -60,7 +63,13 @@ fn word(trend: FleetTrend) -> &'static str {
 #[test]
 fn every_key_is_held() {
     let golden = golden();
-    let found: BTreeSet<&str> = golden.as_object().unwrap().keys().map(String::as_str).filter(|key| *key != "script").collect();
+    let found: BTreeSet<&str> = golden
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .filter(|key| *key != "script")
+        .collect();
     assert_eq!(found, HELD.into_iter().collect());
 }
 
@@ -144,8 +153,13 @@ fn chirps_say_this() {
     let chirp = Chirp::new(1000, 10e6, 200e6, 1.2);
     let all: Vec<usize> = (0..chirp.packets()).collect();
     for case in golden()["pathchirp_cases"].as_array().unwrap() {
-        let found = Excursions::of_delays(&chirp, &all, &numbers(&case["q_ms"]), &Scan::default()).unwrap();
-        assert!(near(found.estimate / 1e6, case["estimate_Mbps"].as_f64().unwrap()), "{}", found.estimate);
+        let found =
+            Excursions::of_delays(&chirp, &all, &numbers(&case["q_ms"]), &Scan::default()).unwrap();
+        assert!(
+            near(found.estimate / 1e6, case["estimate_Mbps"].as_f64().unwrap()),
+            "{}",
+            found.estimate
+        );
         let per_gap: Vec<f64> = found.per_gap.iter().map(|rate| rate / 1e6).collect();
         assert!(all_near(&per_gap, &case["per_packet_Mbps"]));
         assert_eq!(found.last_start as u64, case["last_excursion_start"].as_u64().unwrap());

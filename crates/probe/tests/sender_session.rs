@@ -3,7 +3,8 @@
 
 use proptest::prelude::*;
 use trustbed_probe::{
-    AnswerFate, DirectionCounts, ErrorEstimate, Outcome, ReflectorPacket, SenderSession, SessionCounts, StampTime, TimeFormat,
+    AnswerFate, DirectionCounts, ErrorEstimate, Outcome, ReflectorPacket, SenderSession,
+    SessionCounts, StampTime, TimeFormat,
 };
 use trustbed_units::{Ns, Span};
 
@@ -41,7 +42,11 @@ fn session(probes: i64, stateful: Option<bool>) -> SenderSession {
 }
 
 fn feed(session: &mut SenderSession, answers: &[(u32, u32)]) -> Vec<AnswerFate> {
-    answers.iter().map(|(probe, number)| answer(*probe, *number)).map(|(packet, at)| session.on_answer(&packet, at)).collect()
+    answers
+        .iter()
+        .map(|(probe, number)| answer(*probe, *number))
+        .map(|(packet, at)| session.on_answer(&packet, at))
+        .collect()
 }
 
 fn outcomes(session: &mut SenderSession) -> Vec<Outcome> {
@@ -56,9 +61,15 @@ fn an_answer_has_four_moments_and_the_kernels_word_counts() {
     session.on_left(7, Ns(3));
     let told = outcomes(&mut session);
     let trips: Vec<_> = told.iter().map(|one| one.answer.unwrap().trip).collect();
-    assert_eq!((trips[0].forward(), trips[0].backward(), trips[0].round_trip()), (Span(3_000_000), Span(2_000_000), Span(5_000_000)));
+    assert_eq!(
+        (trips[0].forward(), trips[0].backward(), trips[0].round_trip()),
+        (Span(3_000_000), Span(2_000_000), Span(5_000_000))
+    );
     assert_eq!((trips[1].forward(), trips[1].round_trip()), (Span(2_980_000), Span(4_980_000)));
-    assert_eq!((told[0].kernel_stamped, told[1].kernel_stamped, told[1].answer.unwrap().ttl), (false, true, 61));
+    assert_eq!(
+        (told[0].kernel_stamped, told[1].kernel_stamped, told[1].answer.unwrap().ttl),
+        (false, true, 61)
+    );
 }
 
 #[test]
@@ -72,10 +83,14 @@ fn outcomes_come_in_order_and_not_before_a_probe_is_given_up() {
     assert_eq!(session.poll_outcome(Ns(0) + GIVE_UP), None);
     assert_eq!(feed(&mut session, &[(0, 0), (2, 2)]), [AnswerFate::Late, AnswerFate::Answer]);
     assert_eq!(session.unanswered(), 0);
-    let told: Vec<(u64, bool)> = outcomes(&mut session).iter().map(|one| (one.sequence, one.answer.is_some())).collect();
+    let told: Vec<(u64, bool)> =
+        outcomes(&mut session).iter().map(|one| (one.sequence, one.answer.is_some())).collect();
     assert_eq!(told, [(1, true), (2, true)]);
     let counts = session.counts();
-    assert_eq!((counts.sent, counts.answered, counts.lost, counts.late, session.next_wakeup()), (3, 2, 1, 1, None));
+    assert_eq!(
+        (counts.sent, counts.answered, counts.lost, counts.late, session.next_wakeup()),
+        (3, 2, 1, 1, None)
+    );
 }
 
 #[test]
@@ -84,10 +99,15 @@ fn what_might_still_be_answered_at_the_end_is_not_called_lost() {
     feed(&mut session, &[(0, 0), (2, 1)]);
     // The second probe is old enough to be lost, the fourth is not.
     let end = Ns(GAP) + GIVE_UP;
-    let told: Vec<_> = std::iter::from_fn(|| session.poll_remaining(end)).map(|one| (one.answer.is_some(), one.undecided)).collect();
+    let told: Vec<_> = std::iter::from_fn(|| session.poll_remaining(end))
+        .map(|one| (one.answer.is_some(), one.undecided))
+        .collect();
     assert_eq!(told, [(true, false), (false, false), (true, false), (false, true)]);
     assert_eq!((session.counts().lost, session.counts().undecided), (1, 1));
-    assert_eq!(session.directions(), Some(DirectionCounts { lost_forward: 1, ..DirectionCounts::default() }));
+    assert_eq!(
+        session.directions(),
+        Some(DirectionCounts { lost_forward: 1, ..DirectionCounts::default() })
+    );
 }
 
 #[test]
@@ -96,7 +116,8 @@ fn where_a_probe_was_lost_is_told_by_the_reflectors_numbers() {
     let mut session = session(10, None);
     feed(&mut session, &[(0, 0), (1, 1), (4, 2), (6, 4), (7, 5), (9, 7)]);
     assert_eq!(outcomes(&mut session).len(), 10);
-    let expected = DirectionCounts { lost_forward: 2, lost_backward: 2, ..DirectionCounts::default() };
+    let expected =
+        DirectionCounts { lost_forward: 2, lost_backward: 2, ..DirectionCounts::default() };
     assert_eq!((session.is_stateful(), session.directions()), (Some(true), Some(expected)));
 }
 
@@ -105,15 +126,22 @@ fn what_was_lost_at_the_ends_has_no_direction_unless_the_reflectors_first_is_the
     let mut first_is_there = session(10, Some(true));
     feed(&mut first_is_there, &[(2, 0), (3, 1)]);
     outcomes(&mut first_is_there);
-    let expected = DirectionCounts { lost_forward: 2, lost_somewhere: 6, ..DirectionCounts::default() };
+    let expected =
+        DirectionCounts { lost_forward: 2, lost_somewhere: 6, ..DirectionCounts::default() };
     assert_eq!(first_is_there.directions(), Some(expected));
     let mut first_is_not = session(10, Some(true));
     feed(&mut first_is_not, &[(2, 1), (3, 2)]);
     outcomes(&mut first_is_not);
-    assert_eq!(first_is_not.directions(), Some(DirectionCounts { lost_somewhere: 8, ..DirectionCounts::default() }));
+    assert_eq!(
+        first_is_not.directions(),
+        Some(DirectionCounts { lost_somewhere: 8, ..DirectionCounts::default() })
+    );
     let mut nothing = session(10, Some(true));
     outcomes(&mut nothing);
-    assert_eq!(nothing.directions(), Some(DirectionCounts { lost_somewhere: 10, ..DirectionCounts::default() }));
+    assert_eq!(
+        nothing.directions(),
+        Some(DirectionCounts { lost_somewhere: 10, ..DirectionCounts::default() })
+    );
 }
 
 #[test]
@@ -122,7 +150,10 @@ fn a_reflector_that_repeats_the_number_tells_no_direction() {
         let mut session = session(10, stateful);
         feed(&mut session, &[(0, 0), (1, 1), (4, 4), (9, 9)]);
         outcomes(&mut session);
-        assert_eq!((session.counts().lost, session.is_stateful(), session.directions()), (6, stateful, None));
+        assert_eq!(
+            (session.counts().lost, session.is_stateful(), session.directions()),
+            (6, stateful, None)
+        );
     }
 }
 
@@ -133,7 +164,11 @@ fn copies_are_told_from_answers_and_by_direction() {
     assert_eq!(fates.iter().filter(|fate| **fate == AnswerFate::Duplicate).count(), 2);
     let told = outcomes(&mut session);
     assert_eq!(told.iter().map(|one| one.duplicates).collect::<Vec<_>>(), [1, 1, 0, 0]);
-    let expected = DirectionCounts { duplicated_forward: 1, duplicated_backward: 1, ..DirectionCounts::default() };
+    let expected = DirectionCounts {
+        duplicated_forward: 1,
+        duplicated_backward: 1,
+        ..DirectionCounts::default()
+    };
     assert_eq!((session.counts().duplicated, session.directions()), (2, Some(expected)));
 }
 
@@ -142,9 +177,17 @@ fn overtaking_is_told_by_direction() {
     // 1 was overtaken by 2 on its way there, the answer to 3 by that to 4 on its way back.
     let mut session = session(6, Some(true));
     feed(&mut session, &[(0, 0), (2, 1), (1, 2), (4, 4), (3, 3), (5, 5)]);
-    let reordered: Vec<u64> = outcomes(&mut session).iter().filter(|one| one.answer.unwrap().reordered).map(|one| one.sequence).collect();
+    let reordered: Vec<u64> = outcomes(&mut session)
+        .iter()
+        .filter(|one| one.answer.unwrap().reordered)
+        .map(|one| one.sequence)
+        .collect();
     assert_eq!(reordered, [1, 3]);
-    let expected = DirectionCounts { reordered_forward: 1, reordered_backward: 1, ..DirectionCounts::default() };
+    let expected = DirectionCounts {
+        reordered_forward: 1,
+        reordered_backward: 1,
+        ..DirectionCounts::default()
+    };
     assert_eq!((session.counts().reordered, session.directions()), (2, Some(expected)));
 }
 
@@ -162,7 +205,13 @@ fn what_answers_nothing_is_counted_and_changes_nothing() {
         (other(|packet| packet.sender_sequence = 2), AnswerFate::Unknown),
         (other(|packet| packet.sender_sequence = u32::MAX), AnswerFate::Unknown),
         (other(|packet| packet.sender_timestamp = StampTime(7)), AnswerFate::Unknown),
-        (other(|packet| (packet.error_estimate, packet.timestamp) = (ErrorEstimate(0x4001), StampTime(u64::MAX))), AnswerFate::NoTime),
+        (
+            other(|packet| {
+                (packet.error_estimate, packet.timestamp) =
+                    (ErrorEstimate(0x4001), StampTime(u64::MAX))
+            }),
+            AnswerFate::NoTime,
+        ),
     ];
     for (packet, fate) in cases {
         assert_eq!(session.on_answer(&packet, at), fate);
@@ -193,7 +242,10 @@ fn negative_delays_are_kept_and_counted() {
     let trip = outcomes(&mut session)[0].answer.unwrap().trip;
     assert_eq!((trip.forward(), trip.backward()), (Span(-5_000_000), Span(10_000_000)));
     let counts = session.counts();
-    assert_eq!((counts.negative_forward, counts.negative_backward, counts.negative_round_trip), (1, 1, 1));
+    assert_eq!(
+        (counts.negative_forward, counts.negative_backward, counts.negative_round_trip),
+        (1, 1, 1)
+    );
 }
 
 #[test]
@@ -228,7 +280,10 @@ fn no_more_answers_are_lost_than_probes() {
     feed(&mut session, &[(0, 0), (1, 1), (3, 50)]);
     outcomes(&mut session);
     let found = session.directions().unwrap();
-    assert_eq!((session.counts().lost, found.lost_forward, found.lost_backward, found.lost_somewhere), (1, 0, 1, 0));
+    assert_eq!(
+        (session.counts().lost, found.lost_forward, found.lost_backward, found.lost_somewhere),
+        (1, 0, 1, 0)
+    );
 }
 
 proptest! {

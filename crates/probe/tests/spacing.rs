@@ -4,8 +4,14 @@ use trustbed_probe::{Chirp, Sighting, Stream, StreamLimits};
 use trustbed_units::{Ns, Span};
 
 /// Packets at their times, each later by what `late` says of it.
-fn sent(packets: usize, due: impl Fn(usize) -> Span, late: impl Fn(usize) -> Span) -> Vec<Sighting> {
-    (0..packets).map(|number| Sighting { sent: Ns(7) + due(number) + late(number), received: None }).collect()
+fn sent(
+    packets: usize,
+    due: impl Fn(usize) -> Span,
+    late: impl Fn(usize) -> Span,
+) -> Vec<Sighting> {
+    (0..packets)
+        .map(|number| Sighting { sent: Ns(7) + due(number) + late(number), received: None })
+        .collect()
 }
 
 fn stream() -> Stream {
@@ -24,7 +30,11 @@ fn a_stream_on_time_and_one_that_is_late_as_a_whole_are_as_asked() {
 fn some_gaps_may_be_off_but_not_more_than_15_in_100() {
     let stream = stream();
     // A packet that is late by half a gap spoils the gap before it and the one behind it.
-    let late = |spoilt: usize| move |number: usize| if number % 4 == 1 && number < 4 * spoilt { Span::from_micros(40) } else { Span::ZERO };
+    let late = |spoilt: usize| {
+        move |number: usize| {
+            if number % 4 == 1 && number < 4 * spoilt { Span::from_micros(40) } else { Span::ZERO }
+        }
+    };
     assert!(stream.is_as_asked(&sent(100, |number| stream.due(number), late(7))));
     assert!(!stream.is_as_asked(&sent(100, |number| stream.due(number), late(8))));
 }
@@ -32,7 +42,9 @@ fn some_gaps_may_be_off_but_not_more_than_15_in_100() {
 #[test]
 fn a_pause_has_to_leave_37_packets_together() {
     let stream = stream();
-    let pauses = |every: usize| move |number: usize| Span::from_millis(2 * i64::try_from(number / every).unwrap_or(0));
+    let pauses = |every: usize| {
+        move |number: usize| Span::from_millis(2 * i64::try_from(number / every).unwrap_or(0))
+    };
     assert!(stream.is_as_asked(&sent(100, |number| stream.due(number), pauses(37))));
     assert!(!stream.is_as_asked(&sent(100, |number| stream.due(number), pauses(36))));
     // Of a stream that is shorter than that no part can be long enough; it has to be whole.
@@ -45,7 +57,9 @@ fn a_pause_has_to_leave_37_packets_together() {
 fn every_gap_of_a_chirp_counts() {
     let chirp = Chirp::new(1000, 10e6, 200e6, 1.2);
     let packets = chirp.packets();
-    let one = |at: usize, late: i64| move |number: usize| if number >= at { Span::from_micros(late) } else { Span::ZERO };
+    let one = |at: usize, late: i64| {
+        move |number: usize| if number >= at { Span::from_micros(late) } else { Span::ZERO }
+    };
     assert!(chirp.is_as_asked(&sent(packets, |number| chirp.due(number), |_| Span::ZERO)));
     assert!(chirp.is_as_asked(&sent(packets, |number| chirp.due(number), one(packets - 1, 9))));
     assert!(!chirp.is_as_asked(&sent(packets, |number| chirp.due(number), one(packets - 1, 11))));

@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use proptest::prelude::*;
 use trustbed_probe::{
-    ErrorEstimate, Reflector, ReflectorCounts, ReflectorPacket, ReflectorSettings, Refusal, STAMP_BASE_BYTES, SenderPacket, StampTime,
-    TimeFormat,
+    ErrorEstimate, Reflector, ReflectorCounts, ReflectorPacket, ReflectorSettings, Refusal,
+    STAMP_BASE_BYTES, SenderPacket, StampTime, TimeFormat,
 };
 use trustbed_units::{Ns, Span};
 
@@ -68,9 +68,15 @@ fn a_senders_packet_is_as_in_figure_2() {
     assert_eq!(sender().payload(52), SENDER);
     assert_eq!(sender().payload(0), SENDER[..STAMP_BASE_BYTES]);
     assert_eq!(SenderPacket::read(&SENDER), Some(sender()));
-    assert_eq!((sender().error_estimate.is_synchronized(), sender().error_estimate.scale()), (true, 18));
+    assert_eq!(
+        (sender().error_estimate.is_synchronized(), sender().error_estimate.scale()),
+        (true, 18)
+    );
     // 102 · 2¹⁸ · 2⁻³² s = 102 / 16384 s.
-    assert_eq!((sender().error_estimate.multiplier(), sender().error_estimate.error()), (102, Some(Span(6_225_586))));
+    assert_eq!(
+        (sender().error_estimate.multiplier(), sender().error_estimate.error()),
+        (102, Some(Span(6_225_586)))
+    );
 }
 
 #[test]
@@ -92,13 +98,20 @@ fn an_answer_is_as_in_figure_5() {
     }
     let accepted = reflector.on_packet(from, &SENDER, Ns(0)).unwrap();
     let (received, sent) = (MOMENT + Span(15_625), MOMENT + Span(31_250));
-    let made = reflector.answer(&accepted, &SENDER, (received, Some(63)), sent, ErrorEstimate(0x0a01));
+    let made =
+        reflector.answer(&accepted, &SENDER, (received, Some(63)), sent, ErrorEstimate(0x0a01));
     assert_eq!(made, REFLECTOR);
     let read = ReflectorPacket::read(&made).unwrap();
-    assert_eq!((read.sequence, read.session, read.sender_sequence, read.sender_ttl), (3, 77, 5, 63));
+    assert_eq!(
+        (read.sequence, read.session, read.sender_sequence, read.sender_ttl),
+        (3, 77, 5, 63)
+    );
     assert_eq!(read.received.moment(TimeFormat::Ntp, MOMENT), Some(received));
     assert_eq!(read.timestamp.moment(read.error_estimate.format(), MOMENT), Some(sent));
-    assert_eq!((read.sender_timestamp, read.sender_error_estimate), (sender().timestamp, sender().error_estimate));
+    assert_eq!(
+        (read.sender_timestamp, read.sender_error_estimate),
+        (sender().timestamp, sender().error_estimate)
+    );
 }
 
 #[test]
@@ -124,7 +137,10 @@ fn each_side_may_have_its_own_format() {
     assert_eq!(made[4..12], [0x65, 0x53, 0xf1, 0x00, 0x0e, 0xe6, 0xb2, 0x87]);
     let read = ReflectorPacket::read(&made).unwrap();
     assert_eq!(read.timestamp.moment(read.error_estimate.format(), MOMENT), Some(MOMENT + Span(7)));
-    assert_eq!(read.sender_timestamp.moment(read.sender_error_estimate.format(), MOMENT), Some(MOMENT));
+    assert_eq!(
+        read.sender_timestamp.moment(read.sender_error_estimate.format(), MOMENT),
+        Some(MOMENT)
+    );
 }
 
 #[test]
@@ -135,7 +151,10 @@ fn seconds_that_began_again_are_those_of_now() {
     assert_eq!(StampTime::of(turn - Span(1), TimeFormat::Ntp), StampTime(0xffff_ffff_ffff_fffc));
     for near in [turn - Span::from_secs(5), turn + Span::from_secs(5)] {
         assert_eq!(StampTime(0).moment(TimeFormat::Ntp, near), Some(turn));
-        assert_eq!(StampTime(0xffff_ffff_ffff_fffc).moment(TimeFormat::Ntp, near), Some(turn - Span(1)));
+        assert_eq!(
+            StampTime(0xffff_ffff_ffff_fffc).moment(TimeFormat::Ntp, near),
+            Some(turn - Span(1))
+        );
     }
     assert_eq!(StampTime(1_000_000_000).moment(TimeFormat::Ptp, turn), None);
 }
@@ -152,8 +171,8 @@ fn a_reflector_counts_each_session_and_only_what_it_sent() {
         let made = reflector.answer(&accepted, &SENDER, (MOMENT, None), MOMENT, ErrorEstimate(1));
         ReflectorPacket::read(&made).unwrap().sequence
     };
-    let found =
-        [(one, true), (one, true), (other, true), (one, false), (one, true)].map(|(from, sent)| sequence(&mut reflector, from, sent));
+    let found = [(one, true), (one, true), (other, true), (one, false), (one, true)]
+        .map(|(from, sent)| sequence(&mut reflector, from, sent));
     assert_eq!(found, [0, 1, 0, 2, 2]);
     let mut stateless = Reflector::new(ReflectorSettings { stateful: false, ..settings() });
     assert_eq!((sequence(&mut stateless, one, true), sequence(&mut stateless, one, true)), (5, 5));
@@ -161,11 +180,19 @@ fn a_reflector_counts_each_session_and_only_what_it_sent() {
 
 #[test]
 fn what_is_not_answered_is_counted_under_its_reason() {
-    let settings = ReflectorSettings { session: Some(77), peer_port: Some(9000), largest_bytes: 100, burst_packets: 2, ..settings() };
+    let settings = ReflectorSettings {
+        session: Some(77),
+        peer_port: Some(9000),
+        largest_bytes: 100,
+        burst_packets: 2,
+        ..settings()
+    };
     let mut reflector = Reflector::new(settings);
     let mut other_session = SENDER;
     other_session[15] = 78;
-    let mut refusal = |from: &str, payload: &[u8], now| reflector.on_packet(address(from), payload, Ns(now)).err();
+    let mut refusal = |from: &str, payload: &[u8], now| {
+        reflector.on_packet(address(from), payload, Ns(now)).err()
+    };
     assert_eq!(refusal("10.0.0.2:9000", &SENDER, 0), Some(Refusal::OtherPeer));
     assert_eq!(refusal("10.0.0.1:9001", &SENDER, 0), Some(Refusal::OtherPeer));
     assert_eq!(refusal(PEER, b"garbage", 0), Some(Refusal::TooShort));
@@ -176,7 +203,14 @@ fn what_is_not_answered_is_counted_under_its_reason() {
     assert_eq!(refusal(PEER, &SENDER, 0), None);
     assert_eq!(refusal(PEER, &SENDER, 999_999), Some(Refusal::TooFast));
     assert_eq!(refusal("[::ffff:10.0.0.1]:9000", &SENDER, 1_000_000), None);
-    let counts = ReflectorCounts { other_peer: 2, too_short: 1, too_large: 1, other_session: 1, too_fast: 1, ..ReflectorCounts::default() };
+    let counts = ReflectorCounts {
+        other_peer: 2,
+        too_short: 1,
+        too_large: 1,
+        other_session: 1,
+        too_fast: 1,
+        ..ReflectorCounts::default()
+    };
     assert_eq!(reflector.counts(), counts);
 }
 
@@ -184,7 +218,9 @@ fn what_is_not_answered_is_counted_under_its_reason() {
 fn a_peer_that_comes_from_everywhere_is_bounded() {
     let mut reflector = Reflector::new(ReflectorSettings { burst_packets: 1000, ..settings() });
     let peer: IpAddr = "10.0.0.1".parse().unwrap();
-    let answered = (1..=100).filter(|port| reflector.on_packet(SocketAddr::new(peer, *port), &SENDER, Ns(0)).is_ok()).count();
+    let answered = (1..=100)
+        .filter(|port| reflector.on_packet(SocketAddr::new(peer, *port), &SENDER, Ns(0)).is_ok())
+        .count();
     assert_eq!((answered, reflector.counts().too_many_sessions), (64, 36));
     assert!(reflector.on_packet(SocketAddr::new(peer, 1), &SENDER, Ns(0)).is_ok());
 }
@@ -204,18 +240,29 @@ fn a_session_that_was_silent_for_long_gives_its_place_to_another() {
         assert_eq!(sequence(&mut reflector, port, i64::from(port)), Ok(0));
     }
     assert_eq!(sequence(&mut reflector, 1, 100), Ok(1));
-    assert_eq!(sequence(&mut reflector, 65, silence + 1), Err(Refusal::TooManySessions), "the second one was heard a nanosecond later");
+    assert_eq!(
+        sequence(&mut reflector, 65, silence + 1),
+        Err(Refusal::TooManySessions),
+        "the second one was heard a nanosecond later"
+    );
     assert_eq!(sequence(&mut reflector, 65, silence + 2), Ok(0));
     assert_eq!(sequence(&mut reflector, 66, silence + 2), Err(Refusal::TooManySessions));
-    assert_eq!((sequence(&mut reflector, 1, silence + 2), sequence(&mut reflector, 65, silence + 2)), (Ok(2), Ok(1)));
+    assert_eq!(
+        (sequence(&mut reflector, 1, silence + 2), sequence(&mut reflector, 65, silence + 2)),
+        (Ok(2), Ok(1))
+    );
     assert_eq!(sequence(&mut reflector, 2, silence + 100), Ok(0), "it begins anew");
 }
 
 #[test]
 fn who_does_not_count_keeps_no_sessions() {
-    let mut reflector = Reflector::new(ReflectorSettings { stateful: false, burst_packets: 1000, ..settings() });
+    let mut reflector =
+        Reflector::new(ReflectorSettings { stateful: false, burst_packets: 1000, ..settings() });
     let peer: IpAddr = "10.0.0.1".parse().unwrap();
-    assert!((1..=100).all(|port| reflector.on_packet(SocketAddr::new(peer, port), &SENDER, Ns(0)).is_ok()));
+    assert!(
+        (1..=100)
+            .all(|port| reflector.on_packet(SocketAddr::new(peer, port), &SENDER, Ns(0)).is_ok())
+    );
 }
 
 fn format() -> impl Strategy<Value = TimeFormat> {

@@ -22,10 +22,16 @@ const LONG: u32 = 1500;
 fn missed(cross: u32, settings: &PathloadSettings) -> Vec<String> {
     paths(PATHS, cross)
         .filter_map(|path| {
-            let found = path.pathload(PathloadSettings { round_trip: path.delay + path.delay, ..settings.clone() });
+            let found = path.pathload(PathloadSettings {
+                round_trip: path.delay + path.delay,
+                ..settings.clone()
+            });
             let (low, high) = (found.low.unwrap(), found.high.unwrap());
             assert!(low < high, "{path:?}: {found:?}");
-            assert!(matches!(found.ending, Ending::Resolution | Ending::GreyRegion), "{path:?}: {found:?}");
+            assert!(
+                matches!(found.ending, Ending::Resolution | Ending::GreyRegion),
+                "{path:?}: {found:?}"
+            );
             let available = path.available();
             // An interval as wide as that says nothing.
             let wide = high - low >= 0.2 * path.capacity_f64();
@@ -46,7 +52,9 @@ fn error(cross: u32, settings: &PathChirpSettings) -> f64 {
 
 #[test]
 fn nine_in_ten_intervals_of_pathload_hold_what_is_available() {
-    for (cross, settings) in [(SHORT, PathloadSettings::default()), (LONG, PathloadSettings::for_long_packets())] {
+    for (cross, settings) in
+        [(SHORT, PathloadSettings::default()), (LONG, PathloadSettings::for_long_packets())]
+    {
         let missed = missed(cross, &settings);
         assert!(10 * missed.len() <= PATHS as usize, "{missed:#?}");
     }
@@ -54,7 +62,9 @@ fn nine_in_ten_intervals_of_pathload_hold_what_is_available() {
 
 #[test]
 fn estimates_of_pathchirp_lie_around_what_is_available() {
-    for (cross, settings) in [(SHORT, PathChirpSettings::default()), (LONG, PathChirpSettings::for_long_packets())] {
+    for (cross, settings) in
+        [(SHORT, PathChirpSettings::default()), (LONG, PathChirpSettings::for_long_packets())]
+    {
         let mean = error(cross, &settings);
         assert!(mean <= 0.15, "{mean}");
     }
@@ -62,8 +72,14 @@ fn estimates_of_pathchirp_lie_around_what_is_available() {
 
 #[test]
 fn settings_for_long_packets_are_nearer_among_those() {
-    assert!(missed(LONG, &PathloadSettings::for_long_packets()).len() < missed(LONG, &PathloadSettings::default()).len());
-    assert!(error(LONG, &PathChirpSettings::for_long_packets()) < error(LONG, &PathChirpSettings::default()));
+    assert!(
+        missed(LONG, &PathloadSettings::for_long_packets()).len()
+            < missed(LONG, &PathloadSettings::default()).len()
+    );
+    assert!(
+        error(LONG, &PathChirpSettings::for_long_packets())
+            < error(LONG, &PathChirpSettings::default())
+    );
 }
 
 #[test]
@@ -84,7 +100,10 @@ fn a_path_that_loses_half_is_too_fast_at_any_rate() {
 #[test]
 fn time_ends_a_measurement_with_what_is_known() {
     let path = Path { capacity: 10_000_000, load: 0.3, ..Path::default() };
-    let found = path.pathload(PathloadSettings { time_limit: Span::from_secs(3), ..PathloadSettings::default() });
+    let found = path.pathload(PathloadSettings {
+        time_limit: Span::from_secs(3),
+        ..PathloadSettings::default()
+    });
     assert_eq!(found.ending, Ending::Timeout);
     assert!(found.high.is_none_or(|high| high >= path.available()));
     assert!(found.duration >= Span::from_secs(3));

@@ -10,7 +10,11 @@ const BINS: usize = 200;
 const CATEGORIES: [&str; 3] = ["spacing", "window_wait", "recovery_wait"];
 
 /// The `series` dictionary of one transfer.
-pub(crate) fn series<'py>(py: Python<'py>, row: &TransferRow, charts: &Charts) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn series<'py>(
+    py: Python<'py>,
+    row: &TransferRow,
+    charts: &Charts,
+) -> PyResult<Bound<'py, PyDict>> {
     let drawn = &charts.series;
     let dict = PyDict::new(py);
     let duration = row.duration.map(Span::as_secs_f64);
@@ -27,7 +31,10 @@ pub(crate) fn series<'py>(py: Python<'py>, row: &TransferRow, charts: &Charts) -
     dict.set_item("spacing_cdf", cumulative(py, &charts.spacing)?)?;
     dict.set_item("response_cdf", cumulative(py, &charts.response)?)?;
     dict.set_item("throughput", throughput(py, &drawn.acks, duration)?)?;
-    dict.set_item("closeups", drawn.stretches.all().iter().map(|s| closeup(py, s)).collect::<PyResult<Vec<_>>>()?)?;
+    dict.set_item(
+        "closeups",
+        drawn.stretches.all().iter().map(|s| closeup(py, s)).collect::<PyResult<Vec<_>>>()?,
+    )?;
     Ok(dict)
 }
 
@@ -35,10 +42,12 @@ pub(crate) fn series<'py>(py: Python<'py>, row: &TransferRow, charts: &Charts) -
 fn closeup<'py>(py: Python<'py>, stretch: &Stretch) -> PyResult<Bound<'py, PyDict>> {
     let seconds = |span: Span| span.as_secs_f64();
     let segments = PyDict::new(py);
-    segments.set_item("t", stretch.segments.iter().map(|s| seconds(s.since)).collect::<Vec<_>>())?;
+    segments
+        .set_item("t", stretch.segments.iter().map(|s| seconds(s.since)).collect::<Vec<_>>())?;
     segments.set_item("low", stretch.segments.iter().map(|s| s.low).collect::<Vec<_>>())?;
     segments.set_item("high", stretch.segments.iter().map(|s| s.high).collect::<Vec<_>>())?;
-    segments.set_item("kind", stretch.segments.iter().map(|s| s.stroke.name()).collect::<Vec<_>>())?;
+    segments
+        .set_item("kind", stretch.segments.iter().map(|s| s.stroke.name()).collect::<Vec<_>>())?;
     let (acks, window) = (PyDict::new(py), PyDict::new(py));
     let times: Vec<f64> = stretch.acks.iter().map(|a| seconds(a.since)).collect();
     acks.set_item("t", &times)?;
@@ -47,7 +56,8 @@ fn closeup<'py>(py: Python<'py>, stretch: &Stretch) -> PyResult<Bound<'py, PyDic
     window.set_item("offset", stretch.acks.iter().map(|a| a.edge).collect::<Vec<_>>())?;
     let responses = PyDict::new(py);
     let inside = stretch.segments.iter().filter_map(|s| Some((s.since, s.response?)));
-    let (ended, lasted): (Vec<f64>, Vec<f64>) = inside.chain(stretch.beyond).map(|(t, r)| (seconds(t), seconds(r))).unzip();
+    let (ended, lasted): (Vec<f64>, Vec<f64>) =
+        inside.chain(stretch.beyond).map(|(t, r)| (seconds(t), seconds(r))).unzip();
     responses.set_item("t", ended)?;
     responses.set_item("seconds", lasted)?;
     let dict = PyDict::new(py);
@@ -64,13 +74,19 @@ fn columns<'py>(py: Python<'py>, line: &Thinned, names: &[&str]) -> PyResult<Bou
     let dict = PyDict::new(py);
     let points = line.points();
     dict.set_item("t", points.iter().map(|p| p.since.as_secs_f64()).collect::<Vec<_>>())?;
-    for (name, value) in names.iter().zip([(|p: &Point| p.value) as fn(&Point) -> f64, |p| p.beside]) {
+    for (name, value) in
+        names.iter().zip([(|p: &Point| p.value) as fn(&Point) -> f64, |p| p.beside])
+    {
         dict.set_item(name, points.iter().map(value).collect::<Vec<_>>())?;
     }
     Ok(dict)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "category numbers 0 to 2")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "category numbers 0 to 2"
+)]
 fn with_category<'py>(py: Python<'py>, line: &Thinned) -> PyResult<Bound<'py, PyDict>> {
     let dict = columns(py, line, &["seconds"])?;
     let name = |p: &Point| CATEGORIES.get(p.beside as usize).copied().unwrap_or("spacing");
@@ -82,7 +98,9 @@ fn with_category<'py>(py: Python<'py>, line: &Thinned) -> PyResult<Bound<'py, Py
 fn segments<'py>(py: Python<'py>, charts: &Charts) -> PyResult<Bound<'py, PyDict>> {
     let drawn = &charts.series;
     let mut all: Vec<(f64, f64, f64, &str)> = Vec::new();
-    all.extend(drawn.new.points().iter().map(|p| (p.since.as_secs_f64(), p.beside, p.value, "new")));
+    all.extend(
+        drawn.new.points().iter().map(|p| (p.since.as_secs_f64(), p.beside, p.value, "new")),
+    );
     for (line, kind) in [(&drawn.retransmissions, "retransmission"), (&drawn.fills, "fill")] {
         all.extend(line.points().iter().map(|p| (p.since.as_secs_f64(), p.value, p.beside, kind)));
     }
@@ -104,7 +122,11 @@ fn cumulative<'py>(py: Python<'py>, points: &[(f64, f64)]) -> PyResult<Bound<'py
 
 /// Bytes acknowledged per bin of time, as a rate.
 #[expect(clippy::cast_precision_loss, reason = "bin numbers")]
-fn throughput<'py>(py: Python<'py>, acks: &Thinned, duration: Option<f64>) -> PyResult<Bound<'py, PyDict>> {
+fn throughput<'py>(
+    py: Python<'py>,
+    acks: &Thinned,
+    duration: Option<f64>,
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let (mut times, mut rates) = (Vec::new(), Vec::new());
     let points = acks.points();

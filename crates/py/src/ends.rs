@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use trustbed_capture::{Input, OpenError, Reader};
-use trustbed_ends::{CrossingRow, End, Frame, Frames, Join, JoinFacts, JoinLimits, Meeting, Relation, RelationError, Sketch};
+use trustbed_ends::{
+    CrossingRow, End, Frame, Frames, Join, JoinFacts, JoinLimits, Meeting, Relation, RelationError,
+    Sketch,
+};
 use trustbed_record::{RecordError, Spool, crossings};
 use trustbed_units::Span;
 use trustbed_wire::DecodeOptions;
@@ -105,7 +108,12 @@ impl Fault {
     }
 }
 
-fn both(files: &[Vec<Input>; 2], decode: DecodeOptions, ahead: Option<Span>, progress: &mut Progress<'_, PyErr>) -> Result<Joined, Fault> {
+fn both(
+    files: &[Vec<Input>; 2],
+    decode: DecodeOptions,
+    ahead: Option<Span>,
+    progress: &mut Progress<'_, PyErr>,
+) -> Result<Joined, Fault> {
     let meetings = meetings(files, decode, progress)?;
     // No two machines, and not even two interfaces of one, stamp alike to the last digit.
     if !meetings.is_empty() && meetings.iter().all(|meeting| meeting.first == meeting.second) {
@@ -152,20 +160,31 @@ fn stated(meetings: &[Meeting], ahead: Span) -> Result<Relation, Fault> {
 }
 
 /// Frames that both hold. One capture is looked at again where it is so much larger that few of them are among those it kept.
-fn meetings(files: &[Vec<Input>; 2], decode: DecodeOptions, progress: &mut Progress<'_, PyErr>) -> Result<Vec<Meeting>, Fault> {
+fn meetings(
+    files: &[Vec<Input>; 2],
+    decode: DecodeOptions,
+    progress: &mut Progress<'_, PyErr>,
+) -> Result<Vec<Meeting>, Fault> {
     let mut sketches = [Sketch::default(), Sketch::default()];
     for (inputs, sketch) in files.iter().zip(&mut sketches) {
         sketched(inputs, decode, sketch, progress)?;
     }
     let found = sketches[0].meetings(&sketches[1]);
-    let larger = [(0, 1), (1, 0)].into_iter().find(|(one, other)| sketches[*one].may_have_more_of(&sketches[*other]));
+    let larger = [(0, 1), (1, 0)]
+        .into_iter()
+        .find(|(one, other)| sketches[*one].may_have_more_of(&sketches[*other]));
     let Some((one, other)) = larger.filter(|_| found.len() < ENOUGH) else { return Ok(found) };
     sketches[one] = Sketch::like(&sketches[other]);
     sketched(&files[one], decode, &mut sketches[one], progress)?;
     Ok(sketches[0].meetings(&sketches[1]))
 }
 
-fn sketched(inputs: &[Input], decode: DecodeOptions, sketch: &mut Sketch, progress: &mut Progress<'_, PyErr>) -> Result<(), Fault> {
+fn sketched(
+    inputs: &[Input],
+    decode: DecodeOptions,
+    sketch: &mut Sketch,
+    progress: &mut Progress<'_, PyErr>,
+) -> Result<(), Fault> {
     let mut side = Side::open(inputs, decode)?;
     while let Some(frame) = side.next(progress)? {
         sketch.on_frame(&frame);
@@ -177,7 +196,9 @@ fn sketched(inputs: &[Input], decode: DecodeOptions, sketch: &mut Sketch, progre
 fn dropped(reader: &Reader) -> u64 {
     let facts = reader.facts();
     let interfaces = facts.files.iter().flat_map(|file| &file.interfaces);
-    interfaces.filter_map(|one| one.dropped.into_iter().chain(one.os_dropped).reduce(u64::saturating_add)).fold(0, u64::saturating_add)
+    interfaces
+        .filter_map(|one| one.dropped.into_iter().chain(one.os_dropped).reduce(u64::saturating_add))
+        .fold(0, u64::saturating_add)
 }
 
 /// The place whose next frame was seen first.
@@ -202,7 +223,12 @@ struct Side {
 impl Side {
     fn open(inputs: &[Input], decode: DecodeOptions) -> Result<Self, Fault> {
         let reader = Reader::open(inputs, decode).map_err(Fault::Open)?;
-        Ok(Self { reader, source: Source::new(), frames: Frames::default(), cut: Vec::new().into_iter() })
+        Ok(Self {
+            reader,
+            source: Source::new(),
+            frames: Frames::default(),
+            cut: Vec::new().into_iter(),
+        })
     }
 
     fn next(&mut self, progress: &mut Progress<'_, PyErr>) -> Result<Option<Frame>, Fault> {
@@ -210,10 +236,15 @@ impl Side {
             if let Some(frame) = self.cut.next() {
                 return Ok(Some(frame));
             }
-            let Some(ordered) = self.source.next(&mut self.reader, progress).map_err(Fault::Caller)? else { return Ok(None) };
+            let Some(ordered) =
+                self.source.next(&mut self.reader, progress).map_err(Fault::Caller)?
+            else {
+                return Ok(None);
+            };
             let mut cut = Vec::with_capacity(ordered.batch.packets.len());
             for packet in &ordered.batch.packets {
-                self.frames.on_packet(packet, ordered.batch.options_of(packet), |frame| cut.push(frame));
+                self.frames
+                    .on_packet(packet, ordered.batch.options_of(packet), |frame| cut.push(frame));
             }
             self.source.recycle(ordered.batch);
             self.cut = cut.into_iter();

@@ -39,7 +39,10 @@ pub(crate) fn reading<'py>(py: Python<'py>, facts: &CaptureFacts) -> PyResult<Bo
     dict.set_item("files", PyList::new(py, files)?)?;
     dict.set_item("records", facts.files.iter().map(|f| f.records).sum::<u64>())?;
     dict.set_item("snapped_records", facts.files.iter().map(|f| f.snapped_records).sum::<u64>())?;
-    dict.set_item("records_without_time", facts.files.iter().map(|f| f.records_without_time).sum::<u64>())?;
+    dict.set_item(
+        "records_without_time",
+        facts.files.iter().map(|f| f.records_without_time).sum::<u64>(),
+    )?;
     let left_out = PyDict::new(py);
     for (code, count) in &facts.problems_left_out {
         left_out.set_item(code, count)?;
@@ -83,7 +86,8 @@ fn file<'py>(py: Python<'py>, facts: &FileFacts) -> PyResult<Bound<'py, PyDict>>
     dict.set_item("hardware", &facts.hardware)?;
     dict.set_item("os", &facts.os)?;
     dict.set_item("application", &facts.application)?;
-    let interfaces = facts.interfaces.iter().map(|i| interface(py, i)).collect::<PyResult<Vec<_>>>()?;
+    let interfaces =
+        facts.interfaces.iter().map(|i| interface(py, i)).collect::<PyResult<Vec<_>>>()?;
     dict.set_item("interfaces", PyList::new(py, interfaces)?)?;
     Ok(dict)
 }

@@ -13,7 +13,12 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
-create_exception!(_core, CaptureError, PyException, "A capture cannot be read at all: `message` says what and where, `hint` what to do.");
+create_exception!(
+    _core,
+    CaptureError,
+    PyException,
+    "A capture cannot be read at all: `message` says what and where, `hint` what to do."
+);
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {

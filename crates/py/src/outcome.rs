@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use trustbed_analyze::{Charts, ConnectionRow, Rows, RttRow, SegmentRow, SpacingRow, Trail, TransferRow, host_overlap, host_stalls};
+use trustbed_analyze::{
+    Charts, ConnectionRow, Rows, RttRow, SegmentRow, SpacingRow, Trail, TransferRow, host_overlap,
+    host_stalls,
+};
 use trustbed_record::{Reader, RecordError, Spool, connections, rtt, segments, spacing, transfers};
 
 /// Sums over all connections, for the findings about the capture.
@@ -47,7 +50,8 @@ impl Collector {
             judged: Vec::new(),
             short: Spool::new(transfers()),
             trails: Vec::new(),
-            samples: samples.then(|| (Spool::new(rtt()), Spool::new(spacing()), Spool::new(segments()))),
+            samples: samples
+                .then(|| (Spool::new(rtt()), Spool::new(spacing()), Spool::new(segments()))),
             totals: Totals::default(),
         }
     }
@@ -87,7 +91,8 @@ impl Collector {
         totals.midstream += u64::from(row.midstream);
         totals.wild += u64::from(row.from_initiator.wild) + u64::from(row.from_responder.wild);
         totals.records_forgotten += flag("records_forgotten");
-        totals.duplicates += u64::from(row.from_initiator.capture_duplicates) + u64::from(row.from_responder.capture_duplicates);
+        totals.duplicates += u64::from(row.from_initiator.capture_duplicates)
+            + u64::from(row.from_responder.capture_duplicates);
         totals.acked_unseen += row.acknowledged_unseen;
         totals.unique += row.from_initiator.unique + row.from_responder.unique;
     }
@@ -100,17 +105,29 @@ impl Collector {
         let mut charts = HashMap::new();
         for mut row in self.judged.drain(..) {
             row.host_overlap = overlaps.get(&row.id).copied();
-            row.stall_gaps = stalls.iter().filter(|s| s.transfers.contains(&row.id)).map(|s| s.to - s.from).collect();
+            row.stall_gaps = stalls
+                .iter()
+                .filter(|s| s.transfers.contains(&row.id))
+                .map(|s| s.to - s.from)
+                .collect();
             if let Some(drawn) = row.charts.take() {
                 charts.insert(row.id.to_string(), (row.clone(), drawn));
             }
             judged.push(row)?;
         }
         let samples = match self.samples {
-            Some((rtt, spacing, segments)) => Some([rtt.finish()?, spacing.finish()?, segments.finish()?]),
+            Some((rtt, spacing, segments)) => {
+                Some([rtt.finish()?, spacing.finish()?, segments.finish()?])
+            }
             None => None,
         };
         let transfers = [judged.finish()?, self.short.finish()?];
-        Ok(Collected { connections: self.connections.finish()?, transfers, samples, charts, totals: self.totals })
+        Ok(Collected {
+            connections: self.connections.finish()?,
+            transfers,
+            samples,
+            charts,
+            totals: self.totals,
+        })
     }
 }

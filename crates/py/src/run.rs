@@ -53,10 +53,19 @@ pub(crate) fn pass<E>(
     collector: &mut Collector,
     progress: &mut Progress<'_, E>,
 ) -> Result<Passed, Ended<E>> {
-    if workers <= 1 { alone(reader, options, collector, progress) } else { shared(reader, options, workers, collector, progress) }
+    if workers <= 1 {
+        alone(reader, options, collector, progress)
+    } else {
+        shared(reader, options, workers, collector, progress)
+    }
 }
 
-fn alone<E>(reader: &mut Reader, options: Options, collector: &mut Collector, progress: &mut Progress<'_, E>) -> Result<Passed, Ended<E>> {
+fn alone<E>(
+    reader: &mut Reader,
+    options: Options,
+    collector: &mut Collector,
+    progress: &mut Progress<'_, E>,
+) -> Result<Passed, Ended<E>> {
     let mut shards = Shards::new(options, Limits::default(), 0, 1);
     let mut source = Source::new();
     while let Some(ordered) = source.next(reader, progress).map_err(Ended::Caller)? {
@@ -87,7 +96,11 @@ impl Source {
         Self { order: Order::default(), spare: Vec::new(), ended: false, reported: Instant::now() }
     }
 
-    pub(crate) fn next<E>(&mut self, reader: &mut Reader, progress: &mut Progress<'_, E>) -> Result<Option<Reordered>, E> {
+    pub(crate) fn next<E>(
+        &mut self,
+        reader: &mut Reader,
+        progress: &mut Progress<'_, E>,
+    ) -> Result<Option<Reordered>, E> {
         loop {
             if let Some(ordered) = self.order.pop() {
                 return Ok(Some(ordered));
@@ -136,7 +149,13 @@ fn shared<E>(
             let (batches_in, batches_out) = sync_channel::<Arc<Reordered>>(WAITING);
             let rows_in = rows_in.clone();
             batches.push(batches_in);
-            threads.push(scope.spawn(move || work(Shards::new(options, Limits::default(), worker, workers), &batches_out, &rows_in)));
+            threads.push(scope.spawn(move || {
+                work(
+                    Shards::new(options, Limits::default(), worker, workers),
+                    &batches_out,
+                    &rows_in,
+                )
+            }));
         }
         drop(rows_in);
         let mut joiner = Joiner { waiting: BTreeMap::new(), next: 0, workers };
@@ -157,10 +176,10 @@ fn shared<E>(
         for numbered in &rows_out {
             joiner.add(numbered, collector)?;
         }
-        let tables = threads
-            .into_iter()
-            .filter_map(|t| t.join().ok())
-            .fold(TableFacts::default(), |a, b| TableFacts { evicted: a.evicted + b.evicted, most: a.most + b.most });
+        let tables = threads.into_iter().filter_map(|t| t.join().ok()).fold(
+            TableFacts::default(),
+            |a, b| TableFacts { evicted: a.evicted + b.evicted, most: a.most + b.most },
+        );
         Ok(Passed { order: source.order.facts(), tables })
     })
 }
@@ -183,7 +202,11 @@ fn reclaim(sent: &mut Vec<Arc<Reordered>>, source: &mut Source) {
 }
 
 /// A worker's life: every batch in order, its rows sent back under the batch's number.
-fn work(mut shards: Shards, batches: &Receiver<Arc<Reordered>>, rows: &std::sync::mpsc::Sender<Numbered>) -> TableFacts {
+fn work(
+    mut shards: Shards,
+    batches: &Receiver<Arc<Reordered>>,
+    rows: &std::sync::mpsc::Sender<Numbered>,
+) -> TableFacts {
     let mut number = 0;
     for ordered in batches {
         shards.on_batch(&ordered.batch, ordered.epoch);
@@ -212,7 +235,11 @@ struct Joiner {
 }
 
 impl Joiner {
-    fn add(&mut self, (number, rows): Numbered, collector: &mut Collector) -> Result<(), RecordError> {
+    fn add(
+        &mut self,
+        (number, rows): Numbered,
+        collector: &mut Collector,
+    ) -> Result<(), RecordError> {
         self.waiting.entry(number).or_default().push(rows);
         while self.waiting.get(&self.next).is_some_and(|parts| parts.len() == self.workers) {
             if let Some(parts) = self.waiting.remove(&self.next) {

@@ -35,12 +35,25 @@ impl Table {
 #[pymethods]
 impl Table {
     #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-        let Some(first) = self.parts.first() else { return Err(PyValueError::new_err("a table without parts")) };
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Some(first) = self.parts.first() else {
+            return Err(PyValueError::new_err("a table without parts"));
+        };
         let schema = first.schema();
-        let readers = self.parts.iter().map(|p| p.read()).collect::<Result<Vec<_>, _>>().map_err(|e| io_error(&e))?;
-        let joined: Box<dyn RecordBatchReader + Send> = Box::new(RecordBatchIterator::new(readers.into_iter().flatten(), schema));
-        Bound::new(py, PyRecordBatchReader::new(joined))?.call_method1("__arrow_c_stream__", (requested_schema,))
+        let readers = self
+            .parts
+            .iter()
+            .map(|p| p.read())
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|e| io_error(&e))?;
+        let joined: Box<dyn RecordBatchReader + Send> =
+            Box::new(RecordBatchIterator::new(readers.into_iter().flatten(), schema));
+        Bound::new(py, PyRecordBatchReader::new(joined))?
+            .call_method1("__arrow_c_stream__", (requested_schema,))
     }
 
     fn __len__(&self) -> usize {
@@ -81,7 +94,11 @@ impl Analysis {
 /// Reads captures in one pass.
 #[pyfunction]
 #[pyo3(signature = (paths, *, workers=1, inner=false, dedup=false, at=None, capacity=None, samples=false, series=false, progress=None))]
-#[expect(clippy::too_many_arguments, clippy::fn_params_excessive_bools, reason = "keyword arguments of a Python function")]
+#[expect(
+    clippy::too_many_arguments,
+    clippy::fn_params_excessive_bools,
+    reason = "keyword arguments of a Python function"
+)]
 pub(crate) fn analyze(
     py: Python<'_>,
     paths: Vec<PathBuf>,
@@ -94,12 +111,22 @@ pub(crate) fn analyze(
     series: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Analysis> {
-    let inputs: Vec<Input> = paths.into_iter().map(|p| if p.as_os_str() == "-" { Input::Stdin } else { Input::Path(p) }).collect();
+    let inputs: Vec<Input> = paths
+        .into_iter()
+        .map(|p| if p.as_os_str() == "-" { Input::Stdin } else { Input::Path(p) })
+        .collect();
     #[expect(clippy::cast_precision_loss, reason = "bits per second of a link")]
-    let options = Options { at: place(at)?, capacity: capacity.map(|c| c as f64 / 8.0), removes_duplicates: dedup, samples, series };
+    let options = Options {
+        at: place(at)?,
+        capacity: capacity.map(|c| c as f64 / 8.0),
+        removes_duplicates: dedup,
+        samples,
+        series,
+    };
     let mut report = interruptible(progress);
     let done = py.detach(|| {
-        let mut reader = trustbed_capture::Reader::open(&inputs, DecodeOptions { inner }).map_err(Failure::Open)?;
+        let mut reader = trustbed_capture::Reader::open(&inputs, DecodeOptions { inner })
+            .map_err(Failure::Open)?;
         let mut collector = Collector::new(samples);
         let passed = pass(&mut reader, options, workers.max(1), &mut collector, &mut report)?;
         let collected = collector.finish().map_err(Failure::Rows)?;
@@ -110,7 +137,9 @@ pub(crate) fn analyze(
 }
 
 /// Looks for Ctrl-C and tells how far things have come.
-pub(crate) fn interruptible(progress: Option<Py<PyAny>>) -> impl FnMut(u64, Option<u64>) -> PyResult<()> {
+pub(crate) fn interruptible(
+    progress: Option<Py<PyAny>>,
+) -> impl FnMut(u64, Option<u64>) -> PyResult<()> {
     move |read, total| {
         Python::attach(|py| {
             py.check_signals()?;
@@ -131,7 +160,9 @@ fn analysis(
 ) -> PyResult<Analysis> {
     let table = |readers: Vec<Reader>| Py::new(py, Table::new(readers));
     let [rtt, spacing, segments] = match collected.samples {
-        Some([rtt, spacing, segments]) => [Some(table(vec![rtt])?), Some(table(vec![spacing])?), Some(table(vec![segments])?)],
+        Some([rtt, spacing, segments]) => {
+            [Some(table(vec![rtt])?), Some(table(vec![spacing])?), Some(table(vec![segments])?)]
+        }
         None => [None, None, None],
     };
     Ok(Analysis {
@@ -153,7 +184,11 @@ fn place(at: Option<&str>) -> PyResult<Option<At>> {
         Some("sender") => Some(At::Sender),
         Some("receiver") => Some(At::Receiver),
         Some("middle") => Some(At::Middle),
-        Some(other) => return Err(PyValueError::new_err(format!("at={other:?}: sender, receiver, middle or None"))),
+        Some(other) => {
+            return Err(PyValueError::new_err(format!(
+                "at={other:?}: sender, receiver, middle or None"
+            )));
+        }
     })
 }
 
@@ -199,7 +234,9 @@ pub(crate) fn io_error(error: &RecordError) -> PyErr {
 /// Bits per second of `20Mbit/s`.
 #[pyfunction]
 pub(crate) fn parse_rate(text: &str) -> PyResult<u64> {
-    text.parse::<Rate>().map(|rate| rate.0).map_err(|error| PyValueError::new_err(error.to_string()))
+    text.parse::<Rate>()
+        .map(|rate| rate.0)
+        .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Every table that the engine fills, by name, without rows.

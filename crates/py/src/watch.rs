@@ -36,7 +36,11 @@ impl Watch {
     #[new]
     #[pyo3(signature = (interface, *, rate=None, mode="dynamic-same", window_ns=100_000_000, basis="frame", directions=true, filter=None,
         offload="stacked", snap=128, ring=33_554_432, hardware_timestamps=true, write=None))]
-    #[expect(clippy::too_many_arguments, clippy::needless_pass_by_value, reason = "keyword arguments of a Python function")]
+    #[expect(
+        clippy::too_many_arguments,
+        clippy::needless_pass_by_value,
+        reason = "keyword arguments of a Python function"
+    )]
     fn new(
         py: Python<'_>,
         interface: &str,
@@ -53,19 +57,35 @@ impl Watch {
         write: Option<PathBuf>,
     ) -> PyResult<Self> {
         let plan = plan(mode, rate, window_ns)?;
-        let basis = Basis::named(basis).ok_or_else(|| wrong(&format!("basis={basis:?}: frame, frame_fcs, wire or ip")))?;
-        let filter: Option<Filter> = filter.map(str::parse).transpose().map_err(|error| wrong(&error))?;
+        let basis = Basis::named(basis)
+            .ok_or_else(|| wrong(&format!("basis={basis:?}: frame, frame_fcs, wire or ip")))?;
+        let filter: Option<Filter> =
+            filter.map(str::parse).transpose().map_err(|error| wrong(&error))?;
         let expands = match offload {
             "stacked" => true,
             "as-captured" => false,
             other => return Err(wrong(&format!("offload={other:?}: stacked or as-captured"))),
         };
-        let options = LiveOptions { snap_length: snap, ring: Size(ring), hardware_timestamps, ..LiveOptions::default() };
-        let meter = |facts: &LiveFacts, start| Meter::new(Measure::new(basis, filter, expands), plan, directions && !facts.loopback, start);
-        let session = py.detach(|| Session::begin(interface, options, write.as_deref(), meter)).map_err(|failure| match failure {
-            NotOpen::Live(error) => capture_error(py, error.to_string(), error.hint()),
-            NotOpen::Write(error) => capture_error(py, error.to_string(), error.hint()),
-        })?;
+        let options = LiveOptions {
+            snap_length: snap,
+            ring: Size(ring),
+            hardware_timestamps,
+            ..LiveOptions::default()
+        };
+        let meter = |facts: &LiveFacts, start| {
+            Meter::new(
+                Measure::new(basis, filter, expands),
+                plan,
+                directions && !facts.loopback,
+                start,
+            )
+        };
+        let session = py
+            .detach(|| Session::begin(interface, options, write.as_deref(), meter))
+            .map_err(|failure| match failure {
+                NotOpen::Live(error) => capture_error(py, error.to_string(), error.hint()),
+                NotOpen::Write(error) => capture_error(py, error.to_string(), error.hint()),
+            })?;
         Ok(Self { session, plan, basis, offload: offload.to_owned() })
     }
 
@@ -73,7 +93,12 @@ impl Watch {
     fn next<'py>(&self, py: Python<'py>, timeout: f64) -> PyResult<Bound<'py, PyList>> {
         let timeout = Duration::try_from_secs_f64(timeout).map_err(|error| wrong(&error))?;
         let rows = py.detach(|| self.session.next(timeout));
-        PyList::new(py, rows.iter().map(|(name, measured)| window(py, name, measured)).collect::<PyResult<Vec<_>>>()?)
+        PyList::new(
+            py,
+            rows.iter()
+                .map(|(name, measured)| window(py, name, measured))
+                .collect::<PyResult<Vec<_>>>()?,
+        )
     }
 
     /// What happened since the last call: code, message, hint.
@@ -99,7 +124,11 @@ impl Watch {
         let facts = self.session.state().facts.clone();
         let dict = interface(py, &facts)?;
         dict.set_item("mode", self.plan.mode.name())?;
-        let rate = if let Mode::Static(link) = self.plan.mode { Some(link.bits_per_second()) } else { None };
+        let rate = if let Mode::Static(link) = self.plan.mode {
+            Some(link.bits_per_second())
+        } else {
+            None
+        };
         dict.set_item("rate_bits_per_second", rate)?;
         dict.set_item("window_seconds", self.plan.grid.length().as_secs_f64())?;
         dict.set_item("basis", self.basis.name())?;
@@ -126,19 +155,29 @@ fn wrong(error: &impl ToString) -> PyErr {
 
 fn plan(mode: &str, rate: Option<u64>, window_ns: i64) -> PyResult<Plan> {
     let mode = match (mode, rate) {
-        ("static", Some(rate)) => Drain::at(Rate(rate)).map(Mode::Static).map_err(|error: BurstError| wrong(&error))?,
+        ("static", Some(rate)) => {
+            Drain::at(Rate(rate)).map(Mode::Static).map_err(|error: BurstError| wrong(&error))?
+        }
         ("static", None) => return Err(wrong(&"mode=\"static\" needs a rate")),
         ("dynamic-same", _) => Mode::DynamicSame,
         ("dynamic-previous", _) => Mode::DynamicPrevious,
         ("dynamic-same-carry", _) => Mode::DynamicSameCarry,
-        (other, _) => return Err(wrong(&format!("mode={other:?}: static, dynamic-same, dynamic-previous or dynamic-same-carry"))),
+        (other, _) => {
+            return Err(wrong(&format!(
+                "mode={other:?}: static, dynamic-same, dynamic-previous or dynamic-same-carry"
+            )));
+        }
     };
     let grid = Grid::aligned_to_epoch(Span(window_ns)).map_err(|error| wrong(&error))?;
     Ok(Plan { mode, grid })
 }
 
 /// A window under the names that it has in the results of a file.
-fn window<'py>(py: Python<'py>, direction: &str, Measured { row, trains }: &Measured) -> PyResult<Bound<'py, PyDict>> {
+fn window<'py>(
+    py: Python<'py>,
+    direction: &str,
+    Measured { row, trains }: &Measured,
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("direction", direction)?;
     dict.set_item("start_seconds", (row.start - trustbed_units::Ns(0)).as_secs_f64())?;
@@ -194,6 +233,9 @@ fn interface<'py>(py: Python<'py>, facts: &LiveFacts) -> PyResult<Bound<'py, PyD
     dict.set_item("snap_length", facts.snap_length)?;
     dict.set_item("ring_bytes", facts.ring.0)?;
     dict.set_item("timestamps", if facts.hardware_timestamps { "hardware" } else { "software" })?;
-    dict.set_item("hardware_clock_ahead_seconds", facts.hardware_clock_ahead.map(Span::as_secs_f64))?;
+    dict.set_item(
+        "hardware_clock_ahead_seconds",
+        facts.hardware_clock_ahead.map(Span::as_secs_f64),
+    )?;
     Ok(dict)
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, ListBuilder, RecordBatch, StringBuilder, TimestampNanosecondBuilder,
-    UInt64Builder,
+    ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, ListBuilder, RecordBatch,
+    StringBuilder, TimestampNanosecondBuilder, UInt64Builder,
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
@@ -84,7 +84,10 @@ impl<R> Column<R> {
             Values::Words(_) => list(DataType::Utf8),
             Values::Integers(_) => list(DataType::Int64),
         };
-        let about = [("unit".to_owned(), self.unit.to_owned()), ("meaning".to_owned(), self.meaning.to_owned())];
+        let about = [
+            ("unit".to_owned(), self.unit.to_owned()),
+            ("meaning".to_owned(), self.meaning.to_owned()),
+        ];
         Field::new(self.name, kind, true).with_metadata(HashMap::from(about))
     }
 
@@ -126,7 +129,8 @@ impl<R> Column<R> {
                 Arc::new(builder.finish())
             }
             Values::Time(value) => {
-                let mut builder = TimestampNanosecondBuilder::with_capacity(rows.len()).with_timezone("UTC");
+                let mut builder =
+                    TimestampNanosecondBuilder::with_capacity(rows.len()).with_timezone("UTC");
                 for row in rows {
                     builder.append_option(value(row));
                 }

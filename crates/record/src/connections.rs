@@ -7,7 +7,12 @@ use crate::{Column, Table, Values};
 
 type Row = ConnectionRow;
 
-const fn column(name: &'static str, unit: &'static str, meaning: &'static str, values: Values<Row>) -> Column<Row> {
+const fn column(
+    name: &'static str,
+    unit: &'static str,
+    meaning: &'static str,
+    values: Values<Row>,
+) -> Column<Row> {
     Column { name, unit, meaning, values }
 }
 
@@ -21,7 +26,12 @@ pub fn connections() -> Table<ConnectionRow> {
             "index of the first packet in the capture, counted from 1: the connection's name; Wireshark's frame number when the capture is one file",
             Values::Count(|r| Some(r.connection)),
         ),
-        column("protocol", "", "tcp or udp", Values::Text(|r| Some(protocol(r.protocol).to_owned()))),
+        column(
+            "protocol",
+            "",
+            "tcp or udp",
+            Values::Text(|r| Some(protocol(r.protocol).to_owned())),
+        ),
         column(
             "initiator",
             "",
@@ -29,27 +39,62 @@ pub fn connections() -> Table<ConnectionRow> {
             Values::Text(|r| Some(address(&r.initiator.0, r.ipv6))),
         ),
         column("initiator_port", "1", "its port", Values::Count(|r| Some(r.initiator.1.into()))),
-        column("responder", "", "address of the other side", Values::Text(|r| Some(address(&r.responder.0, r.ipv6)))),
+        column(
+            "responder",
+            "",
+            "address of the other side",
+            Values::Text(|r| Some(address(&r.responder.0, r.ipv6))),
+        ),
         column("responder_port", "1", "its port", Values::Count(|r| Some(r.responder.1.into()))),
         column("start_ns", "ns", "time of the first packet", Values::Time(|r| Some(r.start.0))),
-        column("duration_ns", "ns", "first to last packet", Values::Integer(|r| Some((r.last - r.start).0))),
+        column(
+            "duration_ns",
+            "ns",
+            "first to last packet",
+            Values::Integer(|r| Some((r.last - r.start).0)),
+        ),
         column(
             "state",
             "",
             "syn, syn_ack, established, midstream, half_closed, closed, reset or datagrams: how far it came",
             Values::Text(|r| Some(r.state.name().to_owned())),
         ),
-        column("midstream", "", "it was already running when the capture began", Values::Truth(|r| Some(r.midstream))),
+        column(
+            "midstream",
+            "",
+            "it was already running when the capture began",
+            Values::Truth(|r| Some(r.midstream)),
+        ),
         column(
             "multipath",
             "",
             "it is a subflow of Multipath TCP (RFC 8684): both SYNs, or later segments of both sides, carried its option",
             Values::Truth(|r| Some(r.multipath)),
         ),
-        column("evicted", "", "it was thrown out of a full table before it ended", Values::Truth(|r| Some(r.evicted))),
-        column("packets", "1", "packets of both directions", Values::Count(|r| Some(r.from_initiator.packets + r.from_responder.packets))),
-        column("packets_initiator", "1", "packets sent by the initiator", Values::Count(|r| Some(r.from_initiator.packets))),
-        column("packets_responder", "1", "packets sent by the responder", Values::Count(|r| Some(r.from_responder.packets))),
+        column(
+            "evicted",
+            "",
+            "it was thrown out of a full table before it ended",
+            Values::Truth(|r| Some(r.evicted)),
+        ),
+        column(
+            "packets",
+            "1",
+            "packets of both directions",
+            Values::Count(|r| Some(r.from_initiator.packets + r.from_responder.packets)),
+        ),
+        column(
+            "packets_initiator",
+            "1",
+            "packets sent by the initiator",
+            Values::Count(|r| Some(r.from_initiator.packets)),
+        ),
+        column(
+            "packets_responder",
+            "1",
+            "packets sent by the responder",
+            Values::Count(|r| Some(r.from_responder.packets)),
+        ),
         column(
             "payload_bytes_initiator",
             "B",
@@ -66,13 +111,23 @@ pub fn connections() -> Table<ConnectionRow> {
             "syn_retransmissions",
             "1",
             "SYNs and SYN-ACKs beyond the first",
-            Values::Count(|r| Some(u64::from(r.from_initiator.syn_retransmissions) + u64::from(r.from_responder.syn_retransmissions))),
+            Values::Count(|r| {
+                Some(
+                    u64::from(r.from_initiator.syn_retransmissions)
+                        + u64::from(r.from_responder.syn_retransmissions),
+                )
+            }),
         ),
         column(
             "fin_retransmissions",
             "1",
             "FINs beyond the first of each side",
-            Values::Count(|r| Some(u64::from(r.from_initiator.fin_retransmissions) + u64::from(r.from_responder.fin_retransmissions))),
+            Values::Count(|r| {
+                Some(
+                    u64::from(r.from_initiator.fin_retransmissions)
+                        + u64::from(r.from_responder.fin_retransmissions),
+                )
+            }),
         ),
         column(
             "packets_after_close",

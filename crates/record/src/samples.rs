@@ -4,7 +4,12 @@ use trustbed_analyze::{RttRow, SegmentRow, SpacingRow};
 
 use crate::{Column, Table, Values};
 
-const fn column<R>(name: &'static str, unit: &'static str, meaning: &'static str, values: Values<R>) -> Column<R> {
+const fn column<R>(
+    name: &'static str,
+    unit: &'static str,
+    meaning: &'static str,
+    values: Values<R>,
+) -> Column<R> {
     Column { name, unit, meaning, values }
 }
 
@@ -31,7 +36,12 @@ pub fn rtt() -> Table<RttRow> {
             "round-trip time (Karn's rule on bytes for syn and ack; RFC 7323 echo of the receiver's pure ACK for timestamp)",
             Values::Integer(|r| Some(r.rtt.0)),
         ),
-        column("kind", "", "syn, ack or timestamp", Values::Text(|r| Some(r.kind.name().to_owned()))),
+        column(
+            "kind",
+            "",
+            "syn, ack or timestamp",
+            Values::Text(|r| Some(r.kind.name().to_owned())),
+        ),
         column(
             "delack_suspect",
             "",
@@ -44,7 +54,12 @@ pub fn rtt() -> Table<RttRow> {
             "retransmission timer after it, no lower limit, granularity 1 ms (RFC 6298)",
             Values::Integer(|r| r.rto.map(|v| v.raw as i64)),
         ),
-        column("rto_rfc_ns", "ns", "the same with a lower limit of 1 s", Values::Integer(|r| r.rto.map(|v| v.rfc as i64))),
+        column(
+            "rto_rfc_ns",
+            "ns",
+            "the same with a lower limit of 1 s",
+            Values::Integer(|r| r.rto.map(|v| v.rfc as i64)),
+        ),
         column(
             "rto_linux_ns",
             "ns",
@@ -102,16 +117,36 @@ pub fn segments() -> Table<SegmentRow> {
             Values::Integer(|r| Some(r.offset)),
         ),
         column("length", "B", "payload", Values::Count(|r| Some(r.length.into()))),
-        column("overlap", "B", "bytes of it that had been seen before", Values::Count(|r| Some(r.overlap.into()))),
-        column("class", "", "new, retransmission or fill", Values::Text(|r| Some(r.class.name().to_owned()))),
+        column(
+            "overlap",
+            "B",
+            "bytes of it that had been seen before",
+            Values::Count(|r| Some(r.overlap.into())),
+        ),
+        column(
+            "class",
+            "",
+            "new, retransmission or fill",
+            Values::Text(|r| Some(r.class.name().to_owned())),
+        ),
         column(
             "subclass",
             "",
             "of a retransmission: fast, timeout, tail_loss_probe or spurious as known when it was sent; of a fill: reordered or lost_upstream",
             Values::Text(|r| Some(r.cause.name()).filter(|n| !n.is_empty()).map(ToOwned::to_owned)),
         ),
-        column("outstanding", "B", "sent and not acknowledged after it", Values::Integer(|r| Some(r.outstanding))),
-        column("window", "B", "window that the receiver had advertised", Values::Count(|r| Some(r.window.into()))),
+        column(
+            "outstanding",
+            "B",
+            "sent and not acknowledged after it",
+            Values::Integer(|r| Some(r.outstanding)),
+        ),
+        column(
+            "window",
+            "B",
+            "window that the receiver had advertised",
+            Values::Count(|r| Some(r.window.into())),
+        ),
     ];
     Table { name: "segments", columns }
 }

@@ -46,7 +46,10 @@ pub struct Spool<R> {
 
 impl<R> std::fmt::Debug for Spool<R> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Spool").field("table", &self.table.name).field("rows", &self.total).finish_non_exhaustive()
+        out.debug_struct("Spool")
+            .field("table", &self.table.name)
+            .field("rows", &self.total)
+            .finish_non_exhaustive()
     }
 }
 
@@ -86,7 +89,10 @@ impl<R> Spool<R> {
         if self.batches.len() > IN_MEMORY {
             let writer = match &mut self.file {
                 Some(writer) => writer,
-                None => self.file.insert(StreamWriter::try_new(BufWriter::new(tempfile::tempfile()?), &self.table.schema())?),
+                None => self.file.insert(StreamWriter::try_new(
+                    BufWriter::new(tempfile::tempfile()?),
+                    &self.table.schema(),
+                )?),
             };
             for batch in self.batches.drain(..) {
                 writer.write(&batch)?;
@@ -157,7 +163,8 @@ impl Reader {
             file.seek(SeekFrom::Start(0))?;
             return Ok(Box::new(StreamReader::try_new(BufReader::new(file), None)?));
         }
-        let batches: Vec<Result<RecordBatch, ArrowError>> = self.batches.iter().cloned().map(Ok).collect();
+        let batches: Vec<Result<RecordBatch, ArrowError>> =
+            self.batches.iter().cloned().map(Ok).collect();
         Ok(Box::new(arrow::array::RecordBatchIterator::new(batches, self.schema.clone())))
     }
 }

@@ -3,13 +3,18 @@
 use std::collections::BTreeSet;
 
 use arrow::array::{Array, AsArray};
-use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampNanosecondType, UInt64Type};
+use arrow::datatypes::{
+    DataType, Float64Type, Int64Type, TimeUnit, TimestampNanosecondType, UInt64Type,
+};
 use trustbed_record::{Column, Table, Values, schemas};
 
 #[test]
 fn every_column_has_a_unit_or_is_words_and_a_meaning() {
     let tables = schemas();
-    assert_eq!(tables.iter().map(|t| t.0).collect::<Vec<_>>(), ["connections", "transfers", "crossings", "rtt", "spacing", "segments"]);
+    assert_eq!(
+        tables.iter().map(|t| t.0).collect::<Vec<_>>(),
+        ["connections", "transfers", "crossings", "rtt", "spacing", "segments"]
+    );
     for (table, schema) in tables {
         let mut names = BTreeSet::new();
         for field in schema.fields() {
@@ -22,7 +27,10 @@ fn every_column_has_a_unit_or_is_words_and_a_meaning() {
             assert_eq!(about["unit"].is_empty(), words, "{table}.{name}");
             assert!(about["meaning"].len() > 3, "{table}.{name} has no meaning");
             assert!(names.insert(name.clone()), "{table}.{name} is there twice");
-            assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'), "{table}.{name}");
+            assert!(
+                name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'),
+                "{table}.{name}"
+            );
             assert!(field.is_nullable(), "{table}.{name}: unknown must be possible");
         }
     }
@@ -36,7 +44,12 @@ fn a_unit_at_the_end_of_a_name_is_its_unit() {
             let (name, time) = (field.name(), matches!(field.data_type(), DataType::Timestamp(..)));
             assert_eq!(name.ends_with("_ns"), unit == "ns", "{table}.{name}");
             assert_eq!(name.ends_with("_bytes_per_second"), unit == "B/s", "{table}.{name}");
-            assert!(!time || field.data_type() == &DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())), "{table}.{name}");
+            assert!(
+                !time
+                    || field.data_type()
+                        == &DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
+                "{table}.{name}"
+            );
         }
     }
 }
@@ -66,14 +79,20 @@ fn table() -> Table<Row> {
 fn what_is_unknown_is_null() {
     let batch = table().batch(&[(None, f64::NAN), (Some(0), 0.0)]).expect("rows of this table");
     for column in batch.columns().iter().take(6) {
-        assert_eq!((column.is_null(0), column.is_null(1)), (true, false), "{:?}", column.data_type());
+        assert_eq!(
+            (column.is_null(0), column.is_null(1)),
+            (true, false),
+            "{:?}",
+            column.data_type()
+        );
     }
     assert_eq!(batch["words"].as_list::<i32>().value(0).len(), 0, "no words are an empty list");
 }
 
 #[test]
 fn no_number_is_null() {
-    let rows: Vec<Row> = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.5].into_iter().map(|x| (None, x)).collect();
+    let rows: Vec<Row> =
+        [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.5].into_iter().map(|x| (None, x)).collect();
     let batch = table().batch(&rows).expect("rows of this table");
     let floats = batch["float"].as_primitive::<Float64Type>();
     assert_eq!(floats.iter().collect::<Vec<_>>(), [None, None, None, Some(-0.5)]);
@@ -81,7 +100,9 @@ fn no_number_is_null() {
 
 #[test]
 fn values_arrive_as_they_are() {
-    let batch = table().batch(&[(Some(2), 0.25), (Some(u64::from(u32::MAX)), 1e300)]).expect("rows of this table");
+    let batch = table()
+        .batch(&[(Some(2), 0.25), (Some(u64::from(u32::MAX)), 1e300)])
+        .expect("rows of this table");
     assert_eq!(batch["count"].as_primitive::<UInt64Type>().values(), &[2, 4_294_967_295]);
     assert_eq!(batch["integer"].as_primitive::<Int64Type>().values(), &[-2, -4_294_967_295]);
     assert_eq!(batch["float"].as_primitive::<Float64Type>().values(), &[0.25, 1e300]);
@@ -89,5 +110,8 @@ fn values_arrive_as_they_are() {
     assert!(batch["truth"].as_boolean().value(0));
     assert_eq!(batch["time"].as_primitive::<TimestampNanosecondType>().value(0), 2);
     assert_eq!(batch["words"].as_list::<i32>().value(0).as_string::<i32>().value(0), "w2");
-    assert_eq!(batch["integers"].as_list::<i32>().value(1).as_primitive::<Int64Type>().value(0), 4_294_967_295);
+    assert_eq!(
+        batch["integers"].as_list::<i32>().value(1).as_primitive::<Int64Type>().value(0),
+        4_294_967_295
+    );
 }

@@ -10,7 +10,12 @@ const BATCH: u64 = 4096;
 fn table() -> Table<u64> {
     let columns = vec![
         Column { name: "n", unit: "1", meaning: "a number", values: Values::Count(|n| Some(*n)) },
-        Column { name: "name", unit: "", meaning: "its name", values: Values::Text(|n| (n % 3 > 0).then(|| format!("row {n}"))) },
+        Column {
+            name: "name",
+            unit: "",
+            meaning: "its name",
+            values: Values::Text(|n| (n % 3 > 0).then(|| format!("row {n}"))),
+        },
         Column {
             name: "more",
             unit: "",
@@ -29,8 +34,10 @@ fn spooled(rows: u64) -> Vec<RecordBatch> {
     assert_eq!((spool.len(), spool.is_empty()), (rows, rows == 0));
     let reader = spool.finish().expect("the temporary file can be written");
     assert_eq!((reader.len(), reader.is_empty()), (rows, rows == 0));
-    let batches: Vec<RecordBatch> = reader.read().expect("it can be read").map(|b| b.expect("a batch")).collect();
-    let again: Vec<RecordBatch> = reader.read().expect("it can be read twice").map(|b| b.expect("a batch")).collect();
+    let batches: Vec<RecordBatch> =
+        reader.read().expect("it can be read").map(|b| b.expect("a batch")).collect();
+    let again: Vec<RecordBatch> =
+        reader.read().expect("it can be read twice").map(|b| b.expect("a batch")).collect();
     assert_eq!(batches, again);
     assert!(batches.iter().all(|b| b.schema() == reader.schema()));
     batches
@@ -39,12 +46,25 @@ fn spooled(rows: u64) -> Vec<RecordBatch> {
 /// The same rows, never kept anywhere.
 fn direct(rows: u64) -> Vec<RecordBatch> {
     let all: Vec<u64> = (0..rows).collect();
-    all.chunks(usize::try_from(BATCH).unwrap_or(1)).map(|rows| table().batch(rows).expect("rows of this table")).collect()
+    all.chunks(usize::try_from(BATCH).unwrap_or(1))
+        .map(|rows| table().batch(rows).expect("rows of this table"))
+        .collect()
 }
 
 #[test]
 fn in_memory_and_through_a_file_the_batches_are_the_same() {
-    for rows in [0, 1, BATCH - 1, BATCH, BATCH + 1, 4 * BATCH, 4 * BATCH + 1, 5 * BATCH, 7 * BATCH + 11, 23 * BATCH] {
+    for rows in [
+        0,
+        1,
+        BATCH - 1,
+        BATCH,
+        BATCH + 1,
+        4 * BATCH,
+        4 * BATCH + 1,
+        5 * BATCH,
+        7 * BATCH + 11,
+        23 * BATCH,
+    ] {
         assert_eq!(spooled(rows), direct(rows), "{rows} rows");
     }
 }
@@ -58,7 +78,8 @@ fn two_readings_do_not_disturb_each_other() {
     let reader = spool.finish().expect("the temporary file can be written");
     let mut first = reader.read().expect("it can be read");
     let begun = first.next().expect("there are batches").expect("a batch");
-    let second: Vec<RecordBatch> = reader.read().expect("it can be read").map(|b| b.expect("a batch")).collect();
+    let second: Vec<RecordBatch> =
+        reader.read().expect("it can be read").map(|b| b.expect("a batch")).collect();
     let rest: Vec<RecordBatch> = first.map(|b| b.expect("a batch")).collect();
     assert_eq!((second.len(), rest.len()), (9, 8));
     assert_eq!((&second[0], &second[1..]), (&begun, &rest[..]));

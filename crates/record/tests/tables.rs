@@ -15,7 +15,11 @@ use trustbed_record::{Table, address, connections, rtt, segments, spacing, trans
 
 fn rows() -> Rows {
     let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1000).sends(31 * MS, 1000, 1000).sends(S, 1000, 1000).acks(S + 10 * MS, 2000);
+    talk.sends(20 * MS, 0, 1000)
+        .acks(30 * MS, 1000)
+        .sends(31 * MS, 1000, 1000)
+        .sends(S, 1000, 1000)
+        .acks(S + 10 * MS, 2000);
     measure(&talk.batch())
 }
 
@@ -38,12 +42,21 @@ fn a_connection_and_its_transfer() {
     let transfer = batch(&transfers(), &rows.ended[0].transfers);
     assert_eq!(transfer.num_rows(), 1);
     assert_eq!(text(&transfer, "transfer", 0).as_deref(), Some("1.0"));
-    assert_eq!((text(&transfer, "src", 0).as_deref(), text(&transfer, "dst", 0).as_deref()), (Some("10.0.0.1"), Some("10.0.0.2")));
+    assert_eq!(
+        (text(&transfer, "src", 0).as_deref(), text(&transfer, "dst", 0).as_deref()),
+        (Some("10.0.0.1"), Some("10.0.0.2"))
+    );
     assert_eq!(transfer["unique_bytes"].as_primitive::<UInt64Type>().value(0), 2000);
     assert_eq!(transfer["retransmitted_timeout"].as_primitive::<UInt64Type>().value(0), 1);
     assert_eq!(transfer["duration_ns"].as_primitive::<Int64Type>().value(0), 990_000_000);
-    assert!((transfer["loss_rate"].as_primitive::<Float64Type>().value(0) - 1.0 / 3.0).abs() < 1e-12);
-    assert!(transfer["capacity_bytes_per_second"].is_null(0) && transfer["x3_bytes_per_second"].is_null(0), "unknown, not zero");
+    assert!(
+        (transfer["loss_rate"].as_primitive::<Float64Type>().value(0) - 1.0 / 3.0).abs() < 1e-12
+    );
+    assert!(
+        transfer["capacity_bytes_per_second"].is_null(0)
+            && transfer["x3_bytes_per_second"].is_null(0),
+        "unknown, not zero"
+    );
 }
 
 #[test]
@@ -51,7 +64,11 @@ fn a_subflow_is_one_where_both_sides_said_so() {
     for (accepted, multipath) in [(true, true), (false, false)] {
         let ends = Ends::default();
         let mut talk = Talk::silent();
-        talk.says(ends.syn(0).multipath()).says(if accepted { ends.syn_ack(10 * MS).multipath() } else { ends.syn_ack(10 * MS) });
+        talk.says(ends.syn(0).multipath()).says(if accepted {
+            ends.syn_ack(10 * MS).multipath()
+        } else {
+            ends.syn_ack(10 * MS)
+        });
         talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1000);
         let rows = measure(&talk.batch());
         let connection = batch(&connections(), &[rows.ended[0].connection.clone()]);
@@ -66,11 +83,20 @@ fn a_subflow_is_one_where_both_sides_said_so() {
 fn rows_of_single_packets() {
     let rows = rows();
     let round_trips = batch(&rtt(), &rows.samples.rtt);
-    assert_eq!((0..2).map(|n| text(&round_trips, "kind", n)).collect::<Vec<_>>(), [Some("syn".to_owned()), Some("ack".to_owned())]);
+    assert_eq!(
+        (0..2).map(|n| text(&round_trips, "kind", n)).collect::<Vec<_>>(),
+        [Some("syn".to_owned()), Some("ack".to_owned())]
+    );
     let turns = batch(&spacing(), &rows.samples.spacing);
-    assert_eq!(turns["spacing_ns"].as_primitive::<Int64Type>().iter().collect::<Vec<_>>(), [None, Some(1_000_000), None]);
+    assert_eq!(
+        turns["spacing_ns"].as_primitive::<Int64Type>().iter().collect::<Vec<_>>(),
+        [None, Some(1_000_000), None]
+    );
     let sent = batch(&segments(), &rows.samples.segments);
-    assert_eq!((0..3).map(|n| text(&sent, "subclass", n)).collect::<Vec<_>>(), [None, None, Some("timeout".to_owned())]);
+    assert_eq!(
+        (0..3).map(|n| text(&sent, "subclass", n)).collect::<Vec<_>>(),
+        [None, None, Some("timeout".to_owned())]
+    );
     assert_eq!(sent["offset"].as_primitive::<Int64Type>().values(), &[0, 1000, 1000]);
 }
 
@@ -84,5 +110,8 @@ fn addresses_are_written_as_their_packet_had_them() {
     let mut mapped = [0; 16];
     mapped[10..].copy_from_slice(&[0xff, 0xff, 192, 0, 2, 1]);
     assert_eq!(address(&mapped, false), "192.0.2.1");
-    assert_eq!(address(&[0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], true), "2001:db8::1");
+    assert_eq!(
+        address(&[0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], true),
+        "2001:db8::1"
+    );
 }

@@ -74,7 +74,12 @@ impl Default for Backlog {
 impl Backlog {
     /// One that holds the traffic of so much time.
     pub fn holding(limit: Span) -> Self {
-        Self { waiting: VecDeque::new(), limit, counts: BacklogCounts::default(), delays: Lateness::default() }
+        Self {
+            waiting: VecDeque::new(),
+            limit,
+            counts: BacklogCounts::default(),
+            delays: Lateness::default(),
+        }
     }
 
     /// A departure falls due: it waits to be written, or is dropped because too much waits.

@@ -86,7 +86,8 @@ impl Iterator for Cbr {
             None => (0, self.remainder + self.left),
         };
         self.remainder = remainder;
-        self.due = before_phase.0.checked_add(self.whole).and_then(|due| due.checked_add(carry)).map(Span);
+        self.due =
+            before_phase.0.checked_add(self.whole).and_then(|due| due.checked_add(carry)).map(Span);
         let due = Span(before_phase.0.checked_add(self.phase.0)?);
         Some(Departure { due, length: self.length, payload: self.payload })
     }

@@ -123,7 +123,11 @@ impl Description {
     /// [`TrafficError::CannotShareRecording`] for playback by other than one source.
     pub fn split(&self, sources: usize) -> Result<Vec<Self>, TrafficError> {
         let Some(rate) = self.rate() else {
-            return if sources == 1 { Ok(vec![self.clone()]) } else { Err(TrafficError::CannotShareRecording { sources }) };
+            return if sources == 1 {
+                Ok(vec![self.clone()])
+            } else {
+                Err(TrafficError::CannotShareRecording { sources })
+            };
         };
         Ok(shares(rate, sources)?.into_iter().map(|share| self.at(share)).collect())
     }
@@ -132,7 +136,9 @@ impl Description {
         let rate_bits_per_second = rate.0;
         match self {
             Self::Cbr(cbr) => Self::Cbr(CbrDescription { rate_bits_per_second, ..cbr.clone() }),
-            Self::Poisson(poisson) => Self::Poisson(PoissonDescription { rate_bits_per_second, ..poisson.clone() }),
+            Self::Poisson(poisson) => {
+                Self::Poisson(PoissonDescription { rate_bits_per_second, ..poisson.clone() })
+            }
             Self::Playback(_) => self.clone(),
         }
     }

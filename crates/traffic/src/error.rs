@@ -6,10 +6,14 @@ use trustbed_units::{Rate, Span};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TrafficError {
     /// A source of rate 0 never sends anything.
-    #[error("a source of 0 bit/s never sends a packet; give rate_bits_per_second above 0, or leave the source out")]
+    #[error(
+        "a source of 0 bit/s never sends a packet; give rate_bits_per_second above 0, or leave the source out"
+    )]
     ZeroRate,
     /// Above what any link carries, and what the arithmetic was sized for.
-    #[error("{rate} is beyond the largest rate of a source, {largest}; give a smaller rate_bits_per_second")]
+    #[error(
+        "{rate} is beyond the largest rate of a source, {largest}; give a smaller rate_bits_per_second"
+    )]
     RateTooHigh {
         /// The rate that was given.
         rate: Rate,
@@ -29,7 +33,9 @@ pub enum TrafficError {
         least: u32,
     },
     /// The length field of IP has 16 bits.
-    #[error("packets of {length} bytes are longer than IP can say; give {key} of {largest} or less")]
+    #[error(
+        "packets of {length} bytes are longer than IP can say; give {key} of {largest} or less"
+    )]
     PacketTooLarge {
         /// The key that says so.
         key: &'static str,
@@ -39,7 +45,9 @@ pub enum TrafficError {
         largest: u32,
     },
     /// Limits that exclude each other.
-    #[error("packets of at least {minimum} and at most {packet} bytes do not exist; give minimum_packet_bytes of {packet} or less")]
+    #[error(
+        "packets of at least {minimum} and at most {packet} bytes do not exist; give minimum_packet_bytes of {packet} or less"
+    )]
     MinimumAboveMaximum {
         /// The smallest packet that was asked for.
         minimum: u32,
@@ -59,13 +67,17 @@ pub enum TrafficError {
         longest: Span,
     },
     /// A key that means nothing in this mode.
-    #[error("{key} means nothing for Poisson traffic of mode \"packets\"; leave it out, or give mode \"bytes\"")]
+    #[error(
+        "{key} means nothing for Poisson traffic of mode \"packets\"; leave it out, or give mode \"bytes\""
+    )]
     OnlyForBytes {
         /// The key.
         key: &'static str,
     },
     /// A timer that never fires, or fires more often than any.
-    #[error("a timer of {hertz} Hz releases nothing; give timer_hz from 1 to {largest}, such as 100, 250 or 1000")]
+    #[error(
+        "a timer of {hertz} Hz releases nothing; give timer_hz from 1 to {largest}, such as 100, 250 or 1000"
+    )]
     NoTimer {
         /// What was given.
         hertz: u32,
@@ -73,7 +85,9 @@ pub enum TrafficError {
         largest: u32,
     },
     /// A rate that several sources share must leave something for each.
-    #[error("{rate} cannot be shared by {sources} sources; give from 1 source to one for each bit/s")]
+    #[error(
+        "{rate} cannot be shared by {sources} sources; give from 1 source to one for each bit/s"
+    )]
     NothingToShare {
         /// The rate that was to be shared.
         rate: Rate,
@@ -81,13 +95,17 @@ pub enum TrafficError {
         sources: usize,
     },
     /// Each of several sources would play all of it.
-    #[error("a recording has the rate it has and cannot be shared by {sources} sources; give it one source for each direction")]
+    #[error(
+        "a recording has the rate it has and cannot be shared by {sources} sources; give it one source for each direction"
+    )]
     CannotShareRecording {
         /// Among how many it was to be shared.
         sources: usize,
     },
     /// A recording without a packet that could be played.
-    #[error("the recording holds no IP packet to play ({skipped} other frames); choose another capture or direction")]
+    #[error(
+        "the recording holds no IP packet to play ({skipped} other frames); choose another capture or direction"
+    )]
     NothingToPlay {
         /// What it holds instead.
         skipped: u64,

@@ -93,15 +93,26 @@ const LARGEST_RATE: Rate = Rate(10_000_000_000_000);
 pub(crate) fn check_rate(rate: Rate) -> Result<(), TrafficError> {
     match rate {
         Rate(0) => Err(TrafficError::ZeroRate),
-        rate if rate > LARGEST_RATE => Err(TrafficError::RateTooHigh { rate, largest: LARGEST_RATE }),
+        rate if rate > LARGEST_RATE => {
+            Err(TrafficError::RateTooHigh { rate, largest: LARGEST_RATE })
+        }
         _ => Ok(()),
     }
 }
 
 /// A length that a packet with these headers can have.
-pub(crate) fn check_length(key: &'static str, length: u32, headers: Headers) -> Result<(), TrafficError> {
+pub(crate) fn check_length(
+    key: &'static str,
+    length: u32,
+    headers: Headers,
+) -> Result<(), TrafficError> {
     if length < headers.least() {
-        return Err(TrafficError::PacketTooSmall { key, length, headers: headers.bytes(), least: headers.least() });
+        return Err(TrafficError::PacketTooSmall {
+            key,
+            length,
+            headers: headers.bytes(),
+            least: headers.least(),
+        });
     }
     if length > LARGEST {
         return Err(TrafficError::PacketTooLarge { key, length, largest: LARGEST });

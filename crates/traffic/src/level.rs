@@ -36,6 +36,11 @@ impl PoissonDescription {
             PoissonMode::Bytes => 1.0,
         };
         let variance = at_once * mean_bytes;
-        Level { mean_bytes, variance, energy_log2: variance.log2(), coefficient_of_variation: variance.sqrt() / mean_bytes }
+        Level {
+            mean_bytes,
+            variance,
+            energy_log2: variance.log2(),
+            coefficient_of_variation: variance.sqrt() / mean_bytes,
+        }
     }
 }

@@ -27,7 +27,9 @@ mod share;
 
 pub use backlog::{Backlog, BacklogCounts};
 pub use cbr::Cbr;
-pub use description::{CbrDescription, Description, PlaybackDescription, PoissonDescription, PoissonMode};
+pub use description::{
+    CbrDescription, Description, PlaybackDescription, PoissonDescription, PoissonMode,
+};
 pub use error::TrafficError;
 pub use headers::{Headers, IpVersion, Transport};
 pub use lateness::{Lateness, LatenessSummary};

@@ -22,7 +22,11 @@ impl Mixture {
     /// Mixes schedules; the number of a source is its place here.
     pub fn new(mut schedules: Vec<Schedule>) -> Self {
         let next: Vec<Option<Departure>> = schedules.iter_mut().map(Iterator::next).collect();
-        let order = next.iter().enumerate().filter_map(|(source, first)| first.map(|first| Reverse((first.due, source)))).collect();
+        let order = next
+            .iter()
+            .enumerate()
+            .filter_map(|(source, first)| first.map(|first| Reverse((first.due, source))))
+            .collect();
         Self { schedules, next, order }
     }
 

@@ -51,15 +51,35 @@ impl Playback {
     /// # Errors
     /// [`TrafficError::NothingToPlay`], [`TrafficError::NoUnit`] outside of 1 ns to 10 s, [`TrafficError::PacketTooSmall`],
     /// [`TrafficError::PacketTooLarge`].
-    pub fn new(recording: Arc<Recording>, together: Span, largest: u32, headers: Headers) -> Result<Self, TrafficError> {
+    pub fn new(
+        recording: Arc<Recording>,
+        together: Span,
+        largest: u32,
+        headers: Headers,
+    ) -> Result<Self, TrafficError> {
         if recording.packets() == 0 {
             return Err(TrafficError::NothingToPlay { skipped: recording.skipped() });
         }
         if together <= Span::ZERO || together > LONGEST {
-            return Err(TrafficError::NoUnit { key: "together_ns", length: together, shortest: Span(1), longest: LONGEST });
+            return Err(TrafficError::NoUnit {
+                key: "together_ns",
+                length: together,
+                shortest: Span(1),
+                longest: LONGEST,
+            });
         }
         check_length("largest_packet_bytes", largest, headers)?;
-        Ok(Self { recording, headers, together: together.0, largest, next: 0, rest: 0, due: Span::ZERO, cut_packets: 0, empty_packets: 0 })
+        Ok(Self {
+            recording,
+            headers,
+            together: together.0,
+            largest,
+            next: 0,
+            rest: 0,
+            due: Span::ZERO,
+            cut_packets: 0,
+            empty_packets: 0,
+        })
     }
 
     /// What was not played so far, or not as it was.
@@ -103,7 +123,11 @@ impl Playback {
     }
 
     fn departure(&self, length: u32) -> Departure {
-        Departure { due: self.due, length: length.max(self.headers.bytes()), payload: self.headers.payload(length) }
+        Departure {
+            due: self.due,
+            length: length.max(self.headers.bytes()),
+            payload: self.headers.payload(length),
+        }
     }
 }
 

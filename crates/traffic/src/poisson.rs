@@ -38,7 +38,14 @@ impl PacketArrivals {
         check_rate(rate)?;
         check_length("packet_bytes", length, headers)?;
         let mean_gap = f64::from(length) * 8e9 / rate.0 as f64;
-        Ok(Self { random: generator(seed), mean_gap, whole: 0, fraction: 0.0, length, payload: headers.payload(length) })
+        Ok(Self {
+            random: generator(seed),
+            mean_gap,
+            whole: 0,
+            fraction: 0.0,
+            length,
+            payload: headers.payload(length),
+        })
     }
 }
 
@@ -46,7 +53,10 @@ impl Iterator for PacketArrivals {
     type Item = Departure;
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "whole nanoseconds; what is beyond 292 years ends the source")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "whole nanoseconds; what is beyond 292 years ends the source"
+    )]
     fn next(&mut self) -> Option<Departure> {
         let draw: f64 = Exp1.sample(&mut self.random);
         let gap = draw * self.mean_gap + self.fraction;
@@ -86,13 +96,24 @@ impl ByteArrivals {
     /// [`TrafficError::ZeroRate`], [`TrafficError::RateTooHigh`], [`TrafficError::PacketTooSmall`], [`TrafficError::PacketTooLarge`],
     /// [`TrafficError::MinimumAboveMaximum`], and [`TrafficError::NoUnit`] outside of 100 µs to 10 s.
     #[expect(clippy::cast_precision_loss, reason = "a mean is a float")]
-    pub fn new(rate: Rate, unit: Span, (minimum, largest): (u32, u32), headers: Headers, seed: u64) -> Result<Self, TrafficError> {
+    pub fn new(
+        rate: Rate,
+        unit: Span,
+        (minimum, largest): (u32, u32),
+        headers: Headers,
+        seed: u64,
+    ) -> Result<Self, TrafficError> {
         check_rate(rate)?;
         check_length("packet_bytes", largest, headers)?;
         if minimum > largest {
             return Err(TrafficError::MinimumAboveMaximum { minimum, packet: largest });
         }
-        let no_unit = TrafficError::NoUnit { key: "unit_ns", length: unit, shortest: UNITS.0, longest: UNITS.1 };
+        let no_unit = TrafficError::NoUnit {
+            key: "unit_ns",
+            length: unit,
+            shortest: UNITS.0,
+            longest: UNITS.1,
+        };
         if unit < UNITS.0 || unit > UNITS.1 {
             return Err(no_unit);
         }
@@ -100,7 +121,20 @@ impl ByteArrivals {
         let minimum = minimum.max(headers.least());
         let random = generator(seed);
         let (owed, start, packets, number, last) = (0, -unit.0, 0, 0, 0);
-        Ok(Self { random, bytes, unit: unit.0, largest, minimum, headers, owed, start, packets, number, last, phase: Span::ZERO })
+        Ok(Self {
+            random,
+            bytes,
+            unit: unit.0,
+            largest,
+            minimum,
+            headers,
+            owed,
+            start,
+            packets,
+            number,
+            last,
+            phase: Span::ZERO,
+        })
     }
 
     /// The same source, all of whose packets are due later.
@@ -111,7 +145,11 @@ impl ByteArrivals {
     }
 
     /// Draws units until one has something to send.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count; its mean is below 2⁵³")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count; its mean is below 2⁵³"
+    )]
     fn fill(&mut self) -> Option<()> {
         while self.number == self.packets {
             self.start = self.start.checked_add(self.unit)?;
@@ -136,7 +174,8 @@ impl Iterator for ByteArrivals {
 
     fn next(&mut self) -> Option<Departure> {
         self.fill()?;
-        let within = u128::from(self.number) * u128::from(self.unit.unsigned_abs()) / u128::from(self.packets);
+        let within = u128::from(self.number) * u128::from(self.unit.unsigned_abs())
+            / u128::from(self.packets);
         let due = self.start.checked_add(i64::try_from(within).ok()?)?.checked_add(self.phase.0)?;
         self.number += 1;
         let length = if self.number == self.packets { self.last } else { self.largest };

@@ -58,7 +58,8 @@ impl Recording {
 
     /// Their rate, counted in IP lengths; nothing when they all came at once.
     pub fn mean_rate(&self) -> Option<Rate> {
-        let nanoseconds = u128::try_from(self.duration().0).ok().filter(|&nanoseconds| nanoseconds > 0)?;
+        let nanoseconds =
+            u128::try_from(self.duration().0).ok().filter(|&nanoseconds| nanoseconds > 0)?;
         u64::try_from(u128::from(self.bytes) * 8_000_000_000 / nanoseconds).ok().map(Rate)
     }
 

@@ -41,7 +41,9 @@ impl Release {
     /// [`TrafficError::NoTimer`] for a timer of 0 Hz or above 1 MHz.
     pub const fn check(self) -> Result<(), TrafficError> {
         match self {
-            Self::TimerHz(hertz) if hertz == 0 || hertz > LARGEST => Err(TrafficError::NoTimer { hertz, largest: LARGEST }),
+            Self::TimerHz(hertz) if hertz == 0 || hertz > LARGEST => {
+                Err(TrafficError::NoTimer { hertz, largest: LARGEST })
+            }
             _ => Ok(()),
         }
     }

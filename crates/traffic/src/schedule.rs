@@ -7,8 +7,8 @@ use trustbed_units::Span;
 use crate::playback::PlaybackCounts;
 use crate::seed::{below, generator};
 use crate::{
-    ByteArrivals, Cbr, CbrDescription, Description, Headers, PacketArrivals, Playback, PlaybackDescription, PoissonDescription,
-    PoissonMode, Recording, Release, TrafficError,
+    ByteArrivals, Cbr, CbrDescription, Description, Headers, PacketArrivals, Playback,
+    PlaybackDescription, PoissonDescription, PoissonMode, Recording, Release, TrafficError,
 };
 
 /// A packet of a schedule.
@@ -82,8 +82,12 @@ impl Schedule {
         let model = match (&source.model, recording) {
             (Description::Cbr(cbr), None) => constant(cbr, source)?,
             (Description::Poisson(poisson), None) => random(poisson, source)?,
-            (Description::Playback(playback), Some(recording)) => played(playback, source, recording)?,
-            (Description::Playback(playback), None) => return Err(TrafficError::NoRecording { capture: playback.capture.clone() }),
+            (Description::Playback(playback), Some(recording)) => {
+                played(playback, source, recording)?
+            }
+            (Description::Playback(playback), None) => {
+                return Err(TrafficError::NoRecording { capture: playback.capture.clone() });
+            }
             (other, Some(_)) => return Err(TrafficError::NeedsNoRecording { kind: other.kind() }),
         };
         Ok(Self { model, release: source.release, end: source.duration })
@@ -99,7 +103,8 @@ impl Schedule {
 }
 
 fn constant(cbr: &CbrDescription, source: &Source) -> Result<Model, TrafficError> {
-    let model = Cbr::new(trustbed_units::Rate(cbr.rate_bits_per_second), cbr.packet_bytes, source.headers)?;
+    let model =
+        Cbr::new(trustbed_units::Rate(cbr.rate_bits_per_second), cbr.packet_bytes, source.headers)?;
     let phase = phase(source.seed, model.period());
     Ok(Model::Cbr(model.with_phase(phase)))
 }
@@ -108,22 +113,32 @@ fn random(poisson: &PoissonDescription, source: &Source) -> Result<Model, Traffi
     let rate = trustbed_units::Rate(poisson.rate_bits_per_second);
     match poisson.mode {
         PoissonMode::Packets => {
-            let bytes_only = [("unit_ns", poisson.unit_ns.is_some()), ("minimum_packet_bytes", poisson.minimum_packet_bytes.is_some())];
+            let bytes_only = [
+                ("unit_ns", poisson.unit_ns.is_some()),
+                ("minimum_packet_bytes", poisson.minimum_packet_bytes.is_some()),
+            ];
             if let Some((key, _)) = bytes_only.into_iter().find(|&(_, given)| given) {
                 return Err(TrafficError::OnlyForBytes { key });
             }
-            PacketArrivals::new(rate, poisson.packet_bytes, source.headers, source.seed).map(Model::Packets)
+            PacketArrivals::new(rate, poisson.packet_bytes, source.headers, source.seed)
+                .map(Model::Packets)
         }
         PoissonMode::Bytes => {
             let lengths = (poisson.minimum(), poisson.packet_bytes);
-            let model = ByteArrivals::new(rate, poisson.unit(), lengths, source.headers, source.seed)?;
+            let model =
+                ByteArrivals::new(rate, poisson.unit(), lengths, source.headers, source.seed)?;
             Ok(Model::Bytes(model.with_phase(phase(!source.seed, poisson.unit().0.unsigned_abs()))))
         }
     }
 }
 
-fn played(playback: &PlaybackDescription, source: &Source, recording: Arc<Recording>) -> Result<Model, TrafficError> {
-    Playback::new(recording, playback.together(), playback.largest_packet_bytes, source.headers).map(Model::Playback)
+fn played(
+    playback: &PlaybackDescription,
+    source: &Source,
+    recording: Arc<Recording>,
+) -> Result<Model, TrafficError> {
+    Playback::new(recording, playback.together(), playback.largest_packet_bytes, source.headers)
+        .map(Model::Playback)
 }
 
 /// A moment of a period.

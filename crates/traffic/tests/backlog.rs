@@ -18,7 +18,10 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    prop_oneof![(0..400_000_000_i64, 1..2000_u32).prop_map(|(after, bytes)| Step::Due(after, bytes)), (0..6000_u64).prop_map(Step::Room),]
+    prop_oneof![
+        (0..400_000_000_i64, 1..2000_u32).prop_map(|(after, bytes)| Step::Due(after, bytes)),
+        (0..6000_u64).prop_map(Step::Room),
+    ]
 }
 
 /// The same, byte by byte: each waiting byte remembers when its write was due and whether it is the last one.

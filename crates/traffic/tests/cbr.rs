@@ -3,19 +3,24 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use proptest::prelude::*;
-use trustbed_traffic::{Cbr, Description, Headers, IpVersion, Release, Schedule, Source, TrafficError, Transport};
+use trustbed_traffic::{
+    Cbr, Description, Headers, IpVersion, Release, Schedule, Source, TrafficError, Transport,
+};
 use trustbed_units::{Rate, Span};
 
 const UDP: Headers = Headers::of(IpVersion::V4, Transport::Udp);
 
 fn source(rate: u64, seed: u64) -> Source {
-    let model = serde_json::from_str(&format!(r#"{{"kind": "cbr", "rate_bits_per_second": {rate}}}"#)).unwrap();
+    let model =
+        serde_json::from_str(&format!(r#"{{"kind": "cbr", "rate_bits_per_second": {rate}}}"#))
+            .unwrap();
     Source { model, headers: UDP, release: Release::Paced, seed, duration: None }
 }
 
 /// The definition, in numbers that cannot overflow.
 fn twin(number: u64, rate: u64, length: u32) -> i64 {
-    i64::try_from(u128::from(number) * u128::from(length) * 8 * 1_000_000_000 / u128::from(rate)).unwrap()
+    i64::try_from(u128::from(number) * u128::from(length) * 8 * 1_000_000_000 / u128::from(rate))
+        .unwrap()
 }
 
 proptest! {
@@ -78,7 +83,8 @@ fn a_year_from_the_start_packets_are_due_to_the_nanosecond() {
 
 #[test]
 fn a_source_ends_where_time_does() {
-    let slow = Cbr::new(Rate(1), 65_535, UDP).unwrap().with_phase(Span(i64::MAX - 1_000_000_000_000_000));
+    let slow =
+        Cbr::new(Rate(1), 65_535, UDP).unwrap().with_phase(Span(i64::MAX - 1_000_000_000_000_000));
     assert_eq!(slow.count(), 2);
 }
 
@@ -96,7 +102,8 @@ fn seeds_spread_the_phases_evenly() {
 
 #[test]
 fn what_cannot_be_sent_is_refused() {
-    let refused = |rate, length, headers| Cbr::new(Rate(rate), length, headers).unwrap_err().to_string();
+    let refused =
+        |rate, length, headers| Cbr::new(Rate(rate), length, headers).unwrap_err().to_string();
     let tcp = Headers::of(IpVersion::V6, Transport::Tcp);
     assert_eq!(
         refused(0, 1500, UDP),
@@ -106,17 +113,25 @@ fn what_cannot_be_sent_is_refused() {
         refused(10_000_000_000_001, 1500, UDP),
         "10.000000000001Tbit/s is beyond the largest rate of a source, 10Tbit/s; give a smaller rate_bits_per_second"
     );
-    assert_eq!(refused(1, 27, UDP), "packets of 27 bytes cannot hold 28 bytes of headers; give packet_bytes of 28 or more");
+    assert_eq!(
+        refused(1, 27, UDP),
+        "packets of 27 bytes cannot hold 28 bytes of headers; give packet_bytes of 28 or more"
+    );
     assert_eq!(
         refused(1, 72, tcp),
         "packets of 72 bytes cannot hold 72 bytes of headers and a byte to write; give packet_bytes of 73 or more"
     );
-    assert_eq!(refused(1, 65_536, UDP), "packets of 65536 bytes are longer than IP can say; give packet_bytes of 65535 or less");
+    assert_eq!(
+        refused(1, 65_536, UDP),
+        "packets of 65536 bytes are longer than IP can say; give packet_bytes of 65535 or less"
+    );
 }
 
 #[test]
 fn nothing_is_due_at_the_end_or_later() {
-    let limited = |duration| Schedule::new(&Source { duration: Some(duration), ..source(12_000_000, 3) }, None).unwrap();
+    let limited = |duration| {
+        Schedule::new(&Source { duration: Some(duration), ..source(12_000_000, 3) }, None).unwrap()
+    };
     // 1000 packets a second, one of them in every millisecond.
     assert_eq!(limited(Span::from_secs(2)).count(), 2000);
     assert!(limited(Span::from_secs(2)).all(|departure| departure.due < Span::from_secs(2)));

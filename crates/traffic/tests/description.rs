@@ -24,7 +24,9 @@ fn what_is_left_out_has_a_value() {
         written(json!({"kind": "playback", "capture": "a.pcap"})),
         json!({"kind": "playback", "capture": "a.pcap", "together_ns": 1_000_000, "largest_packet_bytes": 1500})
     );
-    let Description::Poisson(bytes) = read(&json!({"kind": "poisson", "rate_bits_per_second": 1, "mode": "bytes"})).unwrap() else {
+    let Description::Poisson(bytes) =
+        read(&json!({"kind": "poisson", "rate_bits_per_second": 1, "mode": "bytes"})).unwrap()
+    else {
         panic!("not Poisson")
     };
     assert_eq!((bytes.unit().as_secs_f64().to_string(), bytes.minimum()), ("0.01".to_owned(), 64));
@@ -46,11 +48,26 @@ fn what_is_written_is_read_again() {
 #[test]
 fn unknown_keys_kinds_and_modes_are_refused() {
     let refused = |value: Value| read(&value).unwrap_err();
-    assert!(refused(json!({"kind": "cbr", "rate_bits_per_second": 1, "rate_mbps": 1})).contains("unknown field `rate_mbps`"));
-    assert!(refused(json!({"kind": "poisson", "rate_bits_per_second": 1, "unit": 1})).contains("unknown field `unit`"));
-    assert!(refused(json!({"kind": "playback", "capture": "a", "rate_bits_per_second": 1})).contains("unknown field"));
-    assert!(refused(json!({"kind": "structural"})).contains("unknown variant `structural`, expected one of `cbr`, `poisson`, `playback`"));
-    assert!(refused(json!({"kind": "poisson", "rate_bits_per_second": 1, "mode": "gaps"})).contains("expected `packets` or `bytes`"));
+    assert!(
+        refused(json!({"kind": "cbr", "rate_bits_per_second": 1, "rate_mbps": 1}))
+            .contains("unknown field `rate_mbps`")
+    );
+    assert!(
+        refused(json!({"kind": "poisson", "rate_bits_per_second": 1, "unit": 1}))
+            .contains("unknown field `unit`")
+    );
+    assert!(
+        refused(json!({"kind": "playback", "capture": "a", "rate_bits_per_second": 1}))
+            .contains("unknown field")
+    );
+    assert!(
+        refused(json!({"kind": "structural"}))
+            .contains("unknown variant `structural`, expected one of `cbr`, `poisson`, `playback`")
+    );
+    assert!(
+        refused(json!({"kind": "poisson", "rate_bits_per_second": 1, "mode": "gaps"}))
+            .contains("expected `packets` or `bytes`")
+    );
     assert!(refused(json!({"kind": "cbr"})).contains("missing field `rate_bits_per_second`"));
     assert!(refused(json!({"kind": "cbr", "rate_bits_per_second": -1})).contains("-1"));
 }
@@ -62,7 +79,11 @@ fn releases_and_transports_are_single_words_but_for_the_timer() {
     assert_eq!(release(json!({"timer_hz": 250})).unwrap(), Release::TimerHz(250));
     assert_eq!(release(json!("unpaced")).unwrap(), Release::Unpaced);
     assert!(release(json!({"timer_hz": 250, "bucket_bytes": 1})).is_err());
-    assert!(Release::Paced.has_times() && Release::TimerHz(1).has_times() && !Release::Unpaced.has_times());
+    assert!(
+        Release::Paced.has_times()
+            && Release::TimerHz(1).has_times()
+            && !Release::Unpaced.has_times()
+    );
     assert_eq!(serde_json::from_value::<Transport>(json!("tcp")).unwrap(), Transport::Tcp);
     assert_eq!(serde_json::from_value::<IpVersion>(json!("v6")).unwrap(), IpVersion::V6);
 }
@@ -75,6 +96,9 @@ fn headers_of_every_kind() {
     assert_eq!(payload(IpVersion::V4, Transport::Tcp), 1448);
     assert_eq!(payload(IpVersion::V6, Transport::Tcp), 1428);
     let empty = Headers::of(IpVersion::V4, Transport::Udp);
-    assert_eq!((empty.payload(40), empty.payload(28), empty.payload(20), empty.least()), (12, 0, 0, 28));
+    assert_eq!(
+        (empty.payload(40), empty.payload(28), empty.payload(20), empty.least()),
+        (12, 0, 0, 28)
+    );
     assert_eq!(Headers::of(IpVersion::V4, Transport::Tcp).least(), 53);
 }

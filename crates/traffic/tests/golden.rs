@@ -7,13 +7,22 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
-use trustbed_traffic::{Cbr, Headers, IpVersion, Level, Playback, PoissonDescription, PoissonMode, Recording, Transport};
+use trustbed_traffic::{
+    Cbr, Headers, IpVersion, Level, Playback, PoissonDescription, PoissonMode, Recording, Transport,
+};
 use trustbed_units::{Ns, Rate, Span};
 
 const UDP: Headers = Headers::of(IpVersion::V4, Transport::Udp);
 
 /// What the structural model has to give, which is not built yet, and what is a remark about the papers.
-const NOT_YET: [&str; 6] = ["connection", "connection_expect", "session_grouping", "packet_pair", "loss_split", "variants"];
+const NOT_YET: [&str; 6] = [
+    "connection",
+    "connection_expect",
+    "session_grouping",
+    "packet_pair",
+    "loss_split",
+    "variants",
+];
 const REMARKS: [&str; 2] = ["script", "mawi2_share_of_15Mbps_percent"];
 const HELD: [&str; 3] = ["cbr_3.3Mbps_1500B_send_ns", "poisson_3.3Mbps_1500B", "playback_udp"];
 
@@ -51,17 +60,23 @@ fn constant_rate_sends_at_these_nanoseconds() {
 #[test]
 fn poisson_promises_these_levels() {
     let golden = golden();
-    let packets: PoissonDescription = serde_json::from_str(r#"{"rate_bits_per_second": 3300000, "packet_bytes": 1500}"#).unwrap();
+    let packets: PoissonDescription =
+        serde_json::from_str(r#"{"rate_bits_per_second": 3300000, "packet_bytes": 1500}"#).unwrap();
     let bytes = PoissonDescription { mode: PoissonMode::Bytes, ..packets.clone() };
     for wanted in list(&golden[HELD[1]]) {
-        let stretch = if near(0.001, &wanted["delta_s"]) { Span::from_millis(1) } else { Span::from_secs(1) };
+        let stretch =
+            if near(0.001, &wanted["delta_s"]) { Span::from_millis(1) } else { Span::from_secs(1) };
         assert!(near(stretch.as_secs_f64(), &wanted["delta_s"]));
         for (model, key) in [(&packets, "packets_mode"), (&bytes, "bytes_mode")] {
-            let Level { mean_bytes, variance, energy_log2, coefficient_of_variation } = model.level(stretch);
+            let Level { mean_bytes, variance, energy_log2, coefficient_of_variation } =
+                model.level(stretch);
             assert!(near(mean_bytes, &wanted["mean_bytes"]), "{mean_bytes}");
             assert!(near(variance, &wanted[key]["variance"]), "{key}: {variance}");
             assert!(near(energy_log2, &wanted[key]["energy_log2"]), "{key}: {energy_log2}");
-            assert!(near(coefficient_of_variation, &wanted[key]["coefficient_of_variation"]), "{key}: {coefficient_of_variation}");
+            assert!(
+                near(coefficient_of_variation, &wanted[key]["coefficient_of_variation"]),
+                "{key}: {coefficient_of_variation}"
+            );
         }
     }
 }
@@ -74,8 +89,12 @@ fn playback_leaves_at_these_milliseconds() {
     // It does not matter when the capture began.
     let began = 1_700_000_000_123_456_789;
     let length = |packet: &Value| Some(u32::try_from(whole(packet, "ip_len")).unwrap());
-    let recording: Recording = packets.iter().map(|packet| (Ns(began + whole(packet, "t_us") * 1000), length(packet))).collect();
-    let played: Vec<_> = Playback::new(Arc::new(recording), Span::from_millis(1), 1500, UDP).unwrap().collect();
+    let recording: Recording = packets
+        .iter()
+        .map(|packet| (Ns(began + whole(packet, "t_us") * 1000), length(packet)))
+        .collect();
+    let played: Vec<_> =
+        Playback::new(Arc::new(recording), Span::from_millis(1), 1500, UDP).unwrap().collect();
     assert_eq!(played.len(), packets.len());
     for (departure, packet) in played.iter().zip(packets) {
         assert_eq!(departure.due, Span::from_millis(whole(packet, "udp_send_at_ms")));

@@ -73,6 +73,8 @@ fn it_is_written_as_its_summary() {
     });
     assert_eq!(written, wanted);
     let nothing = serde_json::to_value(Lateness::default()).unwrap();
-    assert!(["mean_ns", "p99_ns", "max_ns", "over_1ms_share"].iter().all(|key| nothing[key].is_null()));
+    assert!(
+        ["mean_ns", "p99_ns", "max_ns", "over_1ms_share"].iter().all(|key| nothing[key].is_null())
+    );
     assert_eq!(nothing["generator_late"], false);
 }

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use proptest::prelude::*;
-use trustbed_traffic::{Departure, Headers, IpVersion, Mixture, Release, Schedule, Source, Transport};
+use trustbed_traffic::{
+    Departure, Headers, IpVersion, Mixture, Release, Schedule, Source, Transport,
+};
 use trustbed_units::Span;
 
 fn schedule(model: &str, release: Release, seed: u64) -> Schedule {
@@ -18,10 +20,23 @@ fn schedule(model: &str, release: Release, seed: u64) -> Schedule {
 }
 
 fn any_schedule() -> impl Strategy<Value = Schedule> {
-    let kind = prop::sample::select(vec![r#""cbr""#, r#""poisson""#, r#""poisson", "mode": "bytes""#]);
-    let release = prop::sample::select(vec![Release::Paced, Release::TimerHz(1000), Release::TimerHz(250), Release::Unpaced]);
-    (kind, release, 100_000..50_000_000_u64, any::<u64>())
-        .prop_map(|(kind, release, rate, seed)| schedule(&format!(r#"{{"kind": {kind}, "rate_bits_per_second": {rate}}}"#), release, seed))
+    let kind =
+        prop::sample::select(vec![r#""cbr""#, r#""poisson""#, r#""poisson", "mode": "bytes""#]);
+    let release = prop::sample::select(vec![
+        Release::Paced,
+        Release::TimerHz(1000),
+        Release::TimerHz(250),
+        Release::Unpaced,
+    ]);
+    (kind, release, 100_000..50_000_000_u64, any::<u64>()).prop_map(
+        |(kind, release, rate, seed)| {
+            schedule(
+                &format!(r#"{{"kind": {kind}, "rate_bits_per_second": {rate}}}"#),
+                release,
+                seed,
+            )
+        },
+    )
 }
 
 proptest! {
@@ -36,7 +51,8 @@ proptest! {
 
 #[test]
 fn a_thousand_sources_add_up() {
-    let whole: trustbed_traffic::Description = serde_json::from_str(r#"{"kind": "cbr", "rate_bits_per_second": 240000000}"#).unwrap();
+    let whole: trustbed_traffic::Description =
+        serde_json::from_str(r#"{"kind": "cbr", "rate_bits_per_second": 240000000}"#).unwrap();
     let schedules: Vec<Schedule> = (0..)
         .zip(whole.split(1000).unwrap())
         .map(|(seed, part)| schedule(&serde_json::to_string(&part).unwrap(), Release::Paced, seed))

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use trustbed_traffic::{
-    Departure, Headers, IpVersion, Playback, PlaybackCounts, Recording, Release, Schedule, Source, TrafficError, Transport,
+    Departure, Headers, IpVersion, Playback, PlaybackCounts, Recording, Release, Schedule, Source,
+    TrafficError, Transport,
 };
 use trustbed_units::{Ns, Rate, Span};
 
@@ -25,7 +26,8 @@ fn play(frames: &[Frame], headers: Headers) -> Playback {
 
 /// The rule, told packet by packet.
 fn twin(frames: &[Frame], headers: Headers) -> Vec<Departure> {
-    let packets: Vec<(i64, u32)> = frames.iter().filter_map(|&(time, length)| Some((time, length?))).collect();
+    let packets: Vec<(i64, u32)> =
+        frames.iter().filter_map(|&(time, length)| Some((time, length?))).collect();
     let mut departures = vec![];
     let mut latest = i64::MIN;
     for &(time, length) in &packets {
@@ -74,25 +76,40 @@ proptest! {
 
 #[test]
 fn tcp_writes_what_packets_carried_and_leaves_acknowledgements_out() {
-    let mut played = play(&[(0, Some(1500)), (400_000, Some(52)), (1_100_000, Some(40)), (2_700_000, Some(576))], TCP);
-    let writes: Vec<_> = played.by_ref().map(|departure| (departure.due, departure.payload)).collect();
+    let mut played = play(
+        &[(0, Some(1500)), (400_000, Some(52)), (1_100_000, Some(40)), (2_700_000, Some(576))],
+        TCP,
+    );
+    let writes: Vec<_> =
+        played.by_ref().map(|departure| (departure.due, departure.payload)).collect();
     assert_eq!(writes, [(Span::ZERO, 1448), (Span::from_millis(2), 524)]);
-    assert_eq!(played.counts(), PlaybackCounts { cut_packets: 0, empty_packets: 2, skipped_frames: 0, steps_back: 0 });
+    assert_eq!(
+        played.counts(),
+        PlaybackCounts { cut_packets: 0, empty_packets: 2, skipped_frames: 0, steps_back: 0 }
+    );
 }
 
 #[test]
 fn a_super_packet_leaves_in_pieces_that_add_up() {
     let mut played = play(&[(0, Some(4000)), (0, None), (1, Some(1500))], UDP);
-    assert_eq!(played.by_ref().map(|departure| departure.length).collect::<Vec<_>>(), [1500, 1500, 1000, 1500]);
-    assert_eq!(played.counts(), PlaybackCounts { cut_packets: 1, empty_packets: 0, skipped_frames: 1, steps_back: 0 });
+    assert_eq!(
+        played.by_ref().map(|departure| departure.length).collect::<Vec<_>>(),
+        [1500, 1500, 1000, 1500]
+    );
+    assert_eq!(
+        played.counts(),
+        PlaybackCounts { cut_packets: 1, empty_packets: 0, skipped_frames: 1, steps_back: 0 }
+    );
 }
 
 #[test]
 fn the_rate_of_a_recording_is_its_own() {
-    let second = recording(&[(5, Some(1500)), (500_000_005, Some(1000)), (1_000_000_005, Some(1500))]);
+    let second =
+        recording(&[(5, Some(1500)), (500_000_005, Some(1000)), (1_000_000_005, Some(1500))]);
     assert_eq!((second.mean_rate(), second.bytes()), (Some(Rate(32_000)), 4000));
     assert_eq!(recording(&[(5, Some(1500))]).mean_rate(), None);
-    let model: trustbed_traffic::Description = serde_json::from_str(r#"{"kind": "playback", "capture": "a.pcap"}"#).unwrap();
+    let model: trustbed_traffic::Description =
+        serde_json::from_str(r#"{"kind": "playback", "capture": "a.pcap"}"#).unwrap();
     assert_eq!(model.rate(), None);
     assert_eq!(model.split(1).unwrap(), std::slice::from_ref(&model));
     assert_eq!(model.split(2).unwrap_err(), TrafficError::CannotShareRecording { sources: 2 });
@@ -113,9 +130,18 @@ fn a_schedule_needs_the_recording_and_only_playback_takes_one() {
     let mut schedule = Schedule::new(&playback, Some(three.clone())).unwrap();
     assert_eq!(schedule.by_ref().count(), 2);
     assert!(schedule.playback().is_some());
-    assert_eq!(Schedule::new(&playback, None).unwrap_err().to_string(), r#"playback needs a recording; read "a.pcap" first"#);
-    assert_eq!(Schedule::new(&cbr, Some(three)).unwrap_err().to_string(), "only playback takes a recording, not cbr traffic");
+    assert_eq!(
+        Schedule::new(&playback, None).unwrap_err().to_string(),
+        r#"playback needs a recording; read "a.pcap" first"#
+    );
+    assert_eq!(
+        Schedule::new(&cbr, Some(three)).unwrap_err().to_string(),
+        "only playback takes a recording, not cbr traffic"
+    );
     assert!(Schedule::new(&cbr, None).unwrap().playback().is_none());
     let nothing = Schedule::new(&playback, Some(recording(&[(0, None)]))).unwrap_err().to_string();
-    assert_eq!(nothing, "the recording holds no IP packet to play (1 other frames); choose another capture or direction");
+    assert_eq!(
+        nothing,
+        "the recording holds no IP packet to play (1 other frames); choose another capture or direction"
+    );
 }

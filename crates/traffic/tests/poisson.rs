@@ -1,13 +1,21 @@
 //! Poisson traffic: the rate, the spread and the shape that it promises, packet by packet as obvious code draws them.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-#![allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "statistics are floats")]
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "statistics are floats"
+)]
 
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{Distribution, Exp1, Poisson};
-use trustbed_traffic::{ByteArrivals, Departure, Headers, IpVersion, PacketArrivals, Release, Schedule, Source, TrafficError, Transport};
+use trustbed_traffic::{
+    ByteArrivals, Departure, Headers, IpVersion, PacketArrivals, Release, Schedule, Source,
+    TrafficError, Transport,
+};
 use trustbed_units::{Rate, Span};
 
 const UDP: Headers = Headers::of(IpVersion::V4, Transport::Udp);
@@ -31,8 +39,12 @@ fn schedule(model: &str, seed: u64) -> Result<Schedule, TrafficError> {
 /// Bytes of every millisecond of the first `bins`.
 fn per_millisecond(departures: impl Iterator<Item = Departure>, bins: usize) -> Vec<f64> {
     let mut bytes = vec![0.0; bins];
-    let places = departures.map(|departure| (usize::try_from(departure.due.0 / MILLISECOND).unwrap(), departure.length));
-    places.take_while(|&(place, _)| place < bins).for_each(|(place, length)| bytes[place] += f64::from(length));
+    let places = departures.map(|departure| {
+        (usize::try_from(departure.due.0 / MILLISECOND).unwrap(), departure.length)
+    });
+    places
+        .take_while(|&(place, _)| place < bins)
+        .for_each(|(place, length)| bytes[place] += f64::from(length));
     bytes
 }
 
@@ -57,7 +69,9 @@ fn packets_have_the_rate_and_the_spread_of_the_model() {
 #[test]
 fn bytes_have_the_rate_and_the_spread_of_the_model() {
     for seed in 0..4 {
-        let arrivals = ByteArrivals::new(Rate(3_300_000), Span::from_millis(1), (64, 1500), UDP, seed).unwrap();
+        let arrivals =
+            ByteArrivals::new(Rate(3_300_000), Span::from_millis(1), (64, 1500), UDP, seed)
+                .unwrap();
         let (mean, variation) = spread(&per_millisecond(arrivals, 100_000));
         assert!((mean / 412.5 - 1.0).abs() < 0.001, "{mean}");
         assert!((variation / 0.049_236_6 - 1.0).abs() < 0.015, "{variation}");
@@ -67,12 +81,17 @@ fn bytes_have_the_rate_and_the_spread_of_the_model() {
 #[test]
 fn gaps_are_exponential() {
     for seed in 0..4 {
-        let due: Vec<i64> = packets(12_000_000, seed).take(20_000).map(|departure| departure.due.0).collect();
-        let mut gaps: Vec<f64> = due.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6).collect();
+        let due: Vec<i64> =
+            packets(12_000_000, seed).take(20_000).map(|departure| departure.due.0).collect();
+        let mut gaps: Vec<f64> =
+            due.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6).collect();
         gaps.sort_by(f64::total_cmp);
         // Kolmogorov and Smirnov: beyond 1.95/√n once in a thousand.
         let count = gaps.len() as f64;
-        let distances = gaps.iter().enumerate().map(|(place, gap)| ((place as f64 + 0.5) / count - (1.0 - (-gap).exp())).abs());
+        let distances = gaps
+            .iter()
+            .enumerate()
+            .map(|(place, gap)| ((place as f64 + 0.5) / count - (1.0 - (-gap).exp())).abs());
         let distance = distances.fold(0.0, f64::max);
         assert!(distance * count.sqrt() < 1.95, "{distance}");
     }
@@ -84,7 +103,8 @@ fn numbers_of_packets_are_independent_from_millisecond_to_millisecond() {
     let (mean, _) = spread(&bins);
     let variance: f64 = bins.iter().map(|bin| (bin - mean).powi(2)).sum();
     for lag in [1, 2, 10] {
-        let together: f64 = bins.iter().zip(&bins[lag..]).map(|(one, other)| (one - mean) * (other - mean)).sum();
+        let together: f64 =
+            bins.iter().zip(&bins[lag..]).map(|(one, other)| (one - mean) * (other - mean)).sum();
         assert!((together / variance).abs() < 0.015, "lag {lag}: {}", together / variance);
     }
 }
@@ -102,7 +122,13 @@ fn an_hour_of_gaps_loses_no_precision() {
 }
 
 /// The rule for bytes, told step by step: units of drawn bytes, cut into packets, a short last one padded at the cost of the next unit.
-fn twin(rate: u64, unit: i64, (minimum, largest): (u32, u32), seed: u64, units: i64) -> Vec<Departure> {
+fn twin(
+    rate: u64,
+    unit: i64,
+    (minimum, largest): (u32, u32),
+    seed: u64,
+    units: i64,
+) -> Vec<Departure> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let bytes = Poisson::new(rate as f64 / 8.0 * (unit as f64 / 1e9)).unwrap();
     let mut sent = vec![];
@@ -118,7 +144,11 @@ fn twin(rate: u64, unit: i64, (minimum, largest): (u32, u32), seed: u64, units: 
         let count = i64::try_from(lengths.len()).unwrap();
         for (place, length) in (0..).zip(lengths) {
             let length = u32::try_from(length).unwrap();
-            sent.push(Departure { due: Span(number * unit + place * unit / count), length, payload: length - 28 });
+            sent.push(Departure {
+                due: Span(number * unit + place * unit / count),
+                length,
+                payload: length - 28,
+            });
         }
     }
     sent
@@ -152,14 +182,20 @@ proptest! {
 #[test]
 fn padding_does_not_raise_the_rate() {
     // 5 bytes a unit on average, sent as packets of 64.
-    let arrivals = ByteArrivals::new(Rate(40_000), Span::from_millis(1), (64, 1500), UDP, 1).unwrap();
+    let arrivals =
+        ByteArrivals::new(Rate(40_000), Span::from_millis(1), (64, 1500), UDP, 1).unwrap();
     let (mean, _) = spread(&per_millisecond(arrivals, 200_000));
     assert!((mean / 5.0 - 1.0).abs() < 0.01, "{mean}");
 }
 
 #[test]
 fn sources_that_draw_bytes_begin_at_different_moments() {
-    let first = |seed| schedule(r#"{"kind": "poisson", "rate_bits_per_second": 3300000, "mode": "bytes"}"#, seed).unwrap().next().unwrap();
+    let first = |seed| {
+        schedule(r#"{"kind": "poisson", "rate_bits_per_second": 3300000, "mode": "bytes"}"#, seed)
+            .unwrap()
+            .next()
+            .unwrap()
+    };
     let phases: Vec<i64> = (0..100).map(|seed| first(seed).due.0).collect();
     assert!(phases.iter().all(|phase| (0..10_000_000).contains(phase)));
     assert!((30..70).contains(&phases.iter().filter(|&&phase| phase < 5_000_000).count()));
@@ -189,9 +225,20 @@ fn what_cannot_be_drawn_is_refused() {
         refused(r#""unit_ns": 5000000"#).unwrap(),
         r#"unit_ns means nothing for Poisson traffic of mode "packets"; leave it out, or give mode "bytes""#
     );
-    assert!(refused(r#""minimum_packet_bytes": 64"#).unwrap().starts_with("minimum_packet_bytes means nothing"));
-    assert_eq!(refused(r#""mode": "bytes", "unit_ns": 0"#).unwrap(), "unit_ns of 0s is out of range; give from 100µs to 10s");
-    assert!(refused(r#""mode": "bytes", "unit_ns": 18446744073709551615"#).unwrap().starts_with("unit_ns of "));
+    assert!(
+        refused(r#""minimum_packet_bytes": 64"#)
+            .unwrap()
+            .starts_with("minimum_packet_bytes means nothing")
+    );
+    assert_eq!(
+        refused(r#""mode": "bytes", "unit_ns": 0"#).unwrap(),
+        "unit_ns of 0s is out of range; give from 100µs to 10s"
+    );
+    assert!(
+        refused(r#""mode": "bytes", "unit_ns": 18446744073709551615"#)
+            .unwrap()
+            .starts_with("unit_ns of ")
+    );
     assert_eq!(
         refused(r#""mode": "bytes", "minimum_packet_bytes": 1501"#).unwrap(),
         "packets of at least 1501 and at most 1500 bytes do not exist; give minimum_packet_bytes of 1500 or less"

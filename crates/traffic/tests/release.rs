@@ -14,7 +14,10 @@ const UDP: Headers = Headers::of(IpVersion::V4, Transport::Udp);
 const SECOND: i64 = 1_000_000_000;
 
 fn constant(rate: u64, length: u32, end: i64) -> impl Iterator<Item = Span> {
-    Cbr::new(Rate(rate), length, UDP).unwrap().map(|departure| departure.due).take_while(move |due| due.0 < end)
+    Cbr::new(Rate(rate), length, UDP)
+        .unwrap()
+        .map(|departure| departure.due)
+        .take_while(move |due| due.0 < end)
 }
 
 /// How many packets leave at which time.
@@ -97,8 +100,10 @@ fn queue(release: Release) -> f64 {
         })
         .collect();
     let lengths = vec![FRAME; times.len()];
-    let plan =
-        Plan { mode: Mode::Static(Drain::at(Rate(40_000_000)).unwrap()), grid: Grid::aligned_to_epoch(Span::from_millis(100)).unwrap() };
+    let plan = Plan {
+        mode: Mode::Static(Drain::at(Rate(40_000_000)).unwrap()),
+        grid: Grid::aligned_to_epoch(Span::from_millis(100)).unwrap(),
+    };
     let mut windows = Windows::new(plan);
     windows.push(Packets::new(&times, &lengths).unwrap());
     Summary::of(&windows.finish(Ns(SECOND))).all.wait_mean().unwrap() / 1024.0
@@ -111,7 +116,10 @@ fn the_published_pacing_experiment() {
     assert!((timer / 46.9 - 1.0).abs() < 0.05, "{timer}");
     assert!(queue(Release::Paced) < 0.01);
     let (quicker, quickest) = (queue(Release::TimerHz(250)), queue(Release::TimerHz(1000)));
-    assert!(timer > 2.0 * quicker && quicker > 3.0 * quickest && quickest > 2.0, "{timer} {quicker} {quickest}");
+    assert!(
+        timer > 2.0 * quicker && quicker > 3.0 * quickest && quickest > 2.0,
+        "{timer} {quicker} {quickest}"
+    );
 }
 
 #[test]

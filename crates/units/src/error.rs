@@ -10,7 +10,9 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
     /// There is no number where one must be.
-    #[error("{found:?} has no number at character {position} ({quantity} is written like {accepted})")]
+    #[error(
+        "{found:?} has no number at character {position} ({quantity} is written like {accepted})"
+    )]
     NotANumber {
         /// The kind of quantity, with its article.
         quantity: &'static str,
@@ -32,7 +34,9 @@ pub enum QuantityError {
         accepted: &'static str,
     },
     /// The unit is not one of this kind of quantity.
-    #[error("{found:?} has the unknown unit {unit:?} at character {position} ({quantity} is written like {accepted})")]
+    #[error(
+        "{found:?} has the unknown unit {unit:?} at character {position} ({quantity} is written like {accepted})"
+    )]
     UnknownUnit {
         /// The kind of quantity, with its article.
         quantity: &'static str,

@@ -52,7 +52,12 @@ impl Kind {
 
     fn not_a_number(&self, found: &str, at: &str) -> QuantityError {
         let Self { quantity, accepted, .. } = *self;
-        QuantityError::NotANumber { quantity, found: found.to_owned(), position: position(found, at), accepted }
+        QuantityError::NotANumber {
+            quantity,
+            found: found.to_owned(),
+            position: position(found, at),
+            accepted,
+        }
     }
 }
 
@@ -91,7 +96,13 @@ impl Parts<'_> {
     pub(crate) fn unknown_unit(&self) -> QuantityError {
         let Kind { quantity, accepted, .. } = *self.kind;
         let (found, unit) = (self.found.to_owned(), self.unit.to_owned());
-        QuantityError::UnknownUnit { quantity, found, unit, position: position(self.found, self.unit), accepted }
+        QuantityError::UnknownUnit {
+            quantity,
+            found,
+            unit,
+            position: position(self.found, self.unit),
+            accepted,
+        }
     }
 }
 
@@ -108,7 +119,12 @@ fn position(whole: &str, part: &str) -> usize {
 /// Writes `value` in the largest of `units` (falling, the last one is 1) that it reaches, as an exact decimal.
 ///
 /// A precision rounds instead: `{:.1}` writes 1234567 bit/s as `1.2Mbit/s`.
-pub(crate) fn write_decimal(f: &mut fmt::Formatter<'_>, negative: bool, value: u128, units: &[(u128, &str)]) -> fmt::Result {
+pub(crate) fn write_decimal(
+    f: &mut fmt::Formatter<'_>,
+    negative: bool,
+    value: u128,
+    units: &[(u128, &str)],
+) -> fmt::Result {
     let unit = units.iter().find(|(size, _)| value >= *size).or(units.last());
     let Some(&(size, name)) = unit else { return Ok(()) };
     let sign = if negative && value > 0 { "-" } else { "" };

@@ -57,14 +57,29 @@ static RATE: Kind = Kind {
     signed: false,
 };
 
-static SIZE: Kind =
-    Kind { quantity: "a size", accepted: "1500B, 64KiB, 2MiB, 1MB or 1GB", smallest: "1B", largest: "16777215TiB", signed: false };
+static SIZE: Kind = Kind {
+    quantity: "a size",
+    accepted: "1500B, 64KiB, 2MiB, 1MB or 1GB",
+    smallest: "1B",
+    largest: "16777215TiB",
+    signed: false,
+};
 
-static RATIO: Kind =
-    Kind { quantity: "a ratio", accepted: "0.1% or 0.001", smallest: "0", largest: "the largest floating-point number", signed: true };
+static RATIO: Kind = Kind {
+    quantity: "a ratio",
+    accepted: "0.1% or 0.001",
+    smallest: "0",
+    largest: "the largest floating-point number",
+    signed: true,
+};
 
-static SPAN: Kind =
-    Kind { quantity: "a duration", accepted: "20ms, 1.5s, 40us, 100ns, 2min or 1h", smallest: "1ns", largest: "292 years", signed: true };
+static SPAN: Kind = Kind {
+    quantity: "a duration",
+    accepted: "20ms, 1.5s, 40us, 100ns, 2min or 1h",
+    smallest: "1ns",
+    largest: "292 years",
+    signed: true,
+};
 
 /// A prefix in front of `bit` or `B`. Milli makes no sense there, but `m` is left to the caller to accept.
 fn prefix(text: &str) -> Option<u128> {
@@ -113,8 +128,13 @@ impl FromStr for Rate {
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(u128, &str); 5] =
-            [(1_000_000_000_000, "Tbit/s"), (1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")];
+        const UNITS: [(u128, &str); 5] = [
+            (1_000_000_000_000, "Tbit/s"),
+            (1_000_000_000, "Gbit/s"),
+            (1_000_000, "Mbit/s"),
+            (1_000, "kbit/s"),
+            (1, "bit/s"),
+        ];
         write_decimal(f, false, self.0.into(), &UNITS)
     }
 }
@@ -124,7 +144,11 @@ impl FromStr for Size {
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let parts = SIZE.parts(text)?;
-        let per_unit = if parts.unit.is_empty() { Some(1) } else { parts.unit.strip_suffix('B').and_then(prefix) };
+        let per_unit = if parts.unit.is_empty() {
+            Some(1)
+        } else {
+            parts.unit.strip_suffix('B').and_then(prefix)
+        };
         let bytes = parts.times(per_unit.ok_or_else(|| parts.unknown_unit())?)?;
         u64::try_from(bytes).map(Self).map_err(|_| parts.out_of_range())
     }
@@ -132,7 +156,13 @@ impl FromStr for Size {
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const DECIMAL: [(u128, &str); 5] = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"), (1, "B")];
+        const DECIMAL: [(u128, &str); 5] = [
+            (1_000_000_000_000, "TB"),
+            (1_000_000_000, "GB"),
+            (1_000_000, "MB"),
+            (1_000, "kB"),
+            (1, "B"),
+        ];
         /// Falling, binary and decimal mixed: the largest that divides the size is taken.
         const WHOLE: [(u64, &str); 9] = [
             (1 << 40, "TiB"),
@@ -148,7 +178,10 @@ impl fmt::Display for Size {
         if f.precision().is_some() {
             return write_decimal(f, false, self.0.into(), &DECIMAL);
         }
-        let (size, name) = WHOLE.into_iter().find(|(size, _)| self.0 > 0 && self.0.is_multiple_of(*size)).unwrap_or((1, "B"));
+        let (size, name) = WHOLE
+            .into_iter()
+            .find(|(size, _)| self.0 > 0 && self.0.is_multiple_of(*size))
+            .unwrap_or((1, "B"));
         f.pad(&format!("{}{name}", self.0 / size))
     }
 }
@@ -179,7 +212,8 @@ impl FromStr for Span {
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(u128, &str); 4] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns")];
+        const UNITS: [(u128, &str); 4] =
+            [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns")];
         if *self == Self::ZERO {
             return f.write_str("0s");
         }
@@ -199,7 +233,11 @@ impl FromStr for Ratio {
         };
         // The decimal is shifted before it becomes binary, so that 0.1% is exactly 0.001.
         let sign = if parts.negative { "-" } else { "" };
-        let number = format!("{sign}{}.{}e{exponent}", parts.whole, if parts.fraction.is_empty() { "0" } else { parts.fraction });
+        let number = format!(
+            "{sign}{}.{}e{exponent}",
+            parts.whole,
+            if parts.fraction.is_empty() { "0" } else { parts.fraction }
+        );
         match number.parse::<f64>() {
             Ok(value) if value.is_finite() => Ok(Self(value)),
             _ => Err(parts.out_of_range()),
@@ -222,7 +260,9 @@ impl fmt::Display for Ratio {
         let point = exponent.parse::<i32>().unwrap_or(0) + 3;
         let sign = if self.0.is_sign_negative() && self.0 != 0.0 { "-" } else { "" };
         match usize::try_from(point) {
-            Ok(point) if point >= digits.len() => write!(f, "{sign}{digits}{}%", "0".repeat(point - digits.len())),
+            Ok(point) if point >= digits.len() => {
+                write!(f, "{sign}{digits}{}%", "0".repeat(point - digits.len()))
+            }
             Ok(point) if point > 0 => write!(f, "{sign}{}.{}%", &digits[..point], &digits[point..]),
             _ => write!(f, "{sign}0.{}{digits}%", "0".repeat(point.unsigned_abs() as usize)),
         }

@@ -50,7 +50,10 @@ impl Span {
     }
 
     /// The duration in seconds.
-    #[expect(clippy::cast_precision_loss, reason = "53 bits of nanoseconds are 104 days; beyond, the loss is below a part in 10¹⁵")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "53 bits of nanoseconds are 104 days; beyond, the loss is below a part in 10¹⁵"
+    )]
     pub const fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }

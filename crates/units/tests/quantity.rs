@@ -34,7 +34,18 @@ fn rates_are_bits_and_byte_rates_count_eightfold() {
         ("0.0000015Mbit/s", Rate(2)),
         ("18446744073709551615", Rate(u64::MAX)),
     ]);
-    refused::<Rate>(&["", "fast", "-1Mbit/s", "10M", "10MB", "10 parsec", "1e6", "1,5Mbit/s", "10mb/s ec", "18446744073709551616"]);
+    refused::<Rate>(&[
+        "",
+        "fast",
+        "-1Mbit/s",
+        "10M",
+        "10MB",
+        "10 parsec",
+        "1e6",
+        "1,5Mbit/s",
+        "10mb/s ec",
+        "18446744073709551616",
+    ]);
     // Not milli: nobody has such a link. Not mega either: lower-case bytes are refused as ambiguous.
     refused::<Rate>(&["10mB/s"]);
 }
@@ -70,13 +81,38 @@ fn spans_need_a_unit_unless_they_are_zero() {
         ("1.4ns", Span(1)),
         ("-9223372036854775808ns", Span(i64::MIN)),
     ]);
-    refused::<Span>(&["", "20", "0.4ns", "ms", "20 m", "20 msec", "9223372036854775808ns", "1.s", "..5s", "--1s"]);
+    refused::<Span>(&[
+        "",
+        "20",
+        "0.4ns",
+        "ms",
+        "20 m",
+        "20 msec",
+        "9223372036854775808ns",
+        "1.s",
+        "..5s",
+        "--1s",
+    ]);
 }
 
 #[test]
 fn ratios_are_percentages_or_plain_numbers() {
-    reads(&[("0.1%", Ratio(0.001)), ("0.001", Ratio(0.001)), ("100 %", Ratio(1.0)), ("0%", Ratio(0.0)), ("-2.5%", Ratio(-0.025))]);
-    refused::<Ratio>(&["", "%", "NaN", "inf", "1/3", "5 percent", &format!("1{}", "0".repeat(400))]);
+    reads(&[
+        ("0.1%", Ratio(0.001)),
+        ("0.001", Ratio(0.001)),
+        ("100 %", Ratio(1.0)),
+        ("0%", Ratio(0.0)),
+        ("-2.5%", Ratio(-0.025)),
+    ]);
+    refused::<Ratio>(&[
+        "",
+        "%",
+        "NaN",
+        "inf",
+        "1/3",
+        "5 percent",
+        &format!("1{}", "0".repeat(400)),
+    ]);
 }
 
 #[test]
@@ -92,7 +128,10 @@ fn an_error_says_what_where_and_what_is_accepted() {
             accepted: "20ms, 1.5s, 40us, 100ns, 2min or 1h",
         }
     );
-    let messages: Vec<String> = refused::<Rate>(&["fast", "1.x", "10M", "99999999999999Gbit/s"]).iter().map(ToString::to_string).collect();
+    let messages: Vec<String> = refused::<Rate>(&["fast", "1.x", "10M", "99999999999999Gbit/s"])
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     assert_eq!(
         messages,
         [

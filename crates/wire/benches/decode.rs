@@ -17,7 +17,9 @@ fn ipv4(protocol: u8, transport: &[u8], tags: &[[u8; 4]]) -> Vec<u8> {
     for tag in tags {
         frame.extend_from_slice(&[0x81, 0, tag[0], tag[1]]);
     }
-    frame.extend_from_slice(&[8, 0, 0x45, 0, 5, 0xb4, 1, 2, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    frame.extend_from_slice(&[
+        8, 0, 0x45, 0, 5, 0xb4, 1, 2, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+    ]);
     frame.extend_from_slice(transport);
     frame.resize(128, 0);
     frame
@@ -25,7 +27,8 @@ fn ipv4(protocol: u8, transport: &[u8], tags: &[[u8; 4]]) -> Vec<u8> {
 
 fn tcp(options: &[u8]) -> Vec<u8> {
     let offset = u8::try_from(5 + options.len() / 4).unwrap_or(15) << 4;
-    let mut header = vec![0x1f, 0x90, 0xc0, 0, 1, 2, 3, 4, 5, 6, 7, 8, offset, 0x10, 1, 0, 0, 0, 0, 0];
+    let mut header =
+        vec![0x1f, 0x90, 0xc0, 0, 1, 2, 3, 4, 5, 6, 7, 8, offset, 0x10, 1, 0, 0, 0, 0, 0];
     header.extend_from_slice(options);
     header
 }
@@ -61,14 +64,25 @@ fn decode_slowly(bencher: Bencher<'_, '_>, shape: &str) {
     run(bencher, shape, |decoder, record, batch| decoder.decode_slowly(record, batch).is_ok());
 }
 
-fn run(bencher: Bencher<'_, '_>, shape: &str, decode: impl Fn(&mut Decoder, &Record<'_>, &mut Batch) -> bool + Sync) {
+fn run(
+    bencher: Bencher<'_, '_>,
+    shape: &str,
+    decode: impl Fn(&mut Decoder, &Record<'_>, &mut Batch) -> bool + Sync,
+) {
     let bytes = frame(shape).repeat(PACKETS);
     let mut decoder = Decoder::new(DecodeOptions::default());
     let mut batch = Batch::default();
     bencher.counter(ItemsCount::new(PACKETS)).bench_local(|| {
         batch.clear();
         for (index, bytes) in (1..).zip(black_box(&bytes).chunks_exact(128)) {
-            let record = Record { ts: Ns(index), index: 1, link: LinkType::Ethernet, interface: 0, original_length: 1514, bytes };
+            let record = Record {
+                ts: Ns(index),
+                index: 1,
+                link: LinkType::Ethernet,
+                interface: 0,
+                original_length: 1514,
+                bytes,
+            };
             assert!(decode(&mut decoder, &record, &mut batch), "the frame of a bench decodes");
         }
         black_box(&batch);

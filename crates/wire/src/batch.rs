@@ -47,6 +47,10 @@ impl Batch {
     /// The options of a packet of this batch, if it carries any.
     #[inline]
     pub fn options_of(&self, packet: &Packet) -> Option<&Options> {
-        if packet.bits.any(crate::Bits::OPTIONS) { self.options.get(packet.options as usize) } else { None }
+        if packet.bits.any(crate::Bits::OPTIONS) {
+            self.options.get(packet.options as usize)
+        } else {
+            None
+        }
     }
 }

@@ -88,7 +88,8 @@ impl IpContents {
             destination: network.destination,
             is_v6: network.bits & crate::Bits::IPV6 != 0,
             protocol: network.protocol,
-            length: u32::try_from(network.header_length + network.payload_length).unwrap_or(u32::MAX),
+            length: u32::try_from(network.header_length + network.payload_length)
+                .unwrap_or(u32::MAX),
             ports,
         }
     }
@@ -96,7 +97,9 @@ impl IpContents {
 
 /// The `EtherType` of a frame behind its VLAN tags.
 fn ether_type(record: &Record<'_>) -> Option<u16> {
-    let at = |place: usize| Some(u16::from_be_bytes([*record.bytes.get(place)?, *record.bytes.get(place + 1)?]));
+    let at = |place: usize| {
+        Some(u16::from_be_bytes([*record.bytes.get(place)?, *record.bytes.get(place + 1)?]))
+    };
     let mut place = match record.link {
         LinkType::Ethernet => 12,
         LinkType::LinuxCooked => 14,
@@ -119,7 +122,17 @@ mod tests {
     use super::*;
 
     fn contents(bytes: &[u8], original_length: u32) -> Contents {
-        Contents::of(&Record { ts: Ns(0), index: 1, link: LinkType::Ethernet, interface: 0, original_length, bytes }, false)
+        Contents::of(
+            &Record {
+                ts: Ns(0),
+                index: 1,
+                link: LinkType::Ethernet,
+                interface: 0,
+                original_length,
+                bytes,
+            },
+            false,
+        )
     }
 
     fn ethernet(tags: &[u16], ether_type: u16, rest: &[u8]) -> Vec<u8> {
@@ -133,7 +146,8 @@ mod tests {
         bytes
     }
 
-    const ICMP: [u8; 24] = [0x45, 0, 0, 84, 0, 1, 0, 0, 64, 1, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 8, 0, 0, 0];
+    const ICMP: [u8; 24] =
+        [0x45, 0, 0, 84, 0, 1, 0, 0, 64, 1, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 8, 0, 0, 0];
 
     #[test]
     fn what_is_neither_tcp_nor_udp_has_addresses_and_a_length() {
@@ -160,8 +174,12 @@ mod tests {
 
     #[test]
     fn later_fragments_have_no_ports() {
-        let mut udp = [0x45, 0, 0, 28, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 53, 0, 99];
-        assert_eq!(contents(&ethernet(&[], 0x0800, &udp), 60).ip.and_then(|ip| ip.ports), Some((53, 99)));
+        let mut udp =
+            [0x45, 0, 0, 28, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 53, 0, 99];
+        assert_eq!(
+            contents(&ethernet(&[], 0x0800, &udp), 60).ip.and_then(|ip| ip.ports),
+            Some((53, 99))
+        );
         udp[7] = 1;
         assert_eq!(contents(&ethernet(&[], 0x0800, &udp), 60).ip.map(|ip| ip.ports), Some(None));
     }

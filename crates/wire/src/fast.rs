@@ -54,7 +54,8 @@ pub(crate) fn decode(record: &Record<'_>, inner: bool, batch: &mut Batch) -> Opt
     let link = link(record)?;
     let link_length = captured - u32::try_from(link.ip.len()).ok()?;
     let frame_length = original_length - link_length;
-    let ip = if link.version == 4 { ipv4(link.ip, frame_length)? } else { ipv6(link.ip, frame_length)? };
+    let ip =
+        if link.version == 4 { ipv4(link.ip, frame_length)? } else { ipv6(link.ip, frame_length)? };
 
     let transport = match ip.protocol {
         TCP => tcp(&ip, &mut batch.options)?,
@@ -65,7 +66,13 @@ pub(crate) fn decode(record: &Record<'_>, inner: bool, batch: &mut Batch) -> Opt
     batch.packets.push(Packet {
         ts: record.ts,
         index: record.index,
-        flow_hash: hash::flow(&ip.source, transport.source_port, &ip.destination, transport.destination_port, ip.protocol),
+        flow_hash: hash::flow(
+            &ip.source,
+            transport.source_port,
+            &ip.destination,
+            transport.destination_port,
+            ip.protocol,
+        ),
         source: ip.source,
         destination: ip.destination,
         seq: transport.seq,
@@ -204,7 +211,9 @@ fn udp(ip: &Ip<'_>, inner: bool) -> Option<Transport> {
     let header = ip.payload.first_chunk::<8>()?;
     let stated = u32::from(u16::from_be_bytes([header[4], header[5]]));
     let destination_port = u16::from_be_bytes([header[2], header[3]]);
-    if !(8..=ip.payload_length).contains(&stated) || (inner && tunnel::is_tunnel_port(destination_port)) {
+    if !(8..=ip.payload_length).contains(&stated)
+        || (inner && tunnel::is_tunnel_port(destination_port))
+    {
         return None;
     }
     Some(Transport {
@@ -253,11 +262,21 @@ mod tests {
     use crate::{Batch, LinkType, Record};
 
     const V4: [u8; 20] = [0x45, 0, 0, 60, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
-    const TCP: [u8; 32] = [0, 80, 0, 81, 0, 0, 0, 1, 0, 0, 0, 2, 0x80, 0x10, 1, 0, 0, 0, 0, 0, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+    const TCP: [u8; 32] = [
+        0, 80, 0, 81, 0, 0, 0, 1, 0, 0, 0, 2, 0x80, 0x10, 1, 0, 0, 0, 0, 0, 1, 1, 8, 10, 0, 0, 0,
+        1, 0, 0, 0, 2,
+    ];
 
     fn answers(link: LinkType, headers: &[&[u8]], inner: bool) -> bool {
         let bytes = headers.concat();
-        let record = Record { ts: Ns(0), index: 1, link, interface: 0, original_length: 1514, bytes: &bytes };
+        let record = Record {
+            ts: Ns(0),
+            index: 1,
+            link,
+            interface: 0,
+            original_length: 1514,
+            bytes: &bytes,
+        };
         let mut batch = Batch::default();
         let answered = decode(&record, inner, &mut batch).is_some();
         assert_eq!(batch.packets.len(), usize::from(answered));
@@ -272,8 +291,16 @@ mod tests {
         for inner in [false, true] {
             assert!(answers(LinkType::Ethernet, &[ethernet, &[8, 0], &V4, &TCP], inner));
             assert!(answers(LinkType::Ethernet, &[ethernet, &[0x86, 0xdd], &v6, &TCP], inner));
-            assert!(answers(LinkType::Ethernet, &[ethernet, &[0x81, 0, 0, 1, 8, 0], &V4, &TCP], inner));
-            assert!(answers(LinkType::Ethernet, &[ethernet, &[0x88, 0xa8, 0, 1, 0x81, 0, 0, 2, 8, 0], &V4, &TCP], inner));
+            assert!(answers(
+                LinkType::Ethernet,
+                &[ethernet, &[0x81, 0, 0, 1, 8, 0], &V4, &TCP],
+                inner
+            ));
+            assert!(answers(
+                LinkType::Ethernet,
+                &[ethernet, &[0x88, 0xa8, 0, 1, 0x81, 0, 0, 2, 8, 0], &V4, &TCP],
+                inner
+            ));
             assert!(answers(LinkType::LinuxCooked, &[&[0; 14], &[8, 0], &V4, &TCP], inner));
             assert!(answers(LinkType::LinuxCooked2, &[&[8, 0], &[0; 18], &V4, &TCP], inner));
             assert!(answers(LinkType::Raw, &[&V4, &TCP], inner));

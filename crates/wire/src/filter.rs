@@ -106,14 +106,20 @@ impl Test {
             Self::Ip { v6 } => ip.is_some_and(|ip| ip.is_v6 == v6),
             Self::Arp => contents.arp,
             Self::Protocol(number) => ip.is_some_and(|ip| ip.protocol == number),
-            Self::Net { end, address, mask } => {
-                ip.is_some_and(|ip| end.holds(ip.source, ip.destination, |found| u128::from_be_bytes(found) & mask == address))
-            }
+            Self::Net { end, address, mask } => ip.is_some_and(|ip| {
+                end.holds(ip.source, ip.destination, |found| {
+                    u128::from_be_bytes(found) & mask == address
+                })
+            }),
             Self::Port { end, low, high } => ip.is_some_and(|ip| {
                 matches!(ip.protocol, protocol::TCP | protocol::UDP)
-                    && ip.ports.is_some_and(|(source, destination)| end.holds(source, destination, |port| (low..=high).contains(&port)))
+                    && ip.ports.is_some_and(|(source, destination)| {
+                        end.holds(source, destination, |port| (low..=high).contains(&port))
+                    })
             }),
-            Self::Vlan(wanted) => contents.vlan.is_some_and(|vlan| wanted.is_none_or(|wanted| wanted == vlan)),
+            Self::Vlan(wanted) => {
+                contents.vlan.is_some_and(|vlan| wanted.is_none_or(|wanted| wanted == vlan))
+            }
             Self::AtMost(length) => contents.length <= length,
             Self::AtLeast(length) => contents.length >= length,
         }

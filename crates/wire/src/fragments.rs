@@ -47,29 +47,49 @@ pub(crate) struct Fragments {
 
 impl Fragments {
     /// Remembers what a datagram's fragments belong to.
-    pub(crate) fn remember(&mut self, network: &Network<'_>, fragment: Fragment, seen: Ns, belongs: Belongs) {
+    pub(crate) fn remember(
+        &mut self,
+        network: &Network<'_>,
+        fragment: Fragment,
+        seen: Ns,
+        belongs: Belongs,
+    ) {
         let entry = Entry { key: key(network, fragment), seen, belongs };
         if self.buckets.is_empty() {
             self.buckets = vec![[None; SLOTS]; BUCKETS];
         }
         let Some(bucket) = self.buckets.get_mut(place(&entry.key)) else { return };
         // A bucket is kept in the order of arrival: an old entry of the same datagram or else the oldest one goes.
-        let leaving = bucket.iter().position(|slot| slot.is_some_and(|old| old.key == entry.key)).unwrap_or(0);
+        let leaving = bucket
+            .iter()
+            .position(|slot| slot.is_some_and(|old| old.key == entry.key))
+            .unwrap_or(0);
         bucket[leaving..].rotate_left(1);
         bucket[SLOTS - 1] = Some(entry);
     }
 
     /// What a later fragment belongs to, if its first one was seen at most 30 seconds away.
-    pub(crate) fn find(&self, network: &Network<'_>, fragment: Fragment, now: Ns) -> Option<Belongs> {
+    pub(crate) fn find(
+        &self,
+        network: &Network<'_>,
+        fragment: Fragment,
+        now: Ns,
+    ) -> Option<Belongs> {
         let key = key(network, fragment);
-        let entry = self.buckets.get(place(&key))?.iter().flatten().find(|entry| entry.key == key)?;
+        let entry =
+            self.buckets.get(place(&key))?.iter().flatten().find(|entry| entry.key == key)?;
         let age = now - entry.seen;
         (age <= LIFETIME && -age <= LIFETIME).then_some(entry.belongs)
     }
 }
 
 fn key(network: &Network<'_>, fragment: Fragment) -> Key {
-    Key { source: network.source, destination: network.destination, id: fragment.id, protocol: fragment.protocol }
+    Key {
+        source: network.source,
+        destination: network.destination,
+        id: fragment.id,
+        protocol: fragment.protocol,
+    }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the low bits choose the bucket")]

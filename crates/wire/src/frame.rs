@@ -41,11 +41,17 @@ impl<'a> Frame<'a> {
 
     /// What follows the first `count` bytes; an empty frame when fewer were captured.
     pub(crate) fn after(self, count: usize) -> Self {
-        Self { bytes: self.bytes.get(count..).unwrap_or_default(), length: self.length.saturating_sub(count) }
+        Self {
+            bytes: self.bytes.get(count..).unwrap_or_default(),
+            length: self.length.saturating_sub(count),
+        }
     }
 
     /// The first `length` bytes: what lies behind them is padding.
     pub(crate) fn within(self, length: usize) -> Self {
-        Self { bytes: self.bytes.get(..length).unwrap_or(self.bytes), length: self.length.min(length) }
+        Self {
+            bytes: self.bytes.get(..length).unwrap_or(self.bytes),
+            length: self.length.min(length),
+        }
     }
 }

@@ -16,14 +16,18 @@ pub fn may_teach(record: &Record<'_>) -> bool {
     // Where the transport header begins, its protocol, and how long IP says it all is. Fragments (an offset, or more to come) and IP options
     // are unusual.
     let (transport, protocol, rest) = match (half(12), bytes.get(14)) {
-        (Some(0x0800), Some(0x45)) if half(20).is_some_and(|fragment| fragment << 2 == 0) => (34, bytes.get(23), half(16)),
+        (Some(0x0800), Some(0x45)) if half(20).is_some_and(|fragment| fragment << 2 == 0) => {
+            (34, bytes.get(23), half(16))
+        }
         (Some(0x86dd), Some(0x60..=0x6f)) => (54, bytes.get(20), half(18)),
         _ => return true,
     };
     let headers = if transport == 34 { 20 } else { 0 };
     match (protocol, bytes.get(transport + 12), bytes.get(transport + 13), rest) {
         (Some(17), ..) => false,
-        (Some(6), Some(offset), Some(flags), Some(length)) => flags & SYN != 0 || u32::from(length) != headers + u32::from(offset >> 4) * 4,
+        (Some(6), Some(offset), Some(flags), Some(length)) => {
+            flags & SYN != 0 || u32::from(length) != headers + u32::from(offset >> 4) * 4
+        }
         _ => true,
     }
 }
@@ -50,12 +54,36 @@ mod tests {
             let length = u16::try_from(20 + payload).unwrap().to_be_bytes();
             if random(2) == 0 {
                 let total = u16::try_from(40 + payload).unwrap().to_be_bytes();
-                frame.extend([8, 0, 0x45, 0, total[0], total[1], 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+                frame.extend([
+                    8, 0, 0x45, 0, total[0], total[1], 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1,
+                    10, 0, 0, 2,
+                ]);
             } else {
                 frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, length[0], length[1], protocol, 64]);
                 frame.extend([0; 32]);
             }
-            frame.extend([0, 80, 4, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, [0x10, 0x02, 0x12, 0x18][random(4)], 1, 0, 0, 0, 0, 0]);
+            frame.extend([
+                0,
+                80,
+                4,
+                0,
+                0,
+                0,
+                0,
+                1,
+                0,
+                0,
+                0,
+                0,
+                0x50,
+                [0x10, 0x02, 0x12, 0x18][random(4)],
+                1,
+                0,
+                0,
+                0,
+                0,
+                0,
+            ]);
             frame.extend(vec![0; payload]);
             if random(3) == 0 {
                 let at = 12 + random(42);
@@ -71,7 +99,14 @@ mod tests {
         let mut passed_over = 0;
         for bytes in frames() {
             let original_length = u32::try_from(bytes.len()).unwrap();
-            let record = Record { ts: Ns(0), index: 1, link: LinkType::Ethernet, interface: 0, original_length, bytes: &bytes };
+            let record = Record {
+                ts: Ns(0),
+                index: 1,
+                link: LinkType::Ethernet,
+                interface: 0,
+                original_length,
+                bytes: &bytes,
+            };
             if may_teach(&record) {
                 continue;
             }
@@ -79,7 +114,10 @@ mod tests {
             batch.clear();
             let Ok(()) = decoder.decode(&record, &mut batch) else { continue };
             let packet = batch.packets[0];
-            assert!(packet.protocol != 6 || (packet.payload == 0 && !packet.flags.any(TcpFlags::SYN)), "{bytes:02x?}");
+            assert!(
+                packet.protocol != 6 || (packet.payload == 0 && !packet.flags.any(TcpFlags::SYN)),
+                "{bytes:02x?}"
+            );
         }
         assert!(passed_over > 50_000, "{passed_over}");
     }

@@ -38,7 +38,13 @@ fn endpoint(address: &[u8; 16], port: u16) -> u64 {
 
 /// The hash of a flow key, the same for both directions.
 #[inline]
-pub(crate) fn flow(source: &[u8; 16], source_port: u16, destination: &[u8; 16], destination_port: u16, protocol: u8) -> u64 {
+pub(crate) fn flow(
+    source: &[u8; 16],
+    source_port: u16,
+    destination: &[u8; 16],
+    destination_port: u16,
+    protocol: u8,
+) -> u64 {
     let sum = endpoint(source, source_port).wrapping_add(endpoint(destination, destination_port));
     fold(sum ^ K2, K3 ^ u64::from(protocol))
 }

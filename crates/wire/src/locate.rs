@@ -44,7 +44,8 @@ pub(crate) fn ip(start: Start, frame: Frame<'_>) -> Result<Located<'_>, Skip> {
     match start {
         Start::EtherType(ether_type) => ether(frame, ether_type),
         Start::Link(LinkType::Ethernet) => {
-            let header = Ethernet2HeaderSlice::from_slice(frame.bytes).map_err(|error| frame.missing(error.required_len))?;
+            let header = Ethernet2HeaderSlice::from_slice(frame.bytes)
+                .map_err(|error| frame.missing(error.required_len))?;
             ether(frame.after(header.slice().len()), header.ether_type().0)
         }
         Start::Link(LinkType::LinuxCooked) => {
@@ -78,7 +79,8 @@ fn ether(mut frame: Frame<'_>, mut ether_type: u16) -> Result<Located<'_>, Skip>
             0x8864 => pppoe(frame)?,
             // 802.1Q, 802.1ad, and the number that came before 802.1ad.
             0x8100 | 0x88a8 | 0x9100 => {
-                let tag = SingleVlanHeaderSlice::from_slice(frame.bytes).map_err(|error| frame.missing(error.required_len))?;
+                let tag = SingleVlanHeaderSlice::from_slice(frame.bytes)
+                    .map_err(|error| frame.missing(error.required_len))?;
                 outermost = outermost.or(Some(tag.vlan_identifier().value()));
                 (frame, ether_type) = (frame.after(tag.slice().len()), tag.ether_type().0);
                 continue;
@@ -129,8 +131,11 @@ fn pppoe(frame: Frame<'_>) -> Result<Located<'_>, Skip> {
     let frame = frame.after_checked(6)?;
     let [first] = *frame.chunk::<1>()?;
     // An odd first byte is a whole protocol number (RFC 1661, protocol field compression).
-    let (protocol, rest) =
-        if first & 1 == 1 { (u16::from(first), frame.after(1)) } else { (u16::from_be_bytes(*frame.chunk::<2>()?), frame.after(2)) };
+    let (protocol, rest) = if first & 1 == 1 {
+        (u16::from(first), frame.after(1))
+    } else {
+        (u16::from_be_bytes(*frame.chunk::<2>()?), frame.after(2))
+    };
     match protocol {
         PPP_IPV4 => Ok(located(rest, Announced::Ipv4)),
         PPP_IPV6 => Ok(located(rest, Announced::Ipv6)),

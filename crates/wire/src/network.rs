@@ -6,7 +6,10 @@
 //! than the frame had, which is believed, as rewritten captures state the captured length as the frame's.
 
 use etherparse::err::{LenError, ip_auth, ipv4, ipv6};
-use etherparse::{IpAuthHeaderSlice, IpEcn, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice, Ipv6RawExtHeaderSlice};
+use etherparse::{
+    IpAuthHeaderSlice, IpEcn, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice,
+    Ipv6RawExtHeaderSlice,
+};
 
 use crate::frame::Frame;
 use crate::locate::Announced;
@@ -91,7 +94,12 @@ fn ipv4(frame: Frame<'_>) -> Result<Network<'_>, Skip> {
         walk.authentication()?;
     }
     let bits = length_bit | congestion(header.ecn());
-    Ok(walk.network(mapped(header.source()), mapped(header.destination()), header.identification(), bits))
+    Ok(walk.network(
+        mapped(header.source()),
+        mapped(header.destination()),
+        header.identification(),
+        bits,
+    ))
 }
 
 fn ipv6(frame: Frame<'_>) -> Result<Network<'_>, Skip> {
@@ -102,7 +110,8 @@ fn ipv6(frame: Frame<'_>) -> Result<Network<'_>, Skip> {
     let header_length = header.slice().len();
     let rest = frame.after(header_length);
     let next = header.next_header().0;
-    let jumbo = if next == protocol::HOP_BY_HOP { jumbo_length(raw(rest)?.payload()) } else { None };
+    let jumbo =
+        if next == protocol::HOP_BY_HOP { jumbo_length(raw(rest)?.payload()) } else { None };
     let (length, length_bit) = match (usize::from(header.payload_length()), jumbo) {
         (0, None) => (rest.length, Bits::LENGTH_FROM_FRAME),
         // RFC 2675, section 3: a jumbogram states no other length, and is one only above 65535 bytes.
@@ -110,7 +119,13 @@ fn ipv6(frame: Frame<'_>) -> Result<Network<'_>, Skip> {
         (_, Some(_)) => return Err(Skip::BadHeader),
         (stated, None) => believed(stated, rest),
     };
-    let mut walk = Walk { next, header_length, payload_length: length, payload: rest.within(length), fragment: None };
+    let mut walk = Walk {
+        next,
+        header_length,
+        payload_length: length,
+        payload: rest.within(length),
+        fragment: None,
+    };
     walk.extensions()?;
     let bits = Bits::IPV6 | length_bit | congestion(header.ecn());
     Ok(walk.network(header.source(), header.destination(), 0, bits))
@@ -132,7 +147,8 @@ fn mapped(address: [u8; 4]) -> [u8; 16] {
 }
 
 fn raw(frame: Frame<'_>) -> Result<Ipv6RawExtHeaderSlice<'_>, Skip> {
-    Ipv6RawExtHeaderSlice::from_slice(frame.bytes).map_err(|LenError { required_len, .. }| frame.missing(required_len))
+    Ipv6RawExtHeaderSlice::from_slice(frame.bytes)
+        .map_err(|LenError { required_len, .. }| frame.missing(required_len))
 }
 
 /// The length in the jumbo payload option (RFC 2675) among hop-by-hop options.
@@ -140,7 +156,9 @@ fn jumbo_length(mut options: &[u8]) -> Option<usize> {
     loop {
         options = match *options {
             [0, ..] => options.get(1..)?,
-            [0xc2, 4, a, b, c, d, ..] => return usize::try_from(u32::from_be_bytes([a, b, c, d])).ok(),
+            [0xc2, 4, a, b, c, d, ..] => {
+                return usize::try_from(u32::from_be_bytes([a, b, c, d])).ok();
+            }
             [_, length, ..] => options.get(2 + usize::from(length)..)?,
             _ => return None,
         }
@@ -194,10 +212,11 @@ impl<'a> Walk<'a> {
     }
 
     fn authentication(&mut self) -> Result<(), Skip> {
-        let header = IpAuthHeaderSlice::from_slice(self.payload.bytes).map_err(|error| match error {
-            ip_auth::HeaderSliceError::Len(error) => self.payload.missing(error.required_len),
-            ip_auth::HeaderSliceError::Content(_) => Skip::BadHeader,
-        })?;
+        let header =
+            IpAuthHeaderSlice::from_slice(self.payload.bytes).map_err(|error| match error {
+                ip_auth::HeaderSliceError::Len(error) => self.payload.missing(error.required_len),
+                ip_auth::HeaderSliceError::Content(_) => Skip::BadHeader,
+            })?;
         self.pass(header.next_header().0, header.slice().len());
         Ok(())
     }
@@ -210,8 +229,24 @@ impl<'a> Walk<'a> {
         self.payload = self.payload.after(length);
     }
 
-    fn network(self, source: [u8; 16], destination: [u8; 16], ip_id: u16, bits: u16) -> Network<'a> {
+    fn network(
+        self,
+        source: [u8; 16],
+        destination: [u8; 16],
+        ip_id: u16,
+        bits: u16,
+    ) -> Network<'a> {
         let Self { next, header_length, payload_length, payload, fragment } = self;
-        Network { source, destination, protocol: next, ip_id, bits, fragment, header_length, payload_length, payload }
+        Network {
+            source,
+            destination,
+            protocol: next,
+            ip_id,
+            bits,
+            fragment,
+            header_length,
+            payload_length,
+            payload,
+        }
     }
 }

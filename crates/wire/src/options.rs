@@ -25,7 +25,9 @@ pub(crate) fn read(area: &[u8], flags: TcpFlags, table: &mut Vec<Options>) -> Re
     if area.is_empty() {
         return Read::default();
     }
-    let Some((aligned, rest)) = area.split_first_chunk::<12>() else { return one_by_one(area, flags, table) };
+    let Some((aligned, rest)) = area.split_first_chunk::<12>() else {
+        return one_by_one(area, flags, table);
+    };
     if aligned[..4] != ALIGNED_TIMESTAMP {
         return one_by_one(area, flags, table);
     }
@@ -34,7 +36,9 @@ pub(crate) fn read(area: &[u8], flags: TcpFlags, table: &mut Vec<Options>) -> Re
     match *rest {
         [] => read,
         // NOP, NOP, and SACK blocks up to the end.
-        [1, 1, 5, length, ref blocks @ ..] if usize::from(length) == blocks.len() + 2 && matches!(blocks.len(), 8 | 16 | 24) => {
+        [1, 1, 5, length, ref blocks @ ..]
+            if usize::from(length) == blocks.len() + 2 && matches!(blocks.len(), 8 | 16 | 24) =>
+        {
             let mut options = Options::default();
             sack(blocks, &mut options);
             read.attach(options, table);
@@ -106,7 +110,9 @@ fn one_by_one(mut area: &[u8], flags: TcpFlags, table: &mut Vec<Options>) -> Rea
         }
         let (option, rest) = area.split_at(length);
         match (kind, &option[2..]) {
-            (2, &[high, low]) if syn && (high, low) != (0, 0) => options.mss = Some(u16::from_be_bytes([high, low])),
+            (2, &[high, low]) if syn && (high, low) != (0, 0) => {
+                options.mss = Some(u16::from_be_bytes([high, low]))
+            }
             (3, &[shift]) if syn => options.window_scale = Some(shift.min(MAX_WINDOW_SCALE)),
             (4, &[]) if syn => options.sack_permitted = true,
             (30, &[first, ..]) => options.multipath |= is_multipath(first >> 4, length, flags),

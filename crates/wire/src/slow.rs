@@ -23,7 +23,11 @@ struct Place {
 }
 
 /// Decodes one record.
-pub(crate) fn decode(record: &Record<'_>, asked: DecodeOptions, fragments: &mut Fragments) -> Result<(Packet, Options), Skip> {
+pub(crate) fn decode(
+    record: &Record<'_>,
+    asked: DecodeOptions,
+    fragments: &mut Fragments,
+) -> Result<(Packet, Options), Skip> {
     let mut frame = Frame::of(record)?;
     let mut start = Start::Link(record.link);
     for tunnels in 0..=MAX_TUNNELS {
@@ -49,7 +53,12 @@ pub(crate) fn decode(record: &Record<'_>, asked: DecodeOptions, fragments: &mut 
     Err(Skip::Tunnel)
 }
 
-fn whole_or_first(record: &Record<'_>, network: &Network<'_>, place: Place, fragments: &mut Fragments) -> Result<(Packet, Options), Skip> {
+fn whole_or_first(
+    record: &Record<'_>,
+    network: &Network<'_>,
+    place: Place,
+    fragments: &mut Fragments,
+) -> Result<(Packet, Options), Skip> {
     let transport = transport::read(network)?;
     let mut bits = transport.bits();
     if let Some(fragment) = network.fragment {
@@ -71,14 +80,22 @@ fn later_fragment(
     if tunnel::is_tunnel(fragment.protocol) {
         return Err(Skip::Tunnel);
     }
-    let (protocol, source_port, destination_port) = match fragments.find(network, fragment, record.ts) {
-        Some(Belongs::Flow { protocol, source_port, destination_port }) => (protocol, source_port, destination_port),
-        Some(Belongs::Tunnel) => return Err(Skip::Tunnel),
-        None if could_be_measured(fragment.protocol) => return Err(Skip::FragmentWithoutFirst),
-        None => return Err(Skip::OtherProtocol),
-    };
+    let (protocol, source_port, destination_port) =
+        match fragments.find(network, fragment, record.ts) {
+            Some(Belongs::Flow { protocol, source_port, destination_port }) => {
+                (protocol, source_port, destination_port)
+            }
+            Some(Belongs::Tunnel) => return Err(Skip::Tunnel),
+            None if could_be_measured(fragment.protocol) => return Err(Skip::FragmentWithoutFirst),
+            None => return Err(Skip::OtherProtocol),
+        };
     // The place in the datagram stands in for the checksum, which a later fragment has not: it tells two of them apart.
-    let transport = Transport { source_port, destination_port, checksum: fragment.offset, ..Transport::default() };
+    let transport = Transport {
+        source_port,
+        destination_port,
+        checksum: fragment.offset,
+        ..Transport::default()
+    };
     let network = Network { protocol, ..*network };
     Ok((packet(record, &network, &transport, place, Bits::FRAGMENT_LATER), Options::default()))
 }
@@ -87,11 +104,22 @@ fn later_fragment(
 fn could_be_measured(ip_protocol: u8) -> bool {
     matches!(
         ip_protocol,
-        protocol::TCP | protocol::UDP | protocol::ROUTING | protocol::FRAGMENT | protocol::AUTHENTICATION | protocol::DESTINATION
+        protocol::TCP
+            | protocol::UDP
+            | protocol::ROUTING
+            | protocol::FRAGMENT
+            | protocol::AUTHENTICATION
+            | protocol::DESTINATION
     )
 }
 
-fn packet(record: &Record<'_>, network: &Network<'_>, transport: &Transport, place: Place, bits: u16) -> Packet {
+fn packet(
+    record: &Record<'_>,
+    network: &Network<'_>,
+    transport: &Transport,
+    place: Place,
+    bits: u16,
+) -> Packet {
     let (source_port, destination_port) = (transport.source_port, transport.destination_port);
     let inner = if place.tunnels > 0 { Bits::INNER } else { 0 };
     let captured = u32::try_from(record.bytes.len()).unwrap_or(u32::MAX);
@@ -100,7 +128,13 @@ fn packet(record: &Record<'_>, network: &Network<'_>, transport: &Transport, pla
     Packet {
         ts: record.ts,
         index: record.index,
-        flow_hash: hash::flow(&network.source, source_port, &network.destination, destination_port, network.protocol),
+        flow_hash: hash::flow(
+            &network.source,
+            source_port,
+            &network.destination,
+            destination_port,
+            network.protocol,
+        ),
         source: network.source,
         destination: network.destination,
         seq: transport.seq,
@@ -115,7 +149,8 @@ fn packet(record: &Record<'_>, network: &Network<'_>, transport: &Transport, pla
         window: transport.window,
         ip_id: network.ip_id,
         checksum: transport.checksum,
-        header_length: u16::try_from(network.header_length + transport.header_length).unwrap_or(u16::MAX),
+        header_length: u16::try_from(network.header_length + transport.header_length)
+            .unwrap_or(u16::MAX),
         vlan: place.vlan,
         interface: record.interface,
         bits: Bits(network.bits | bits | inner | snapped),

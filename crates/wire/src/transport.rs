@@ -39,14 +39,16 @@ pub(crate) fn read(network: &Network<'_>) -> Result<Transport, Skip> {
 }
 
 fn udp(network: &Network<'_>) -> Result<Transport, Skip> {
-    let header =
-        UdpHeaderSlice::from_slice(network.payload.bytes).map_err(|LenError { required_len, .. }| network.payload.missing(required_len))?;
+    let header = UdpHeaderSlice::from_slice(network.payload.bytes)
+        .map_err(|LenError { required_len, .. }| network.payload.missing(required_len))?;
     let header_length = header.slice().len();
     // Zero is legal in a jumbogram (RFC 2675, section 4); the first fragment states the length of the whole datagram.
     match usize::from(header.length()) {
         0 => (),
         stated if stated < header_length => return Err(Skip::BadHeader),
-        stated if stated > network.payload_length && network.fragment.is_none() => return Err(Skip::BadHeader),
+        stated if stated > network.payload_length && network.fragment.is_none() => {
+            return Err(Skip::BadHeader);
+        }
         _ => (),
     }
     Ok(Transport {
@@ -112,9 +114,15 @@ impl Transport {
     /// MSS, window scale and SACK-permitted mean something on a SYN only (RFC 9293, RFC 7323, RFC 2018).
     fn take(&mut self, option: &TcpOptionElement, syn: bool) {
         match *option {
-            TcpOptionElement::MaximumSegmentSize(size) if syn && size > 0 => self.options.mss = Some(size),
-            TcpOptionElement::WindowScale(shift) if syn => self.options.window_scale = Some(shift.min(MAX_WINDOW_SCALE)),
-            TcpOptionElement::SelectiveAcknowledgementPermitted if syn => self.options.sack_permitted = true,
+            TcpOptionElement::MaximumSegmentSize(size) if syn && size > 0 => {
+                self.options.mss = Some(size)
+            }
+            TcpOptionElement::WindowScale(shift) if syn => {
+                self.options.window_scale = Some(shift.min(MAX_WINDOW_SCALE))
+            }
+            TcpOptionElement::SelectiveAcknowledgementPermitted if syn => {
+                self.options.sack_permitted = true
+            }
             TcpOptionElement::Timestamp(value, echo) => self.timestamps = Some((value, echo)),
             TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
                 let blocks = std::iter::once(first).chain(rest.into_iter().flatten());

@@ -58,7 +58,8 @@ fn gre(frame: Frame<'_>) -> Result<(Start, Frame<'_>), Skip> {
     if version & 7 != 0 || flags & ROUTING != 0 {
         return Err(Skip::Tunnel);
     }
-    let fields: usize = [CHECKSUM, KEY, SEQUENCE].into_iter().filter(|flag| flags & flag != 0).count();
+    let fields: usize =
+        [CHECKSUM, KEY, SEQUENCE].into_iter().filter(|flag| flags & flag != 0).count();
     let inside = frame.after_checked(4 + 4 * fields)?;
     match u16::from_be_bytes([high, low]) {
         // Type I has no header of its own and is told by the missing sequence number.

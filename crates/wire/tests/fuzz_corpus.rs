@@ -8,10 +8,14 @@ mod harness;
 use std::path::Path;
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the crate reads no files, but its tests' inputs are files")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the crate reads no files, but its tests' inputs are files"
+)]
 fn decode() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/decode");
-    let mut paths: Vec<_> = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<_> =
+        std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     assert!(paths.len() >= 10, "the corpus in {} is missing", directory.display());
     for path in paths {

@@ -76,7 +76,11 @@ fn a_fingerprint_tells_what_distinguishes_packets_and_nothing_else() {
         Packet { source, ..packet },
         Packet { source: packet.destination, destination: packet.source, ..packet },
         Packet { destination: source, ..packet },
-        Packet { source_port: packet.destination_port, destination_port: packet.source_port, ..packet },
+        Packet {
+            source_port: packet.destination_port,
+            destination_port: packet.source_port,
+            ..packet
+        },
         Packet { seq: packet.seq + 1, ..packet },
         Packet { ack: packet.ack + 1, ..packet },
         Packet { seq: packet.ack, ack: packet.seq, ..packet },

@@ -31,13 +31,25 @@ fn padding_is_no_payload() {
 fn any_stack_of_vlan_tags_yields_the_outermost_id() {
     let tag = |id: u16, next: u16| concat(&[&(0xe000 | id).to_be_bytes(), &next.to_be_bytes()]);
     let one = concat(&[&tag(7, 0x0800), &v4()]);
-    assert_eq!(decode(LinkType::Ethernet, &ethernet(0x8100, &one)), Ok(Packet { vlan: 7, ..tcp_packet(5, 63) }));
+    assert_eq!(
+        decode(LinkType::Ethernet, &ethernet(0x8100, &one)),
+        Ok(Packet { vlan: 7, ..tcp_packet(5, 63) })
+    );
     let two = concat(&[&tag(4095, 0x8100), &one]);
-    assert_eq!(decode(LinkType::Ethernet, &ethernet(0x88a8, &two)), Ok(Packet { vlan: 4095, ..tcp_packet(5, 67) }));
+    assert_eq!(
+        decode(LinkType::Ethernet, &ethernet(0x88a8, &two)),
+        Ok(Packet { vlan: 4095, ..tcp_packet(5, 67) })
+    );
     let three = concat(&[&tag(0, 0x88a8), &two]);
-    assert_eq!(decode(LinkType::Ethernet, &ethernet(0x9100, &three)), Ok(Packet { vlan: 0, ..tcp_packet(5, 71) }));
+    assert_eq!(
+        decode(LinkType::Ethernet, &ethernet(0x9100, &three)),
+        Ok(Packet { vlan: 0, ..tcp_packet(5, 71) })
+    );
     let six = concat(&[&tag(9, 0x9100), &tag(8, 0x8100), &tag(7, 0x9100), &three]);
-    assert_eq!(decode(LinkType::Ethernet, &ethernet(0x8100, &six)), Ok(Packet { vlan: 9, ..tcp_packet(5, 83) }));
+    assert_eq!(
+        decode(LinkType::Ethernet, &ethernet(0x8100, &six)),
+        Ok(Packet { vlan: 9, ..tcp_packet(5, 83) })
+    );
 }
 
 #[test]
@@ -47,19 +59,35 @@ fn mpls_labels_are_passed_and_the_first_nibble_decides() {
     let three = concat(&[&[0, 2, 0x00, 64], &[0, 3, 0xe0, 64], &[0, 1, 0x21, 64], &v6()]);
     assert_eq!(decode(LinkType::Ethernet, &ethernet(0x8848, &three)), Ok(tcp_packet_6(5, 91)));
     // A pseudowire: its control word begins with a zero nibble.
-    assert_eq!(decode(LinkType::Ethernet, &ethernet(0x8847, &concat(&[&[0, 1, 1, 64], &[0; 60]]))), Err(Skip::NotIp));
+    assert_eq!(
+        decode(LinkType::Ethernet, &ethernet(0x8847, &concat(&[&[0, 1, 1, 64], &[0; 60]]))),
+        Err(Skip::NotIp)
+    );
 }
 
 #[test]
 fn pppoe_sessions_carry_ip_behind_either_form_of_the_protocol_field() {
-    let session = |protocol: &[u8], ip: &[u8]| ethernet(0x8864, &concat(&[&[0x11, 0, 0, 1, 0, 0], protocol, ip]));
+    let session = |protocol: &[u8], ip: &[u8]| {
+        ethernet(0x8864, &concat(&[&[0x11, 0, 0, 1, 0, 0], protocol, ip]))
+    };
     assert_eq!(decode(LinkType::Ethernet, &session(&[0, 0x21], &v4())), Ok(tcp_packet(5, 67)));
     assert_eq!(decode(LinkType::Ethernet, &session(&[0x21], &v4())), Ok(tcp_packet(5, 66)));
     assert_eq!(decode(LinkType::Ethernet, &session(&[0, 0x57], &v6())), Ok(tcp_packet_6(5, 87)));
-    assert_eq!(decode(LinkType::Ethernet, &session(&[0xc0, 0x21], &[0; 40])), Err(Skip::NotIp), "link control");
-    assert_eq!(decode(LinkType::Ethernet, &ethernet(0x8863, &[0; 40])), Err(Skip::NotIp), "discovery");
+    assert_eq!(
+        decode(LinkType::Ethernet, &session(&[0xc0, 0x21], &[0; 40])),
+        Err(Skip::NotIp),
+        "link control"
+    );
+    assert_eq!(
+        decode(LinkType::Ethernet, &ethernet(0x8863, &[0; 40])),
+        Err(Skip::NotIp),
+        "discovery"
+    );
     let tagged = concat(&[&[0, 5, 0x88, 0x64], &session(&[0, 0x21], &v4())[14..]]);
-    assert_eq!(decode(LinkType::Ethernet, &ethernet(0x8100, &tagged)), Ok(Packet { vlan: 5, ..tcp_packet(5, 71) }));
+    assert_eq!(
+        decode(LinkType::Ethernet, &ethernet(0x8100, &tagged)),
+        Ok(Packet { vlan: 5, ..tcp_packet(5, 71) })
+    );
 }
 
 #[test]
@@ -75,25 +103,50 @@ fn llc_snap_carries_an_ether_type() {
 #[test]
 fn what_is_not_ip_is_said_to_be_so() {
     for ether_type in [0x0806, 0x88cc, 0x88e5, 0x600, 0xffff] {
-        assert_eq!(decode(LinkType::Ethernet, &ethernet(ether_type, &v4())), Err(Skip::NotIp), "{ether_type:#x}");
+        assert_eq!(
+            decode(LinkType::Ethernet, &ethernet(ether_type, &v4())),
+            Err(Skip::NotIp),
+            "{ether_type:#x}"
+        );
     }
 }
 
 #[test]
 fn linux_cooked_headers_of_both_versions() {
-    let first = |device: [u8; 2], protocol: [u8; 2], ip: &[u8]| concat(&[&[0, 4], &device, &[0, 6], &[2; 8], &protocol, ip]);
+    let first = |device: [u8; 2], protocol: [u8; 2], ip: &[u8]| {
+        concat(&[&[0, 4], &device, &[0, 6], &[2; 8], &protocol, ip])
+    };
     assert_eq!(decode(LinkType::LinuxCooked, &first([0, 1], [8, 0], &v4())), Ok(tcp_packet(5, 61)));
-    assert_eq!(decode(LinkType::LinuxCooked, &first([3, 4], [0x86, 0xdd], &v6())), Ok(tcp_packet_6(5, 81)));
+    assert_eq!(
+        decode(LinkType::LinuxCooked, &first([3, 4], [0x86, 0xdd], &v6())),
+        Ok(tcp_packet_6(5, 81))
+    );
     let tagged = concat(&[&[0, 6, 8, 0], &v4()]);
-    assert_eq!(decode(LinkType::LinuxCooked, &first([0, 1], [0x81, 0], &tagged)), Ok(Packet { vlan: 6, ..tcp_packet(5, 65) }));
+    assert_eq!(
+        decode(LinkType::LinuxCooked, &first([0, 1], [0x81, 0], &tagged)),
+        Ok(Packet { vlan: 6, ..tcp_packet(5, 65) })
+    );
     let snap = concat(&[&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &v4()]);
     assert_eq!(decode(LinkType::LinuxCooked, &first([0, 1], [0, 4], &snap)), Ok(tcp_packet(5, 69)));
-    assert_eq!(decode(LinkType::LinuxCooked, &first([3, 56], [8, 0], &v4())), Err(Skip::NotIp), "netlink");
-    assert_eq!(decode(LinkType::LinuxCooked, &first([0, 1], [8, 6], &v4())), Err(Skip::NotIp), "ARP");
+    assert_eq!(
+        decode(LinkType::LinuxCooked, &first([3, 56], [8, 0], &v4())),
+        Err(Skip::NotIp),
+        "netlink"
+    );
+    assert_eq!(
+        decode(LinkType::LinuxCooked, &first([0, 1], [8, 6], &v4())),
+        Err(Skip::NotIp),
+        "ARP"
+    );
 
-    let second = |protocol: [u8; 2], ip: &[u8]| concat(&[&protocol, &[0, 0, 0, 0, 0, 2, 0, 1, 4, 6], &[2; 8], ip]);
+    let second = |protocol: [u8; 2], ip: &[u8]| {
+        concat(&[&protocol, &[0, 0, 0, 0, 0, 2, 0, 1, 4, 6], &[2; 8], ip])
+    };
     assert_eq!(decode(LinkType::LinuxCooked2, &second([8, 0], &v4())), Ok(tcp_packet(5, 65)));
-    assert_eq!(decode(LinkType::LinuxCooked2, &second([0x86, 0xdd], &v6())), Ok(tcp_packet_6(5, 85)));
+    assert_eq!(
+        decode(LinkType::LinuxCooked2, &second([0x86, 0xdd], &v6())),
+        Ok(tcp_packet_6(5, 85))
+    );
     assert_eq!(decode(LinkType::LinuxCooked2, &second([8, 6], &v4())), Err(Skip::NotIp));
 }
 
@@ -114,7 +167,9 @@ fn bsd_loopback_in_both_byte_orders() {
     for family in [[2, 0, 0, 0], [0, 0, 0, 2]] {
         assert_eq!(decode(LinkType::Loopback, &concat(&[&family, &v4()])), Ok(tcp_packet(5, 49)));
     }
-    for family in [[24, 0, 0, 0], [28, 0, 0, 0], [30, 0, 0, 0], [0, 0, 0, 30], [0, 0, 0, 10], [23, 0, 0, 0]] {
+    for family in
+        [[24, 0, 0, 0], [28, 0, 0, 0], [30, 0, 0, 0], [0, 0, 0, 30], [0, 0, 0, 10], [23, 0, 0, 0]]
+    {
         assert_eq!(decode(LinkType::Loopback, &concat(&[&family, &v6()])), Ok(tcp_packet_6(5, 69)));
     }
     assert_eq!(decode(LinkType::Loopback, &concat(&[&[7, 0, 0, 0], &v4()])), Err(Skip::NotIp));
@@ -131,16 +186,27 @@ fn an_empty_record_is_empty() {
 fn link_numbers_are_those_of_the_registry() {
     let known = [0, 1, 12, 14, 101, 108, 113, 228, 229, 276];
     assert!(known.into_iter().all(|number| LinkType::from_number(number).is_some()));
-    assert!([2, 105, 127, 147, 999].into_iter().all(|number| LinkType::from_number(number).is_none()));
+    assert!(
+        [2, 105, 127, 147, 999].into_iter().all(|number| LinkType::from_number(number).is_none())
+    );
 }
 
 #[test]
 fn a_marked_packet_and_its_timestamps_come_through_every_layer() {
     let mut bytes = ethernet(0x0800, &ipv4(TCP, &tcp(&TIMESTAMP, b"hello")));
     bytes[15] |= 3;
-    let wanted =
-        Packet { header_length: 52, tsval: 77, tsecr: 55, bits: Bits(Bits::TIMESTAMP | Bits::CONGESTION_EXPERIENCED), ..tcp_packet(5, 71) };
+    let wanted = Packet {
+        header_length: 52,
+        tsval: 77,
+        tsecr: 55,
+        bits: Bits(Bits::TIMESTAMP | Bits::CONGESTION_EXPERIENCED),
+        ..tcp_packet(5, 71)
+    };
     assert_eq!(decode(LinkType::Ethernet, &bytes), Ok(wanted));
     bytes[15] &= !1;
-    assert_eq!(decode(LinkType::Ethernet, &bytes), Ok(Packet { bits: Bits(Bits::TIMESTAMP), ..wanted }), "capable, not marked");
+    assert_eq!(
+        decode(LinkType::Ethernet, &bytes),
+        Ok(Packet { bits: Bits(Bits::TIMESTAMP), ..wanted }),
+        "capable, not marked"
+    );
 }

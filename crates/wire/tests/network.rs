@@ -2,7 +2,10 @@
 
 mod frames;
 
-use frames::{SOURCE, TCP, UDP, concat, decode, decode_record, ethernet, ipv4, ipv6, record, sixteen, tcp, tcp_packet, tcp_packet_6, udp};
+use frames::{
+    SOURCE, TCP, UDP, concat, decode, decode_record, ethernet, ipv4, ipv6, record, sixteen, tcp,
+    tcp_packet, tcp_packet_6, udp,
+};
 use proptest::prelude::*;
 use trustbed_wire::{Bits, LinkType, Packet, Record, Skip};
 
@@ -26,7 +29,10 @@ fn ipv4_options_lengthen_the_header_and_not_the_payload() {
         bytes[2..4].copy_from_slice(&total);
         let header_length = 40 + 4 * u16::from(words);
         let original_length = u32::from(header_length) + 5;
-        assert_eq!(decode(LinkType::Raw, &bytes), Ok(Packet { header_length, ..tcp_packet(5, original_length) }));
+        assert_eq!(
+            decode(LinkType::Raw, &bytes),
+            Ok(Packet { header_length, ..tcp_packet(5, original_length) })
+        );
     }
 }
 
@@ -39,12 +45,22 @@ fn ipv6_extension_headers_are_passed() {
         (60, extension(TCP, 1)),
         (51, authentication(TCP)),
         (44, vec![TCP, 0, 0, 0, 0, 0, 0, 9]),
-        (0, concat(&[&extension(60, 0), &extension(43, 0), &extension(44, 1), &[51, 0, 0, 0, 0, 0, 0, 9], &authentication(TCP)])),
+        (
+            0,
+            concat(&[
+                &extension(60, 0),
+                &extension(43, 0),
+                &extension(44, 1),
+                &[51, 0, 0, 0, 0, 0, 0, 9],
+                &authentication(TCP),
+            ]),
+        ),
     ];
     for (first, headers) in chains {
         let bytes = ipv6(first, &concat(&[&headers, &tcp]));
         let length = u16::try_from(headers.len()).expect("short");
-        let wanted = Packet { header_length: 60 + length, ..tcp_packet_6(5, 65 + u32::from(length)) };
+        let wanted =
+            Packet { header_length: 60 + length, ..tcp_packet_6(5, 65 + u32::from(length)) };
         assert_eq!(decode(LinkType::Raw, &bytes), Ok(wanted), "chain that begins with {first}");
     }
 }
@@ -52,7 +68,10 @@ fn ipv6_extension_headers_are_passed() {
 #[test]
 fn authentication_in_ipv4_is_passed() {
     let bytes = ipv4(51, &concat(&[&authentication(TCP), &tcp(&[], b"hello")]));
-    assert_eq!(decode(LinkType::Raw, &bytes), Ok(Packet { header_length: 64, ..tcp_packet(5, 69) }));
+    assert_eq!(
+        decode(LinkType::Raw, &bytes),
+        Ok(Packet { header_length: 64, ..tcp_packet(5, 69) })
+    );
 }
 
 #[test]
@@ -64,8 +83,16 @@ fn hop_by_hop_options_belong_in_front() {
 #[test]
 fn what_is_neither_tcp_nor_udp_is_another_protocol() {
     for protocol in [1, 2, 50, 58, 59, 89, 132, 255] {
-        assert_eq!(decode(LinkType::Raw, &ipv4(protocol, &[0; 40])), Err(Skip::OtherProtocol), "{protocol}");
-        assert_eq!(decode(LinkType::Raw, &ipv6(protocol, &[0; 40])), Err(Skip::OtherProtocol), "{protocol}");
+        assert_eq!(
+            decode(LinkType::Raw, &ipv4(protocol, &[0; 40])),
+            Err(Skip::OtherProtocol),
+            "{protocol}"
+        );
+        assert_eq!(
+            decode(LinkType::Raw, &ipv6(protocol, &[0; 40])),
+            Err(Skip::OtherProtocol),
+            "{protocol}"
+        );
     }
 }
 
@@ -75,14 +102,20 @@ fn without_a_length_the_frame_gives_it() {
     let mut bytes = ethernet(0x0800, &ipv4(TCP, &tcp(&[], &[7; 200])));
     bytes[16..18].fill(0);
     let record = Record { original_length: 100_054, ..record(LinkType::Ethernet, &bytes[..128]) };
-    let wanted = Packet { bits: Bits(Bits::LENGTH_FROM_FRAME | Bits::SNAPPED), ..tcp_packet(100_000, 100_054) };
+    let wanted = Packet {
+        bits: Bits(Bits::LENGTH_FROM_FRAME | Bits::SNAPPED),
+        ..tcp_packet(100_000, 100_054)
+    };
     assert_eq!(decode_record(&record, false), Ok((wanted, None)));
 
     let mut bytes = ethernet(0x86dd, &ipv6(TCP, &tcp(&[], &[7; 200])));
     bytes[18..20].fill(0);
     let record = Record { bytes: &bytes[..128], original_length: 100_074, ..record };
     let bits = Bits(Bits::IPV6 | Bits::LENGTH_FROM_FRAME | Bits::SNAPPED);
-    assert_eq!(decode_record(&record, false), Ok((Packet { bits, ..tcp_packet_6(100_000, 100_074) }, None)));
+    assert_eq!(
+        decode_record(&record, false),
+        Ok((Packet { bits, ..tcp_packet_6(100_000, 100_074) }, None))
+    );
 }
 
 #[test]
@@ -109,7 +142,11 @@ fn a_jumbogram_states_its_length_in_an_option() {
     // Hop-by-hop options without a length among them: the frame gives it.
     let mut bytes = ipv6(0, &concat(&[&extension(TCP, 0), &tcp(&[], b"hello")]));
     bytes[4..6].fill(0);
-    let wanted = Packet { header_length: 68, bits: Bits(Bits::IPV6 | Bits::LENGTH_FROM_FRAME), ..tcp_packet_6(5, 73) };
+    let wanted = Packet {
+        header_length: 68,
+        bits: Bits(Bits::IPV6 | Bits::LENGTH_FROM_FRAME),
+        ..tcp_packet_6(5, 73)
+    };
     assert_eq!(decode(LinkType::Raw, &bytes), Ok(wanted));
 }
 
@@ -120,7 +157,8 @@ fn a_length_beyond_the_frame_is_believed_and_marked() {
     let wanted = Packet { bits: Bits(Bits::LENGTH_BEYOND_FRAME), ..tcp_packet(1000, 60) };
     assert_eq!(decode(LinkType::Raw, &bytes[..60]), Ok(wanted));
     let bytes = ipv6(TCP, &tcp(&[], &[7; 1000]));
-    let wanted = Packet { bits: Bits(Bits::IPV6 | Bits::LENGTH_BEYOND_FRAME), ..tcp_packet_6(1000, 60) };
+    let wanted =
+        Packet { bits: Bits(Bits::IPV6 | Bits::LENGTH_BEYOND_FRAME), ..tcp_packet_6(1000, 60) };
     assert_eq!(decode(LinkType::Raw, &bytes[..60]), Ok(wanted));
     // Nothing says that a snap length took the header: the frame cannot have held it.
     assert_eq!(decode(LinkType::Raw, &bytes[..59]), Err(Skip::BadHeader));
@@ -152,10 +190,18 @@ fn headers_that_contradict_themselves_are_bad() {
 #[test]
 fn udp_lengths() {
     let datagram = udp(5000, b"hello");
-    let expected = |payload| decode(LinkType::Raw, &ipv4(UDP, &datagram)).map(|packet| Packet { payload, ..packet });
+    let expected = |payload| {
+        decode(LinkType::Raw, &ipv4(UDP, &datagram)).map(|packet| Packet { payload, ..packet })
+    };
     let packet = expected(5).expect("a datagram");
-    assert_eq!((packet.source_port, packet.destination_port, packet.checksum, packet.header_length), (40_000, 5000, 0xbeef, 28));
-    assert_eq!((packet.payload, packet.protocol, packet.window, packet.seq, packet.flags.0), (5, UDP, 0, 0, 0));
+    assert_eq!(
+        (packet.source_port, packet.destination_port, packet.checksum, packet.header_length),
+        (40_000, 5000, 0xbeef, 28)
+    );
+    assert_eq!(
+        (packet.payload, packet.protocol, packet.window, packet.seq, packet.flags.0),
+        (5, UDP, 0, 0, 0)
+    );
     assert_eq!(packet.source[12..], SOURCE);
     let with_length = |length: u8, trailer: &[u8]| {
         let mut datagram = concat(&[&datagram, trailer]);

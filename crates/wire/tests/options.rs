@@ -22,7 +22,10 @@ fn read(flags: u8, area: &[u8]) -> (Option<(u32, u32)>, Option<Options>) {
 #[expect(clippy::expect_used, reason = "a helper of tests, which may fail loudly")]
 fn blocks(blocks: &[(u32, u32)]) -> Vec<u8> {
     let length = u8::try_from(2 + 8 * blocks.len()).expect("short");
-    let edges: Vec<u8> = blocks.iter().flat_map(|(left, right)| [left.to_be_bytes(), right.to_be_bytes()].concat()).collect();
+    let edges: Vec<u8> = blocks
+        .iter()
+        .flat_map(|(left, right)| [left.to_be_bytes(), right.to_be_bytes()].concat())
+        .collect();
     concat(&[&[5, length], &edges])
 }
 
@@ -34,7 +37,12 @@ fn sacked(count: u8, edges: [(u32, u32); 4]) -> Option<Options> {
 #[test]
 fn the_usual_syn() {
     let area = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 77, 0, 0, 0, 0, 1, 3, 3, 7];
-    let wanted = Options { mss: Some(1460), window_scale: Some(7), sack_permitted: true, ..Options::default() };
+    let wanted = Options {
+        mss: Some(1460),
+        window_scale: Some(7),
+        sack_permitted: true,
+        ..Options::default()
+    };
     assert_eq!(read(SYN, &area), (Some((77, 0)), Some(wanted)));
     assert_eq!(read(SYN | ACK, &area), (Some((77, 0)), Some(wanted)));
 }
@@ -63,9 +71,18 @@ fn timestamps_aligned_and_not() {
 fn one_to_four_sack_blocks() {
     let edges = [(10, 20), (30, 40), (50, 60), (70, 80)];
     let none = (0, 0);
-    assert_eq!(read(ACK, &concat(&[&[1, 1], &blocks(&edges[..1])])), (None, sacked(1, [edges[0], none, none, none])));
-    assert_eq!(read(ACK, &concat(&[&TIMESTAMP, &[1, 1], &blocks(&edges[..1])])).1, sacked(1, [edges[0], none, none, none]));
-    assert_eq!(read(ACK, &concat(&[&TIMESTAMP, &[1, 1], &blocks(&edges[..2])])).1, sacked(2, [edges[0], edges[1], none, none]));
+    assert_eq!(
+        read(ACK, &concat(&[&[1, 1], &blocks(&edges[..1])])),
+        (None, sacked(1, [edges[0], none, none, none]))
+    );
+    assert_eq!(
+        read(ACK, &concat(&[&TIMESTAMP, &[1, 1], &blocks(&edges[..1])])).1,
+        sacked(1, [edges[0], none, none, none])
+    );
+    assert_eq!(
+        read(ACK, &concat(&[&TIMESTAMP, &[1, 1], &blocks(&edges[..2])])).1,
+        sacked(2, [edges[0], edges[1], none, none])
+    );
     assert_eq!(
         read(ACK, &concat(&[&TIMESTAMP, &[1, 1], &blocks(&edges[..3])])),
         (Some((77, 55)), sacked(3, [edges[0], edges[1], edges[2], none]))
@@ -77,22 +94,45 @@ fn one_to_four_sack_blocks() {
 fn malformed_options_are_passed_over_by_their_length() {
     let timestamp = &TIMESTAMP[2..];
     let mss = |area: &[u8]| read(SYN, area).1.and_then(|options| options.mss);
-    assert_eq!(mss(&[2, 3, 5, 2, 4, 5, 0xb4]), Some(1460), "an MSS of three bytes, and one of four");
+    assert_eq!(
+        mss(&[2, 3, 5, 2, 4, 5, 0xb4]),
+        Some(1460),
+        "an MSS of three bytes, and one of four"
+    );
     assert_eq!(mss(&[2, 4, 0, 0]), None, "a segment size of nothing");
     assert_eq!(mss(&[30, 6, 1, 2, 3, 4, 2, 4, 5, 0xb4]), Some(1460), "an unknown kind in front");
     assert_eq!(mss(&[0, 2, 4, 5, 0xb4]), None, "behind the end of the options");
     assert_eq!(mss(&[30, 0, 2, 4, 5, 0xb4]), None, "a length of 0 ends the reading");
     assert_eq!(mss(&[30, 1, 2, 4, 5, 0xb4]), None, "a length of 1 ends the reading");
     assert_eq!(mss(&[30, 9, 2, 4, 5, 0xb4]), None, "a length beyond the area ends the reading");
-    assert_eq!(read(ACK, &concat(&[&[5, 2], timestamp])), (Some((77, 55)), None), "SACK without blocks");
-    assert_eq!(read(ACK, &concat(&[&[5, 6, 0, 0, 0, 1], timestamp])), (Some((77, 55)), None), "half a SACK block");
-    assert_eq!(read(ACK, &concat(&[&[8, 9, 0, 0, 0, 0, 0, 0, 0], timestamp])), (Some((77, 55)), None), "a short timestamp");
-    assert_eq!(read(ACK, &concat(&[&TIMESTAMP, &[1, 1, 5, 11, 0, 0, 0, 1, 0, 0, 0, 2]])), (Some((77, 55)), None), "SACK past the end");
+    assert_eq!(
+        read(ACK, &concat(&[&[5, 2], timestamp])),
+        (Some((77, 55)), None),
+        "SACK without blocks"
+    );
+    assert_eq!(
+        read(ACK, &concat(&[&[5, 6, 0, 0, 0, 1], timestamp])),
+        (Some((77, 55)), None),
+        "half a SACK block"
+    );
+    assert_eq!(
+        read(ACK, &concat(&[&[8, 9, 0, 0, 0, 0, 0, 0, 0], timestamp])),
+        (Some((77, 55)), None),
+        "a short timestamp"
+    );
+    assert_eq!(
+        read(ACK, &concat(&[&TIMESTAMP, &[1, 1, 5, 11, 0, 0, 0, 1, 0, 0, 0, 2]])),
+        (Some((77, 55)), None),
+        "SACK past the end"
+    );
 }
 
 #[test]
 fn the_last_of_two_equal_options_counts() {
-    assert_eq!(read(ACK, &concat(&[&TIMESTAMP, &[1, 1, 8, 10, 0, 0, 0, 78, 0, 0, 0, 56]])).0, Some((78, 56)));
+    assert_eq!(
+        read(ACK, &concat(&[&TIMESTAMP, &[1, 1, 8, 10, 0, 0, 0, 78, 0, 0, 0, 56]])).0,
+        Some((78, 56))
+    );
     let two = concat(&[&blocks(&[(1, 2), (3, 4)]), &blocks(&[(5, 6)])]);
     assert_eq!(read(ACK, &two).1, sacked(1, [(5, 6), (0, 0), (0, 0), (0, 0)]));
 }
@@ -107,7 +147,9 @@ fn multipath(subtype: u8, length: usize) -> Vec<u8> {
 
 #[test]
 fn multipath_tcp_is_told_by_the_options_that_each_segment_may_carry() {
-    let told = |flags: u8, subtype: u8, length: usize| read(flags, &multipath(subtype, length)).1.is_some_and(|options| options.multipath);
+    let told = |flags: u8, subtype: u8, length: usize| {
+        read(flags, &multipath(subtype, length)).1.is_some_and(|options| options.multipath)
+    };
     let (capable, join, dss) = (0, 1, 2);
     for (flags, subtype, lengths) in [
         (SYN, capable, vec![4, 12]),
@@ -128,13 +170,27 @@ fn multipath_tcp_is_told_by_the_options_that_each_segment_may_carry() {
 
 #[test]
 fn multipath_tcp_among_other_options() {
-    let wanted = Options { mss: Some(1460), window_scale: Some(7), sack_permitted: true, multipath: true, ..Options::default() };
+    let wanted = Options {
+        mss: Some(1460),
+        window_scale: Some(7),
+        sack_permitted: true,
+        multipath: true,
+        ..Options::default()
+    };
     let usual = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 77, 0, 0, 0, 0, 1, 3, 3, 7];
     assert_eq!(read(SYN, &concat(&[&usual, &multipath(0, 4)])), (Some((77, 0)), Some(wanted)));
     let used = Some(Options { multipath: true, ..Options::default() });
     assert_eq!(read(ACK, &concat(&[&TIMESTAMP, &multipath(2, 20)])), (Some((77, 55)), used));
-    assert_eq!(read(ACK, &concat(&[&TIMESTAMP, &multipath(3, 8), &multipath(2, 8)])), (Some((77, 55)), used), "an address and DSS");
-    assert_eq!(read(ACK, &concat(&[&multipath(2, 8), &multipath(3, 8)])).1, used, "the second takes nothing back");
+    assert_eq!(
+        read(ACK, &concat(&[&TIMESTAMP, &multipath(3, 8), &multipath(2, 8)])),
+        (Some((77, 55)), used),
+        "an address and DSS"
+    );
+    assert_eq!(
+        read(ACK, &concat(&[&multipath(2, 8), &multipath(3, 8)])).1,
+        used,
+        "the second takes nothing back"
+    );
     assert_eq!(read(SYN, &[30, 2, 1, 1]), (None, None), "without a subtype");
     assert_eq!(read(SYN, &[1, 30, 4, 0]), (None, None), "a length beyond the area");
 }

@@ -2,7 +2,10 @@
 
 mod frames;
 
-use frames::{TCP, UDP, concat, decode, decode_inner, decode_record, ethernet, ipv4, ipv6, record, tcp, tcp_packet, tcp_packet_6, udp};
+use frames::{
+    TCP, UDP, concat, decode, decode_inner, decode_record, ethernet, ipv4, ipv6, record, tcp,
+    tcp_packet, tcp_packet_6, udp,
+};
 use trustbed_wire::{Bits, LinkType, Packet, Record, Skip};
 
 const GRE: u8 = 47;
@@ -62,7 +65,10 @@ fn padding_of_the_outer_frame_is_not_the_inner_ones() {
 #[test]
 fn gre_with_every_optional_field() {
     let plain = |flags: u8, fields: &[u8], ether_type: u16, inside: &[u8]| {
-        ethernet(0x0800, &ipv4(GRE, &concat(&[&[flags, 0], &ether_type.to_be_bytes(), fields, inside])))
+        ethernet(
+            0x0800,
+            &ipv4(GRE, &concat(&[&[flags, 0], &ether_type.to_be_bytes(), fields, inside])),
+        )
     };
     assert_eq!(opened(&plain(0, &[], 0x0800, &v4())), inner(45));
     assert_eq!(opened(&plain(0, &[], 0x86dd, &v6())), inner_6(65));
@@ -70,8 +76,16 @@ fn gre_with_every_optional_field() {
     assert_eq!(opened(&plain(0x10, &[9; 4], 0x0800, &v4())), inner(45), "sequence number");
     assert_eq!(opened(&plain(0x80, &[9; 4], 0x0800, &v4())), inner(45), "checksum");
     assert_eq!(opened(&plain(0xb0, &[9; 12], 0x0800, &v4())), inner(45), "all three");
-    assert_eq!(opened(&plain(0x20, &[9; 4], 0x6558, &ethernet(0x0800, &v4()))), inner(59), "an Ethernet frame");
-    assert_eq!(opened(&plain(0, &[], 0x8847, &concat(&[&[0, 1, 1, 64], &v4()]))), inner(49), "MPLS");
+    assert_eq!(
+        opened(&plain(0x20, &[9; 4], 0x6558, &ethernet(0x0800, &v4()))),
+        inner(59),
+        "an Ethernet frame"
+    );
+    assert_eq!(
+        opened(&plain(0, &[], 0x8847, &concat(&[&[0, 1, 1, 64], &v4()]))),
+        inner(49),
+        "MPLS"
+    );
     assert_eq!(opened(&plain(0, &[], 0x0806, &v4())), Err(Skip::NotIp));
     assert_eq!(opened(&plain(0x40, &[], 0x0800, &v4())), Err(Skip::Tunnel), "source routes");
     let pptp = ethernet(0x0800, &ipv4(GRE, &concat(&[&[0x30, 1, 0x88, 0x0b], &[0; 40]])));
@@ -81,12 +95,22 @@ fn gre_with_every_optional_field() {
 #[test]
 fn mirrored_frames_of_erspan() {
     let mirrored = ethernet(0x0800, &v4());
-    let gre = |header: &[u8], session: &[u8]| ethernet(0x0800, &ipv4(GRE, &concat(&[header, session, &mirrored])));
+    let gre = |header: &[u8], session: &[u8]| {
+        ethernet(0x0800, &ipv4(GRE, &concat(&[header, session, &mirrored])))
+    };
     assert_eq!(opened(&gre(&[0, 0, 0x88, 0xbe], &[])), inner(59), "type I");
     assert_eq!(opened(&gre(&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1], &[0x10; 8])), inner(59), "type II");
-    assert_eq!(opened(&gre(&[0x10, 0, 0x22, 0xeb, 0, 0, 0, 1], &[0x20; 12])), inner(59), "type III");
+    assert_eq!(
+        opened(&gre(&[0x10, 0, 0x22, 0xeb, 0, 0, 0, 1], &[0x20; 12])),
+        inner(59),
+        "type III"
+    );
     let with_platform = concat(&[&[0x20; 11], &[0x21], &[0; 8]]);
-    assert_eq!(opened(&gre(&[0x10, 0, 0x22, 0xeb, 0, 0, 0, 1], &with_platform)), inner(59), "type III with a subheader");
+    assert_eq!(
+        opened(&gre(&[0x10, 0, 0x22, 0xeb, 0, 0, 0, 1], &with_platform)),
+        inner(59),
+        "type III with a subheader"
+    );
 }
 
 #[test]
@@ -98,7 +122,11 @@ fn vxlan_on_both_ports() {
     }
     let tagged = ethernet(0x8100, &concat(&[&[0, 77, 8, 0], &v4()]));
     let wanted = inner(63).map(|packet| Packet { vlan: 77, ..packet });
-    assert_eq!(opened_datagram(4789, &concat(&[&[8, 0, 0, 0, 0, 0, 42, 0], &tagged])), wanted, "the inner frame's tag");
+    assert_eq!(
+        opened_datagram(4789, &concat(&[&[8, 0, 0, 0, 0, 0, 42, 0], &tagged])),
+        wanted,
+        "the inner frame's tag"
+    );
     let arp = concat(&[&[8, 0, 0, 0, 0, 0, 42, 0], &ethernet(0x0806, &[0; 28])]);
     assert_eq!(opened_datagram(4789, &arp), Err(Skip::NotIp));
 }
@@ -106,7 +134,9 @@ fn vxlan_on_both_ports() {
 #[test]
 fn what_only_uses_a_tunnels_port_stays_a_datagram() {
     let no_identifier = concat(&[&[0; 8], &ethernet(0x0800, &v4())]);
-    for (port, inside) in [(4789, &no_identifier[..]), (4789, b"short"), (6081, &[0x80; 40]), (53, &no_identifier)] {
+    for (port, inside) in
+        [(4789, &no_identifier[..]), (4789, b"short"), (6081, &[0x80; 40]), (53, &no_identifier)]
+    {
         let packet = opened_datagram(port, inside).expect("a datagram");
         assert_eq!((packet.destination_port, packet.payload as usize), (port, inside.len()));
         assert!(!packet.bits.any(Bits::INNER));
@@ -116,10 +146,19 @@ fn what_only_uses_a_tunnels_port_stays_a_datagram() {
 #[test]
 fn geneve_with_options() {
     let frame = ethernet(0x0800, &v4());
-    assert_eq!(opened_datagram(6081, &concat(&[&[0, 0, 0x65, 0x58, 0, 0, 1, 0], &frame])), inner(59));
-    assert_eq!(opened_datagram(6081, &concat(&[&[3, 0, 0x65, 0x58, 0, 0, 1, 0], &[0; 12], &frame])), inner(59));
+    assert_eq!(
+        opened_datagram(6081, &concat(&[&[0, 0, 0x65, 0x58, 0, 0, 1, 0], &frame])),
+        inner(59)
+    );
+    assert_eq!(
+        opened_datagram(6081, &concat(&[&[3, 0, 0x65, 0x58, 0, 0, 1, 0], &[0; 12], &frame])),
+        inner(59)
+    );
     assert_eq!(opened_datagram(6081, &concat(&[&[0, 0, 8, 0, 0, 0, 1, 0], &v4()])), inner(45));
-    assert_eq!(opened_datagram(6081, &concat(&[&[1, 0, 0x86, 0xdd, 0, 0, 1, 0], &[0; 4], &v6()])), inner_6(65));
+    assert_eq!(
+        opened_datagram(6081, &concat(&[&[1, 0, 0x86, 0xdd, 0, 0, 1, 0], &[0; 4], &v6()])),
+        inner_6(65)
+    );
 }
 
 #[test]
@@ -131,7 +170,10 @@ fn tunnels_within_tunnels_up_to_four() {
         let wanted = if depth <= 4 { inner(45) } else { Err(Skip::Tunnel) };
         assert_eq!(opened(&ethernet(0x0800, &nested)), wanted, "{depth} tunnels");
     }
-    let vxlan_in_gre = gre(&ipv4(UDP, &udp(4789, &concat(&[&[8, 0, 0, 0, 0, 0, 42, 0], &ethernet(0x0800, &v4())]))));
+    let vxlan_in_gre = gre(&ipv4(
+        UDP,
+        &udp(4789, &concat(&[&[8, 0, 0, 0, 0, 0, 42, 0], &ethernet(0x0800, &v4())])),
+    ));
     assert_eq!(opened(&ethernet(0x0800, &vxlan_in_gre)), inner(59));
 }
 
@@ -144,14 +186,18 @@ fn asking_for_the_inside_changes_nothing_for_others() {
 
 #[test]
 fn a_cut_frame_is_cut_inside_too() {
-    let bytes = ethernet(0x0800, &ipv4(UDP, &udp(4789, &concat(&[&[8, 0, 0, 0, 0, 0, 42, 0], &ethernet(0x0800, &v4())]))));
+    let bytes = ethernet(
+        0x0800,
+        &ipv4(UDP, &udp(4789, &concat(&[&[8, 0, 0, 0, 0, 0, 42, 0], &ethernet(0x0800, &v4())]))),
+    );
     let headers = 14 + 20 + 8 + 8 + 14 + 40;
     for kept in 1..bytes.len() {
         let cut = Record { bytes: &bytes[..kept], ..record(LinkType::Ethernet, &bytes) };
         let wanted = if kept < headers {
             Err(Skip::Truncated)
         } else {
-            inner(59).map(|packet| (Packet { bits: Bits(Bits::INNER | Bits::SNAPPED), ..packet }, None))
+            inner(59)
+                .map(|packet| (Packet { bits: Bits(Bits::INNER | Bits::SNAPPED), ..packet }, None))
         };
         assert_eq!(decode_record(&cut, true), wanted, "cut to {kept}");
     }

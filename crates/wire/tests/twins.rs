@@ -9,8 +9,15 @@ use proptest::prelude::*;
 use trustbed_units::Ns;
 use trustbed_wire::{Bits, LinkType, Record};
 
-const LINKS: [LinkType; 7] =
-    [LinkType::Ethernet, LinkType::LinuxCooked, LinkType::LinuxCooked2, LinkType::Raw, LinkType::Ipv4, LinkType::Ipv6, LinkType::Loopback];
+const LINKS: [LinkType; 7] = [
+    LinkType::Ethernet,
+    LinkType::LinuxCooked,
+    LinkType::LinuxCooked2,
+    LinkType::Raw,
+    LinkType::Ipv4,
+    LinkType::Ipv6,
+    LinkType::Loopback,
+];
 
 fn link() -> impl Strategy<Value = LinkType> {
     prop_oneof![3 => Just(LinkType::Ethernet), 4 => proptest::sample::select(&LINKS[..])]
@@ -38,8 +45,9 @@ fn option() -> impl Strategy<Value = Vec<u8>> {
 fn options() -> impl Strategy<Value = Vec<u8>> {
     let aligned = any::<[u8; 8]>().prop_map(|values| concat(&[&[1, 1, 8, 10], &values]));
     let sack = (1_u8..4, any::<[u8; 32]>());
-    let aligned_sack = (aligned.clone(), sack)
-        .prop_map(|(aligned, (count, edges))| concat(&[&aligned, &[1, 1, 5, 2 + 8 * count], &edges[..usize::from(count) * 8]]));
+    let aligned_sack = (aligned.clone(), sack).prop_map(|(aligned, (count, edges))| {
+        concat(&[&aligned, &[1, 1, 5, 2 + 8 * count], &edges[..usize::from(count) * 8]])
+    });
     let listed = vec(option(), 0..8).prop_map(|options| {
         let mut area = options.concat();
         area.truncate(40);
@@ -51,15 +59,19 @@ fn options() -> impl Strategy<Value = Vec<u8>> {
 
 fn tcp() -> impl Strategy<Value = Vec<u8>> {
     let offset = prop_oneof![9 => Just(None), 1 => (0_u8..16).prop_map(Some)];
-    (any::<[u8; 12]>(), offset, any::<[u8; 7]>(), options(), 0_usize..50).prop_map(|(start, offset, end, options, payload)| {
-        let offset = offset.unwrap_or_else(|| u8::try_from(5 + options.len() / 4).unwrap_or(15));
-        concat(&[&start, &[offset << 4], &end, &options, &vec![0x55; payload]])
-    })
+    (any::<[u8; 12]>(), offset, any::<[u8; 7]>(), options(), 0_usize..50).prop_map(
+        |(start, offset, end, options, payload)| {
+            let offset =
+                offset.unwrap_or_else(|| u8::try_from(5 + options.len() / 4).unwrap_or(15));
+            concat(&[&start, &[offset << 4], &end, &options, &vec![0x55; payload]])
+        },
+    )
 }
 
 /// A datagram, sometimes with a tunnel's port or a length that lies.
 fn udp() -> impl Strategy<Value = Vec<u8>> {
-    let port = prop_oneof![3 => any::<u16>(), 2 => proptest::sample::select(&[4789_u16, 8472, 6081][..])];
+    let port =
+        prop_oneof![3 => any::<u16>(), 2 => proptest::sample::select(&[4789_u16, 8472, 6081][..])];
     let length = prop_oneof![5 => Just(None), 1 => (0_u16..80).prop_map(Some), 1 => (6_u16..10).prop_map(Some)];
     (port, length, vec(any::<u8>(), 0..60)).prop_map(|(port, length, payload)| {
         let length = length.map_or(sixteen(8 + payload.len()), u16::to_be_bytes);
@@ -81,38 +93,56 @@ fn stated(right: usize) -> impl Strategy<Value = u16> {
 fn ipv4() -> impl Strategy<Value = Vec<u8>> {
     let words = prop_oneof![9 => Just(0_usize), 1 => 1_usize..11];
     let fragment = prop_oneof![4 => Just(0x4000_u16), 2 => Just(0), 1 => Just(0x2000), 2 => 0_u16..4, 1 => any::<u16>()];
-    (words, fragment, transport(), any::<u8>(), 0_u8..2).prop_flat_map(|(words, fragment, (protocol, payload), class, id)| {
-        stated(20 + 4 * words + payload.len()).prop_map(move |total| {
-            let version = 0x45 + u8::try_from(words).unwrap_or(0);
-            let ([a, b], [c, d]) = (total.to_be_bytes(), fragment.to_be_bytes());
-            let fixed = [version, class, a, b, 0, id, c, d, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
-            concat(&[&fixed, &vec![1; 4 * words], &payload])
-        })
-    })
+    (words, fragment, transport(), any::<u8>(), 0_u8..2).prop_flat_map(
+        |(words, fragment, (protocol, payload), class, id)| {
+            stated(20 + 4 * words + payload.len()).prop_map(move |total| {
+                let version = 0x45 + u8::try_from(words).unwrap_or(0);
+                let ([a, b], [c, d]) = (total.to_be_bytes(), fragment.to_be_bytes());
+                let fixed = [
+                    version, class, a, b, 0, id, c, d, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+                ];
+                concat(&[&fixed, &vec![1; 4 * words], &payload])
+            })
+        },
+    )
 }
 
 /// Zero to three extension headers in front of the transport header.
 fn chain() -> impl Strategy<Value = (u8, Vec<u8>)> {
     let header = prop_oneof![
-        (proptest::sample::select(&[0_u8, 43, 60][..]), 0_u8..3)
-            .prop_map(|(kind, words)| (kind, concat(&[&[0, words], &vec![0; 6 + 8 * usize::from(words)]]))),
+        (proptest::sample::select(&[0_u8, 43, 60][..]), 0_u8..3).prop_map(|(kind, words)| (
+            kind,
+            concat(&[&[0, words], &vec![0; 6 + 8 * usize::from(words)]])
+        )),
         (0_u16..40).prop_map(|field| (44, concat(&[&[0, 0], &field.to_be_bytes(), &[0, 0, 0, 1]]))),
         any::<u32>().prop_map(|jumbo| (0, concat(&[&[0, 0, 0xc2, 4], &jumbo.to_be_bytes()]))),
         Just((51, concat(&[&[0, 4], &[0; 22]]))),
     ];
-    (prop_oneof![3 => vec(header.clone(), 0..1), 2 => vec(header, 1..4)], transport()).prop_map(|(headers, (protocol, payload))| {
-        headers.into_iter().rev().fold((protocol, payload), |(next, behind), (kind, mut header)| {
-            header[0] = next;
-            (kind, concat(&[&header, &behind]))
-        })
-    })
+    (prop_oneof![3 => vec(header.clone(), 0..1), 2 => vec(header, 1..4)], transport()).prop_map(
+        |(headers, (protocol, payload))| {
+            headers.into_iter().rev().fold(
+                (protocol, payload),
+                |(next, behind), (kind, mut header)| {
+                    header[0] = next;
+                    (kind, concat(&[&header, &behind]))
+                },
+            )
+        },
+    )
 }
 
 fn ipv6() -> impl Strategy<Value = Vec<u8>> {
     (chain(), any::<u8>()).prop_flat_map(|((next, payload), class)| {
         stated(payload.len()).prop_map(move |length| {
             let start = [0x60 | class >> 4, class << 4, 0, 0];
-            concat(&[&start, &length.to_be_bytes(), &[next, 64], &[0x20; 16], &[0x30; 16], &payload])
+            concat(&[
+                &start,
+                &length.to_be_bytes(),
+                &[next, 64],
+                &[0x20; 16],
+                &[0x30; 16],
+                &payload,
+            ])
         })
     })
 }
@@ -125,7 +155,9 @@ fn framed(link: LinkType, ip: &[u8], tags: &[[u8; 2]], oddity: u8) -> Vec<u8> {
     match oddity {
         0 => (ether_type, behind) = ([0x88, 0x47], concat(&[&[0, 1, 0, 64], &[0, 1, 1, 64], ip])),
         1 => (ether_type, behind) = ([0x88, 0x64], concat(&[&[0x11, 0, 0, 1, 0, 0, 0, 0x21], ip])),
-        2 => (ether_type, behind) = ([0, 60], concat(&[&[0xaa, 0xaa, 3, 0, 0, 0], &ether_type, ip])),
+        2 => {
+            (ether_type, behind) = ([0, 60], concat(&[&[0xaa, 0xaa, 3, 0, 0, 0], &ether_type, ip]))
+        }
         3 => ether_type = [8, 6],
         5 => (ether_type, behind) = ([0x92, 0], concat(&[&[0, 1, 8, 0], ip])),
         _ => (),
@@ -136,8 +168,19 @@ fn framed(link: LinkType, ip: &[u8], tags: &[[u8; 2]], oddity: u8) -> Vec<u8> {
     }
     match link {
         LinkType::Ethernet => concat(&[&[2; 12], &ether_type, &behind]),
-        LinkType::LinuxCooked => concat(&[&[0, 4, if oddity == 4 { 3 } else { 0 }, 56, 0, 6], &[2; 8], &ether_type, &behind]),
-        LinkType::LinuxCooked2 => concat(&[&ether_type, &[0; 6], &[if oddity == 4 { 3 } else { 0 }, 56], &[0; 10], &behind]),
+        LinkType::LinuxCooked => concat(&[
+            &[0, 4, if oddity == 4 { 3 } else { 0 }, 56, 0, 6],
+            &[2; 8],
+            &ether_type,
+            &behind,
+        ]),
+        LinkType::LinuxCooked2 => concat(&[
+            &ether_type,
+            &[0; 6],
+            &[if oddity == 4 { 3 } else { 0 }, 56],
+            &[0; 10],
+            &behind,
+        ]),
         LinkType::Raw | LinkType::Ipv4 | LinkType::Ipv6 => ip.to_vec(),
         LinkType::Loopback => concat(&[&[if version == 6 { 30 } else { 2 }, 0, 0, 0], ip]),
     }
@@ -159,8 +202,8 @@ fn generated() -> impl Strategy<Value = Generated> {
     let cut = prop_oneof![3 => Just(None), 2 => any::<prop::sample::Index>().prop_map(Some)];
     // The length on the wire: what was captured, what there was, or anything.
     let wire = prop_oneof![3 => Just(0_u8), 3 => Just(1), 1 => Just(2)];
-    (link(), ip, vec(any::<[u8; 2]>(), 0..4), 0_u8..20, damage, padding, cut, wire, any::<u32>()).prop_map(
-        |(link, ip, tags, oddity, damage, padding, cut, wire, anything)| {
+    (link(), ip, vec(any::<[u8; 2]>(), 0..4), 0_u8..20, damage, padding, cut, wire, any::<u32>())
+        .prop_map(|(link, ip, tags, oddity, damage, padding, cut, wire, anything)| {
             let mut bytes = framed(link, &ip, &tags, oddity);
             bytes.resize(bytes.len() + padding, 0);
             let whole = u32::try_from(bytes.len()).unwrap_or(0);
@@ -174,8 +217,7 @@ fn generated() -> impl Strategy<Value = Generated> {
             let captured = u32::try_from(bytes.len()).unwrap_or(0);
             let original_length = [captured, whole, anything % 200_000][usize::from(wire)];
             Generated { link, bytes, original_length }
-        },
-    )
+        })
 }
 
 /// Decodes all records by one decoder both ways, which must agree, and checks what holds for every packet.
@@ -199,7 +241,8 @@ fn twins_agree(records: &[Generated], inner: bool) {
         assert!(inner || !packet.bits.any(Bits::INNER));
         assert!(
             packet.bits.any(Bits::INNER)
-                || packet.original_length == record.original_length.max(u32::try_from(record.bytes.len()).unwrap_or(0))
+                || packet.original_length
+                    == record.original_length.max(u32::try_from(record.bytes.len()).unwrap_or(0))
         );
         if !packet.bits.any(Bits::LENGTH_BEYOND_FRAME) {
             assert!(packet.payload + u32::from(packet.header_length) <= packet.original_length);

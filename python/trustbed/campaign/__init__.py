@@ -9,10 +9,23 @@ sums, :mod:`~trustbed.campaign.timeline` what is drawn over time, :mod:`~trustbe
 
 from __future__ import annotations
 
-from trustbed.campaign.aggregate import Aggregate, Connection, aggregate, rounds_wanting, window_bound
+from trustbed.campaign.aggregate import (
+    Aggregate,
+    Connection,
+    aggregate,
+    rounds_wanting,
+    window_bound,
+)
 from trustbed.campaign.avoidance import Hours, Tally, hosts
 from trustbed.campaign.crossings import Crossings
-from trustbed.campaign.outcomes import CONNECTION_FAILURES, ROUND_OUTCOMES, ConnectionFailure, RoundOutcome, failure, outcome
+from trustbed.campaign.outcomes import (
+    CONNECTION_FAILURES,
+    ROUND_OUTCOMES,
+    ConnectionFailure,
+    RoundOutcome,
+    failure,
+    outcome,
+)
 from trustbed.campaign.path import Paths, path_of
 from trustbed.campaign.prediction import Prediction, predict
 from trustbed.campaign.schedule import Progress, Recorded, Round, Schedule, Skip, Step, progress

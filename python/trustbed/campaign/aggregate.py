@@ -92,10 +92,17 @@ class Connection:
         return self._bound(self.rtt_mean_seconds)
 
     def _bound(self, rtt: float | None) -> float | None:
-        return window_bound(window=self.window_max_bytes, payload=self.payload_bytes_per_packet, packet=self.packet_bytes, rtt=rtt)
+        return window_bound(
+            window=self.window_max_bytes,
+            payload=self.payload_bytes_per_packet,
+            packet=self.packet_bytes,
+            rtt=rtt,
+        )
 
 
-def window_bound(*, window: float | None, payload: float | None, packet: float | None, rtt: float | None) -> float | None:
+def window_bound(
+    *, window: float | None, payload: float | None, packet: float | None, rtt: float | None
+) -> float | None:
     """W·p / (P·R) in B/s: what a window allows at a round-trip time, without loss (Lee et al., Eq. 1). Sizes in bytes, R in seconds.
 
     >>> window_bound(window=65535, payload=1368, packet=1420, rtt=0.02) // 100 / 10
@@ -181,7 +188,9 @@ def _aggregate(rows: Sequence[Connection], wanted: Wanted) -> Aggregate:
         throughput_min=ordered[0] if ordered else None,
         throughput_mean=mean(ordered),
         throughput_max=ordered[-1] if ordered else None,
-        throughput_quantiles=tuple((share, value) for share, value in quantiles if value is not None),
+        throughput_quantiles=tuple(
+            (share, value) for share, value in quantiles if value is not None
+        ),
         throughput_interval=mean_interval(means, level=wanted.level),
         rounds_wanting=rounds_wanting(means, wanted),
         rtt_base_mean=mean(_known(rows, lambda row: row.rtt_base_seconds)),
@@ -209,7 +218,11 @@ def _round_means(rows: Iterable[Connection]) -> list[float]:
 
 
 def _pooled(rows: Iterable[Connection]) -> float | None:
-    counted = [(row.retransmitted, row.segments) for row in rows if row.retransmitted is not None and row.segments is not None]
+    counted = [
+        (row.retransmitted, row.segments)
+        for row in rows
+        if row.retransmitted is not None and row.segments is not None
+    ]
     sent = sum(segments for _, segments in counted)
     return sum(again for again, _ in counted) / sent if sent else None
 
@@ -219,7 +232,9 @@ def _exceeds(rows: Iterable[Connection]) -> bool | None:
     compared = [(got, bound) for got, bound in both if got is not None and bound is not None]
     if not compared:
         return None
-    return math.fsum(got for got, _ in compared) > EXCEEDS * math.fsum(bound for _, bound in compared)
+    return math.fsum(got for got, _ in compared) > EXCEEDS * math.fsum(
+        bound for _, bound in compared
+    )
 
 
 def rounds_wanting(means: Sequence[float], wanted: Wanted) -> int | None:

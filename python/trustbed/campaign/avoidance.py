@@ -58,7 +58,9 @@ class Tally:
 
     def interval(self, level: float) -> Interval:
         """Of the share to be discarded; everything is possible where nothing was judged."""
-        return share_interval(self.discarded, self.rounds, level=level) or Interval(0.0, 1.0, "wilson")
+        return share_interval(self.discarded, self.rounds, level=level) or Interval(
+            0.0, 1.0, "wilson"
+        )
 
     def told(self, level: float) -> dict[str, Any]:
         """In numbers; the interval is of this share alone, whatever it is compared with."""
@@ -124,7 +126,9 @@ class Hours:
                 "days_discarded": len(hour.bad_days),
                 "avoid": ready[number]
                 and len(hour.bad_days) >= max(DAYS, len(hour.days) / 2)
-                and stands_out(hour.tally, whole.without(hour.tally), level=level, comparisons=sum(ready)),
+                and stands_out(
+                    hour.tally, whole.without(hour.tally), level=level, comparisons=sum(ready)
+                ),
             }
             for number, hour in enumerate(self._hours)
         ]
@@ -160,7 +164,9 @@ def _ranges(hours: Sequence[int]) -> list[tuple[int, int]]:
         return [(0, HOURS)]
     found = []
     for first in sorted(hour for hour in taken if (hour - 1) % HOURS not in taken):
-        count = next(length for length in range(1, HOURS + 1) if (first + length) % HOURS not in taken)
+        count = next(
+            length for length in range(1, HOURS + 1) if (first + length) % HOURS not in taken
+        )
         found.append((first, count))
     return found
 
@@ -171,7 +177,9 @@ _Part = tuple[str, str]
 """A host, and as what."""
 
 
-def hosts(pairs: Sequence[HostPair], tallies: Mapping[str, Tally], *, level: float) -> dict[str, Any]:
+def hosts(
+    pairs: Sequence[HostPair], tallies: Mapping[str, Tally], *, level: float
+) -> dict[str, Any]:
     """What is known of hosts: ``parts`` has a row per host and role, ``avoid`` groups of rows that are to be avoided.
 
     ``tallies`` has the judged rounds of each pair by its name. A group of ``avoid`` has one entry of ``parts``, or several that took part
@@ -186,9 +194,13 @@ def hosts(pairs: Sequence[HostPair], tallies: Mapping[str, Tally], *, level: flo
     groups, compared = _blamed(parts, of, level)
     blamed = {group["parts"][0] for group in groups}
     rows = [
-        {"host": part[0], "role": part[1], **_sum(of, names).told(level), "avoid": part in blamed} for part, names in sorted(parts.items())
+        {"host": part[0], "role": part[1], **_sum(of, names).told(level), "avoid": part in blamed}
+        for part, names in sorted(parts.items())
     ]
-    told = [{**group, "parts": [{"host": host, "role": role} for host, role in group["parts"]]} for group in groups]
+    told = [
+        {**group, "parts": [{"host": host, "role": role} for host, role in group["parts"]]}
+        for group in groups
+    ]
     return {**_sum(of, of).told(level), "enough": compared, "avoid": told, "parts": rows}
 
 
@@ -199,14 +211,18 @@ def _sum(of: Mapping[str, Tally], names: Iterable[str]) -> Tally:
     return found
 
 
-def _blamed(parts: Mapping[_Part, set[str]], of: Mapping[str, Tally], level: float) -> tuple[list[dict[str, Any]], bool]:
+def _blamed(
+    parts: Mapping[_Part, set[str]], of: Mapping[str, Tally], level: float
+) -> tuple[list[dict[str, Any]], bool]:
     """Who is to be avoided, the worst first, and whether anybody could be compared with others."""
     left = {name for name, tally in of.items() if tally.rounds}
     groups: list[dict[str, Any]] = []
     compared = False
     while True:
         same: dict[frozenset[str], list[_Part]] = {}
-        for part, names in sorted(parts.items(), key=lambda one: (one[0][1] != "sender", one[0][0])):
+        for part, names in sorted(
+            parts.items(), key=lambda one: (one[0][1] != "sender", one[0][0])
+        ):
             if names & left:
                 same.setdefault(frozenset(names & left), []).append(part)
         found = []
@@ -218,5 +234,7 @@ def _blamed(parts: Mapping[_Part, set[str]], of: Mapping[str, Tally], level: flo
         if not found:
             return groups, compared
         _, taken, who, own, others = max(found, key=lambda one: (one[0], one[1]))
-        groups.append({"parts": who, "pairs": taken, **own.told(level), "others": others.told(level)})
+        groups.append(
+            {"parts": who, "pairs": taken, **own.told(level), "others": others.told(level)}
+        )
         left -= set(taken)

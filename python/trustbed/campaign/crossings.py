@@ -61,9 +61,14 @@ class Crossings:
             "counted": self._counted,
             "sent": self._sent,
             **self._counts,
-            **{f"{name}_share": count / self._sent if self._sent else None for name, count in self._counts.items()},
+            **{
+                f"{name}_share": count / self._sent if self._sent else None
+                for name, count in self._counts.items()
+            },
             **medians,
-            "receiver_share": host / (path + host) if path is not None and host is not None and path + host > 0 else None,
+            "receiver_share": host / (path + host)
+            if path is not None and host is not None and path + host > 0
+            else None,
         }
 
 

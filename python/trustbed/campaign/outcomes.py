@@ -13,15 +13,27 @@ ConnectionFailure = Literal["unconnected", "reset", "late", "short"]
 CONNECTION_FAILURES: tuple[ConnectionFailure, ...] = ("unconnected", "reset", "late", "short")
 """Never accepted; reset by either side; longer than the time limit; ended with less than its size."""
 
-RoundOutcome = Literal["complete", "partial", "failed", "overrun", "unreachable", "missed", "interrupted"]
-ROUND_OUTCOMES: tuple[RoundOutcome, ...] = ("complete", "partial", "failed", "overrun", "unreachable", "missed", "interrupted")
+RoundOutcome = Literal[
+    "complete", "partial", "failed", "overrun", "unreachable", "missed", "interrupted"
+]
+ROUND_OUTCOMES: tuple[RoundOutcome, ...] = (
+    "complete",
+    "partial",
+    "failed",
+    "overrun",
+    "unreachable",
+    "missed",
+    "interrupted",
+)
 """All connections came through; at least one did not; a host could not do its part; three reasons of
 :class:`~trustbed.campaign.schedule.Skip`; the campaign was killed while it was running."""
 NOT_MEASURED: frozenset[str] = frozenset({"failed", "interrupted"})
 """Rounds that began, and whose sizes come again because nothing was measured."""
 
 
-def failure(*, size: int, received: int, accepted_ns: int | None, ended_ns: int, reset: bool, limit_ns: int) -> ConnectionFailure | None:
+def failure(
+    *, size: int, received: int, accepted_ns: int | None, ended_ns: int, reset: bool, limit_ns: int
+) -> ConnectionFailure | None:
     """Why a connection has failed, or ``None`` when it has not.
 
     What is true of several is named by the first of :data:`CONNECTION_FAILURES`: a reset or an expired limit is why bytes are missing.
@@ -46,5 +58,7 @@ def failure(*, size: int, received: int, accepted_ns: int | None, ended_ns: int,
 def outcome(failures: Sequence[str | None]) -> RoundOutcome:
     """What became of a round that took place, from the failures of its connections."""
     if not failures:
-        raise ValueError("a round without connections has not taken place; it was skipped, and the reason is known")
+        raise ValueError(
+            "a round without connections has not taken place; it was skipped, and the reason is known"
+        )
     return "partial" if any(one is not None for one in failures) else "complete"

@@ -16,7 +16,10 @@ from trustbed.workload import mean
 
 WAYS = ("forward", "backward")
 _DELAYS = ("p50", "p95")
-_WHOLE = {"pathload": ("resolution", "grey_region", "highest_rate", "lowest_rate"), "pathchirp": ("time_limit",)}
+_WHOLE = {
+    "pathload": ("resolution", "grey_region", "highest_rate", "lowest_rate"),
+    "pathchirp": ("time_limit",),
+}
 """How an estimator ends that came to its end: pathload when it has concluded, pathChirp, which never concludes, with its time."""
 Row = Mapping[str, Any]
 
@@ -29,15 +32,22 @@ def path_of(record: Row, *, clock_set: bool = False) -> dict[str, Any]:
     """
     return {
         "delay": _delay(record["delay"] or {}, clock_set) if "delay" in record else None,
-        "bandwidth": [_estimate(name, report or {}) for name, report in record.get("bandwidth", {}).items()],
+        "bandwidth": [
+            _estimate(name, report or {}) for name, report in record.get("bandwidth", {}).items()
+        ],
     }
 
 
 def _delay(report: Row, clock_set: bool) -> dict[str, Any]:
     directions, clocks = report.get("directions") or {}, report.get("clocks") or {}
     reflector = report.get("reflector") or {}
-    clock_set = bool(report) and (clock_set or any((clocks.get("uneven"), clocks.get("clock_steps"), reflector.get("clock_steps"))))
-    delays, offset = ({}, {}) if clock_set else (report.get("delays") or {}, clocks.get("offset") or {})
+    clock_set = bool(report) and (
+        clock_set
+        or any((clocks.get("uneven"), clocks.get("clock_steps"), reflector.get("clock_steps")))
+    )
+    delays, offset = (
+        ({}, {}) if clock_set else (report.get("delays") or {}, clocks.get("offset") or {})
+    )
     return {
         "answered": bool(report),
         "clock_set": clock_set,
@@ -60,13 +70,20 @@ def _above_least(delay: Row | None) -> dict[str, float | None]:
     if delay is None or not delay.get("probes"):
         return {**{f"above_least_{name}_seconds": None for name in _DELAYS}, "jitter_seconds": None}
     above = {name: (delay[f"{name}_ns"] - delay["least_ns"]) / 1e9 for name in _DELAYS}
-    return {**{f"above_least_{name}_seconds": value for name, value in above.items()}, "jitter_seconds": above["p95"] - above["p50"]}
+    return {
+        **{f"above_least_{name}_seconds": value for name, value in above.items()},
+        "jitter_seconds": above["p95"] - above["p50"],
+    }
 
 
 def _estimate(name: str, report: Row) -> dict[str, Any]:
     found, ending = report.get(name) or {}, report.get("ending")
     runs = report.get("streams" if name == "pathload" else "chirps") or {}
-    used, low, high = runs.get("used"), found.get("low_bits_per_second"), found.get("high_bits_per_second")
+    used, low, high = (
+        runs.get("used"),
+        found.get("low_bits_per_second"),
+        found.get("high_bits_per_second"),
+    )
     at_limit = ending == "highest_rate"
     if name == "pathchirp":
         at_limit = _is_at_limit(found)
@@ -123,7 +140,9 @@ class Paths:
         """Means over rounds; shares of all test packets, by direction of those whose reflector counted."""
         return {
             "delay": self._delays.told() if self._delays.rounds else None,
-            "bandwidth": [{"estimator": name, **one.told(name)} for name, one in self._estimates.items()],
+            "bandwidth": [
+                {"estimator": name, **one.told(name)} for name, one in self._estimates.items()
+            ],
         }
 
 
@@ -167,8 +186,12 @@ class _Delays:
             **{
                 way: {
                     "lost_share": self._lost[way] / self._counted if self._counted else None,
-                    "above_least_p50_mean_seconds": mean(self._above[way, "above_least_p50_seconds"]),
-                    "above_least_p95_mean_seconds": mean(self._above[way, "above_least_p95_seconds"]),
+                    "above_least_p50_mean_seconds": mean(
+                        self._above[way, "above_least_p50_seconds"]
+                    ),
+                    "above_least_p95_mean_seconds": mean(
+                        self._above[way, "above_least_p95_seconds"]
+                    ),
                     "jitter_mean_seconds": mean(self._above[way, "jitter_seconds"]),
                     "jitter_max_seconds": max(self._above[way, "jitter_seconds"], default=None),
                 }
@@ -216,7 +239,8 @@ class _Estimates:
             "at_most_rounds": len(self._at_most),
             "at_most_mean_bits_per_second": mean(self._at_most),
             "endings": [
-                {"ending": name, "rounds": count, "early": _is_early(estimator, name)} for name, count in self._endings.most_common()
+                {"ending": name, "rounds": count, "early": _is_early(estimator, name)}
+                for name, count in self._endings.most_common()
             ],
             "runs": self._runs,
             "runs_used": self._used,

@@ -83,7 +83,11 @@ def predict(rows: Iterable[Connection]) -> tuple[Prediction, ...]:
             group.setdefault((row.round, row.number), {})[row.role] = row.throughput
     found = []
     for (pair, index), group in groups.items():
-        points = [Point(place[0], both["probe"], both["data"]) for place, both in sorted(group.items()) if len(both) == 2]
+        points = [
+            Point(place[0], both["probe"], both["data"])
+            for place, both in sorted(group.items())
+            if len(both) == 2
+        ]
         found.append(_prediction(pair, index, points))
     return tuple(found)
 
@@ -131,7 +135,9 @@ def left_out_errors(points: Sequence[Point]) -> list[float]:
 
 def _centre(points: Sequence[Point]) -> tuple[float, float]:
     """The middle of all points. Sums of squares around it keep their digits."""
-    return mean([point.probe for point in points]) or 0.0, mean([point.data for point in points]) or 0.0
+    return mean([point.probe for point in points]) or 0.0, mean(
+        [point.data for point in points]
+    ) or 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

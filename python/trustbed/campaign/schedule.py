@@ -114,9 +114,13 @@ def progress(rows: Iterable[Recorded]) -> dict[str, Progress]:
     found: dict[str, Progress] = {}
     for row in rows:
         before = found.get(row.pair, Progress())
-        last = max((one for one in (before.last_began_ns, row.began_ns) if one is not None), default=None)
+        last = max(
+            (one for one in (before.last_began_ns, row.began_ns) if one is not None), default=None
+        )
         begun = before.begun + (row.began_ns is not None)
-        found[row.pair] = Progress(next=max(before.next, row.number + 1), begun=begun, last_began_ns=last)
+        found[row.pair] = Progress(
+            next=max(before.next, row.number + 1), begun=begun, last_began_ns=last
+        )
     return found
 
 
@@ -145,9 +149,18 @@ class Schedule:
         walk, place = divmod(begun, len(self._indices))
         if self.campaign.rounds.order == "cyclic":
             return self._indices[place]
-        return sorted(self._indices, key=lambda index: _hash(self.campaign.seed, pair, walk, index.name))[place]
+        return sorted(
+            self._indices, key=lambda index: _hash(self.campaign.seed, pair, walk, index.name)
+        )[place]
 
-    def next(self, now_ns: int, *, running: Collection[str], down: Collection[str], known: Mapping[str, Progress]) -> Step:
+    def next(
+        self,
+        now_ns: int,
+        *,
+        running: Collection[str],
+        down: Collection[str],
+        known: Mapping[str, Progress],
+    ) -> Step:
         """What is to be done at a moment.
 
         To be asked when a campaign begins or goes on, when a round has ended, when a host is up or down, and at :attr:`Step.wake_ns`. Asked
@@ -167,25 +180,43 @@ class Schedule:
         skipped: list[Skip] = []
         waiting: list[Round] = []
         for pair in self.campaign.pairs:
-            skips, due = self._account(pair, now_ns, running=pair.name in running, down=down, progress=after[pair.name])
+            skips, due = self._account(
+                pair, now_ns, running=pair.name in running, down=down, progress=after[pair.name]
+            )
             skipped += skips
             if skips:
-                after[pair.name] = replace(after[pair.name], next=skips[-1].numbers.stop, held_by=None)
+                after[pair.name] = replace(
+                    after[pair.name], next=skips[-1].numbers.stop, held_by=None
+                )
             waiting += due
         begun = self._begin(now_ns, waiting, running, after)
-        return Step(begin=begun, skip=tuple(skipped), known=after, wake_ns=self._wake(now_ns, after))
+        return Step(
+            begin=begun, skip=tuple(skipped), known=after, wake_ns=self._wake(now_ns, after)
+        )
 
     def _check(self, running: Collection[str], known: Mapping[str, Progress]) -> None:
         for name in (*running, *known):
             if name not in self._places:
-                raise ValueError(f"{name} is no pair of this campaign; what was recorded belongs to another one")
-        busy = Counter(host for pair in self.campaign.pairs if pair.name in running for host in pair.hosts)
+                raise ValueError(
+                    f"{name} is no pair of this campaign; what was recorded belongs to another one"
+                )
+        busy = Counter(
+            host for pair in self.campaign.pairs if pair.name in running for host in pair.hosts
+        )
         for host, rounds in busy.items():
             if rounds > 1:
-                raise ValueError(f"{rounds} rounds are running that share {host}; a host takes part in one at a time")
+                raise ValueError(
+                    f"{rounds} rounds are running that share {host}; a host takes part in one at a time"
+                )
 
     def _account(
-        self, pair: HostPair, now_ns: int, *, running: bool, down: Collection[str], progress: Progress
+        self,
+        pair: HostPair,
+        now_ns: int,
+        *,
+        running: bool,
+        down: Collection[str],
+        progress: Progress,
     ) -> tuple[list[Skip], list[Round]]:
         """The rounds of a pair that are lost, and the one that may begin, if there is one."""
         rounds = self.campaign.rounds
@@ -196,7 +227,16 @@ class Schedule:
             if stop <= start:
                 return []
             index, due = self.index(pair.name, progress.begun), self.due_ns(pair.name, start)
-            return [Skip(pair=pair, numbers=range(start, stop), index=index, due_ns=due, reason=reason, by=by)]
+            return [
+                Skip(
+                    pair=pair,
+                    numbers=range(start, stop),
+                    index=index,
+                    due_ns=due,
+                    reason=reason,
+                    by=by,
+                )
+            ]
 
         if running:
             return skip(first, min(current + 1, rounds.count), "overrun", pair.name), []
@@ -211,12 +251,19 @@ class Schedule:
         index, due = self.index(pair.name, progress.begun), self.due_ns(pair.name, number)
         return lost, [Round(pair=pair, number=number, index=index, due_ns=due)]
 
-    def _begin(self, now_ns: int, due: list[Round], running: Collection[str], after: dict[str, Progress]) -> tuple[Round, ...]:
+    def _begin(
+        self, now_ns: int, due: list[Round], running: Collection[str], after: dict[str, Progress]
+    ) -> tuple[Round, ...]:
         """The rounds whose hosts are free. The pair that began longest ago chooses first, and keeps its hosts for itself while it waits.
 
         The latter costs a neighbour some time now and then; without it two pairs that take turns could shut out a third for ever.
         """
-        holders = {host: pair.name for pair in self.campaign.pairs if pair.name in running for host in pair.hosts}
+        holders = {
+            host: pair.name
+            for pair in self.campaign.pairs
+            if pair.name in running
+            for host in pair.hosts
+        }
         begun = []
         for one in sorted(due, key=lambda one: self._turn(one, after[one.pair.name])):
             name = one.pair.name
@@ -227,7 +274,9 @@ class Schedule:
                 after[name] = replace(after[name], held_by=holder)
             else:
                 begun.append(one)
-                after[name] = Progress(next=one.number + 1, begun=after[name].begun + 1, last_began_ns=now_ns)
+                after[name] = Progress(
+                    next=one.number + 1, begun=after[name].begun + 1, last_began_ns=now_ns
+                )
         return tuple(begun)
 
     def _turn(self, one: Round, progress: Progress) -> tuple[bool, int, int, int]:
@@ -248,7 +297,10 @@ def _offsets(campaign: Campaign) -> tuple[int, dict[str, int]]:
     """How many slots a period has, and when the slot of each pair begins in it."""
     taken = slots([pair.hosts for pair in campaign.pairs])
     count = max(taken) + 1
-    return count, {pair.name: slot * campaign.rounds.period_ns // count for pair, slot in zip(campaign.pairs, taken, strict=True)}
+    return count, {
+        pair.name: slot * campaign.rounds.period_ns // count
+        for pair, slot in zip(campaign.pairs, taken, strict=True)
+    }
 
 
 def _hash(*parts: object) -> bytes:

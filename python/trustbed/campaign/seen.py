@@ -76,11 +76,19 @@ class SeenRound:
             number=number,
             at_ns=at_ns,
             use=None if use is None else intern(use),
-            causes=tuple(sorted({intern(row["cause"]) for row in rows if row.get("verdict") == "discard"})),
+            causes=tuple(
+                sorted({intern(row["cause"]) for row in rows if row.get("verdict") == "discard"})
+            ),
             data=_throughput(rows, "data"),
             probe=_throughput(rows, "probe"),
             rtt_base=next((row.get("rtt_base_seconds") for row in rows), None),
-            withheld=mean([row["withheld_fraction"] for row in data if row.get("withheld_fraction") is not None]),
+            withheld=mean(
+                [
+                    row["withheld_fraction"]
+                    for row in data
+                    if row.get("withheld_fraction") is not None
+                ]
+            ),
             sender=Load.of(hosts.get("sender") or {}),
             receiver=Load.of(hosts.get("receiver") or {}),
         )
@@ -88,4 +96,6 @@ class SeenRound:
 
 def _throughput(rows: Any, role: Role) -> float | None:  # noqa: ANN401 - rows of a table
     chosen = (row for row in rows if row["role"] == role and row["failure"] is None)
-    return mean([row["app_bytes_per_second"] for row in chosen if row["app_bytes_per_second"] is not None])
+    return mean(
+        [row["app_bytes_per_second"] for row in chosen if row["app_bytes_per_second"] is not None]
+    )

@@ -43,7 +43,14 @@ def slice_width(span_ns: int, most: int) -> int:
     return next((width for width in _WIDTHS if span_ns <= width * most), -(-span_ns // most))
 
 
-def timeline(rounds: Sequence[SeenRound], stretches: Sequence[Stretch], *, from_ns: int, to_ns: int, most: int = MOST) -> dict[str, Any]:
+def timeline(
+    rounds: Sequence[SeenRound],
+    stretches: Sequence[Stretch],
+    *,
+    from_ns: int,
+    to_ns: int,
+    most: int = MOST,
+) -> dict[str, Any]:
     """What is drawn of a pair: ``slice_ns`` (``None``: every round by itself), and columns.
 
     ``throughput`` has one row per point, with the verdict ``use`` and how many ``rounds`` it stands for; ``evidence`` one row per moment;
@@ -63,10 +70,16 @@ def timeline(rounds: Sequence[SeenRound], stretches: Sequence[Stretch], *, from_
         "from_ns": from_ns,
         "to_ns": to_ns,
         "undated": len(rounds) - len(dated),
-        "throughput": _columns(_point(at, use, own) for at, all_of in slices.items() for use in _USES if (own := _of_use(all_of, use))),
+        "throughput": _columns(
+            _point(at, use, own)
+            for at, all_of in slices.items()
+            for use in _USES
+            if (own := _of_use(all_of, use))
+        ),
         "evidence": _columns(_evidence(at, all_of) for at, all_of in slices.items()),
         "absent": _columns(
-            {"kind": one.kind, "from_ns": one.from_ns, "to_ns": one.to_ns, "rounds": one.rounds} for one in _joined(stretches, width)
+            {"kind": one.kind, "from_ns": one.from_ns, "to_ns": one.to_ns, "rounds": one.rounds}
+            for one in _joined(stretches, width)
         ),
     }
 
@@ -96,19 +109,30 @@ def _evidence(at: int, rounds: Sequence[SeenRound]) -> dict[str, Any]:
         "at_ns": at,
         "rounds": len(rounds),
         "rtt_base_seconds": mean([one.rtt_base for one in rounds if one.rtt_base is not None]),
-        "withheld_fraction": max((one.withheld for one in rounds if one.withheld is not None), default=None),
+        "withheld_fraction": max(
+            (one.withheld for one in rounds if one.withheld is not None), default=None
+        ),
     }
-    for role, loads in (("sender", [one.sender for one in rounds]), ("receiver", [one.receiver for one in rounds])):
+    for role, loads in (
+        ("sender", [one.sender for one in rounds]),
+        ("receiver", [one.receiver for one in rounds]),
+    ):
         row |= {f"{role}_{name}": value for name, value in _load(loads).items()}
     return row
 
 
 def _load(loads: Sequence[Load]) -> dict[str, float | None]:
-    late = max((one.nap_late_max_ns for one in loads if one.nap_late_max_ns is not None), default=None)
+    late = max(
+        (one.nap_late_max_ns for one in loads if one.nap_late_max_ns is not None), default=None
+    )
     return {
         "busy_share": mean([one.busy_share for one in loads if one.busy_share is not None]),
-        "steal_share": max((one.steal_share for one in loads if one.steal_share is not None), default=None),
-        "throttled_share": max((one.throttled_share for one in loads if one.throttled_share is not None), default=None),
+        "steal_share": max(
+            (one.steal_share for one in loads if one.steal_share is not None), default=None
+        ),
+        "throttled_share": max(
+            (one.throttled_share for one in loads if one.throttled_share is not None), default=None
+        ),
         "nap_late_seconds": None if late is None else late / 1e9,
     }
 
@@ -123,7 +147,11 @@ def _joined(stretches: Iterable[Stretch], width: int | None) -> list[Stretch]:
             begin, end = begin // width * width, max(-(-end // width), begin // width + 1) * width
         place = last.get(one.kind)
         if place is not None and begin <= found[place].to_ns:
-            found[place] = replace(found[place], to_ns=max(end, found[place].to_ns), rounds=found[place].rounds + one.rounds)
+            found[place] = replace(
+                found[place],
+                to_ns=max(end, found[place].to_ns),
+                rounds=found[place].rounds + one.rounds,
+            )
         else:
             last[one.kind] = len(found)
             found.append(replace(one, from_ns=begin, to_ns=end))

@@ -13,7 +13,19 @@ from collections.abc import Sequence
 
 from trustbed.cli.talk import nobody_has_to_listen
 
-COMMANDS = ("analyze", "explain", "burst", "watch", "shell", "run", "pairs", "status", "report", "testbed", "doctor")
+COMMANDS = (
+    "analyze",
+    "explain",
+    "burst",
+    "watch",
+    "shell",
+    "run",
+    "pairs",
+    "status",
+    "report",
+    "testbed",
+    "doctor",
+)
 
 FINE, ERROR, USAGE, REVIEW, DISCARD, INTERRUPTED, READER_GONE = 0, 1, 2, 3, 4, 130, 141
 
@@ -25,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:  # started with the stream closed
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 lives until the interpreter ends
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal that cannot show an arrow gets a question mark, not a traceback
+        if hasattr(
+            stream, "reconfigure"
+        ):  # a terminal that cannot show an arrow gets a question mark, not a traceback
             stream.reconfigure(errors="replace")
     with nobody_has_to_listen():
         try:
@@ -57,7 +71,9 @@ def _run(words: list[str]) -> int:
         return USAGE
     if verb == "help":
         verb, rest = rest[0], ["--help"]
-    mine = rest[: rest.index("--")] if verb == "shell" and "--" in rest else rest  # behind the dashes is another's command line
+    mine = (
+        rest[: rest.index("--")] if verb == "shell" and "--" in rest else rest
+    )  # behind the dashes is another's command line
     if verb in COMMANDS and any(word in ("-h", "--help") for word in mine):
         print(getattr(pages, verb.upper()), end="")
         return FINE
@@ -103,9 +119,17 @@ def _verb(verb: str, rest: list[str]) -> int:
         where = f", {error.filename}" if error.filename else ", standard output"
         if not error.filename:
             _leave_stdout()
-        return _complain(f"{(error.strerror or str(error)).lower()}{where}", "nothing was left under the name that was asked for", ERROR)
+        return _complain(
+            f"{(error.strerror or str(error)).lower()}{where}",
+            "nothing was left under the name that was asked for",
+            ERROR,
+        )
     except MemoryError:
-        return _complain("out of memory", "fewer workers (--workers 1) need less; --report and --samples need more", ERROR)
+        return _complain(
+            "out of memory",
+            "fewer workers (--workers 1) need less; --report and --samples need more",
+            ERROR,
+        )
     except Exception as error:  # the expected ones carry a hint; every other is our mistake and shows its traceback
         hint = getattr(error, "hint", None)
         if hint is None:

@@ -15,7 +15,17 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from trustbed.cli import DISCARD, ERROR, FINE, INTERRUPTED, REVIEW, arguments, interrupt, progress, tell_interrupted
+from trustbed.cli import (
+    DISCARD,
+    ERROR,
+    FINE,
+    INTERRUPTED,
+    REVIEW,
+    arguments,
+    interrupt,
+    progress,
+    tell_interrupted,
+)
 
 if TYPE_CHECKING:
     from trustbed.capture import Capture
@@ -42,11 +52,20 @@ def describe(words: Sequence[str], verb: str) -> dict[str, Any]:
     from trustbed import __version__
     from trustbed.report.json import SCHEMA_VERSION
 
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return {"version": __version__, "schema_version": SCHEMA_VERSION, "command": shlex.join(["trustbed", verb, *words]), "started": started}
+    started = (
+        datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    )
+    return {
+        "version": __version__,
+        "schema_version": SCHEMA_VERSION,
+        "command": shlex.join(["trustbed", verb, *words]),
+        "started": started,
+    }
 
 
-def read(options: argparse.Namespace, *, samples: bool = False, series: bool = False) -> tuple[Capture, Ends | None]:
+def read(
+    options: argparse.Namespace, *, samples: bool = False, series: bool = False
+) -> tuple[Capture, Ends | None]:
     """The capture, analysed, with a progress bar if somebody waits for it; judged by both ends, and those joined, where there are two."""
     from trustbed.capture import analyze
 
@@ -88,7 +107,11 @@ def _check_ends(capture: Capture, options: argparse.Namespace) -> None:
     """Refuses captures of which the second is beside whoever sent everything that is judged; where only a part is, that part says so."""
     from trustbed.diagnose.both_ends import SENT_AT_OTHER_END
 
-    judged = [diagnosis for diagnosis in capture.examination.diagnoses if diagnosis.verdict != "not_judged"]
+    judged = [
+        diagnosis
+        for diagnosis in capture.examination.diagnoses
+        if diagnosis.verdict != "not_judged"
+    ]
     if judged and all(SENT_AT_OTHER_END in diagnosis.flags for diagnosis in judged):
         raise arguments.Complaint(
             f"everything that can be judged was sent beside {options.receiver[0]}, and arrived beside {options.sender[0]}",
@@ -112,10 +135,19 @@ def _check_places(options: argparse.Namespace) -> None:
         placing.check_folder(options.out, force=options.force)
 
 
-def _write_files(capture: Capture, ends: Ends | None, options: argparse.Namespace, about: dict[str, Any]) -> None:
+def _write_files(
+    capture: Capture, ends: Ends | None, options: argparse.Namespace, about: dict[str, Any]
+) -> None:
     if options.out is not None:
         more = None if ends is None else {"crossings": ends.stream()}
-        capture.write(options.out, csv=options.csv, force=options.force, burst=options.burst, more=more, about=about)
+        capture.write(
+            options.out,
+            csv=options.csv,
+            force=options.force,
+            burst=options.burst,
+            more=more,
+            about=about,
+        )
     if options.junit is not None:
         _write_junit(capture, options, about)
     if options.report is not None:
@@ -137,17 +169,29 @@ def _write_junit(capture: Capture, options: argparse.Namespace, about: dict[str,
         )
 
 
-def write_json(capture: Capture, about: dict[str, Any], *, burst: bool = False, ends: Ends | None = None) -> None:
+def write_json(
+    capture: Capture, about: dict[str, Any], *, burst: bool = False, ends: Ends | None = None
+) -> None:
     """The JSON document on standard output."""
-    capture.write_json(sys.stdout, burst=burst, both_ends=None if ends is None else ends.model, about=about)
+    capture.write_json(
+        sys.stdout, burst=burst, both_ends=None if ends is None else ends.model, about=about
+    )
 
 
 def _print_summary(capture: Capture, ends: Ends | None, options: argparse.Namespace) -> None:
     from trustbed.report import paint, terminal
 
-    columns = shutil.get_terminal_size((terminal.WIDEST, 24)).columns if sys.stdout.isatty() else terminal.WIDEST
+    columns = (
+        shutil.get_terminal_size((terminal.WIDEST, 24)).columns
+        if sys.stdout.isatty()
+        else terminal.WIDEST
+    )
     painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
-    sys.stdout.write(terminal.render(capture.overview, asked=arguments.repeated(options), columns=columns, paint=painter))
+    sys.stdout.write(
+        terminal.render(
+            capture.overview, asked=arguments.repeated(options), columns=columns, paint=painter
+        )
+    )
     if ends is not None:
         from trustbed.report import ends_text
 
@@ -155,7 +199,9 @@ def _print_summary(capture: Capture, ends: Ends | None, options: argparse.Namesp
     if options.burst:
         from trustbed.report import burst_text
 
-        sys.stdout.write("\n" + burst_text.section(capture.bursts.model, columns=columns, paint=painter))
+        sys.stdout.write(
+            "\n" + burst_text.section(capture.bursts.model, columns=columns, paint=painter)
+        )
     for path in (options.out, options.report, options.junit):
         if path is not None:
             sys.stdout.write(f"wrote {path}\n")

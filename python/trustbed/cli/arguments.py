@@ -57,11 +57,15 @@ def rate(text: str) -> int:
     from trustbed.question import lacks_unit
 
     if lacks_unit(text):
-        raise argparse.ArgumentTypeError(f"{text!r} lacks a unit (write it like 20Mbit/s or 1.5Gbit/s)")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} lacks a unit (write it like 20Mbit/s or 1.5Gbit/s)"
+        )
     try:
         bits_per_second = int(parse_rate(text))
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error} (write it like 20Mbit/s or 1.5Gbit/s)") from error
+        raise argparse.ArgumentTypeError(
+            f"{error} (write it like 20Mbit/s or 1.5Gbit/s)"
+        ) from error
     if bits_per_second == 0:
         raise argparse.ArgumentTypeError("a link with a rate of 0 carries nothing")
     return bits_per_second
@@ -172,7 +176,10 @@ def parse(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse
     options, unknown = parser.parse_known_intermixed_args(list(arguments))
     strange = next((word for word in unknown if word.startswith("-") and word != "-"), None)
     if strange is not None:
-        raise UsageError(f"no such option, {strange}", _nearest(strange, _names_of(parser), f"see {parser.prog} --help"))
+        raise UsageError(
+            f"no such option, {strange}",
+            _nearest(strange, _names_of(parser), f"see {parser.prog} --help"),
+        )
     return options
 
 
@@ -183,9 +190,15 @@ def check_analyze(options: argparse.Namespace) -> None:
     if not options.captures:
         raise UsageError("no capture given", "for example: trustbed analyze server.pcap")
     if options.csv and options.out is None:
-        raise UsageError("--csv needs a place, --out DIR", "for example: trustbed analyze server.pcap --out tables --csv")
+        raise UsageError(
+            "--csv needs a place, --out DIR",
+            "for example: trustbed analyze server.pcap --out tables --csv",
+        )
     if options.samples and options.out is None:
-        raise UsageError("--samples needs a place, --out DIR", "for example: trustbed analyze server.pcap --out tables --samples")
+        raise UsageError(
+            "--samples needs a place, --out DIR",
+            "for example: trustbed analyze server.pcap --out tables --samples",
+        )
     if options.force and options.out is None:
         raise UsageError("--force says nothing without --out DIR", hint)
     check_inputs(options.captures)
@@ -207,11 +220,16 @@ def _check_ends(options: argparse.Namespace, verb: str, behind: str = "") -> Non
         missing = "--receiver" if options.sender else "--sender"
         raise UsageError(f"one end alone cannot be joined, {missing} is missing", example)
     if options.captures:
-        raise UsageError(f"a capture is the sender's or the receiver's, {options.captures[0]} is neither", example)
+        raise UsageError(
+            f"a capture is the sender's or the receiver's, {options.captures[0]} is neither",
+            example,
+        )
     if options.at is not None:
         raise UsageError("--at is said by --sender and --receiver already", example)
     if "-" in (*options.sender, *options.receiver):
-        raise UsageError("both ends are read twice, which standard input (-) does not allow", "save it to a file")
+        raise UsageError(
+            "both ends are read twice, which standard input (-) does not allow", "save it to a file"
+        )
     options.captures, options.at = options.sender, "sender"
 
 
@@ -219,7 +237,9 @@ def check_explain(options: argparse.Namespace) -> None:
     """A capture, or both ends, and behind it a transfer, which becomes an option of its own."""
     both_ends = options.sender or options.receiver
     if len(options.captures) < (1 if both_ends else 2):
-        raise UsageError("a capture and a transfer are needed", "for example: trustbed explain server.pcap 1.0")
+        raise UsageError(
+            "a capture and a transfer are needed", "for example: trustbed explain server.pcap 1.0"
+        )
     options.transfer = options.captures.pop()
     _check_ends(options, "explain", " 1.0")
     check_inputs(options.captures)
@@ -228,19 +248,30 @@ def check_explain(options: argparse.Namespace) -> None:
 def check_inputs(captures: Sequence[str], verb: str = "analyze") -> None:
     """Standard input comes alone, and from a pipe."""
     if "-" in captures and len(captures) > 1:
-        raise UsageError("standard input (-) cannot be one of several files", "give the files by name, or only -")
+        raise UsageError(
+            "standard input (-) cannot be one of several files", "give the files by name, or only -"
+        )
     if "-" in captures and sys.stdin is not None and sys.stdin.isatty():
-        raise UsageError("standard input (-) is the keyboard", f"for example: tcpdump -w - | trustbed {verb} -")
+        raise UsageError(
+            "standard input (-) is the keyboard", f"for example: tcpdump -w - | trustbed {verb} -"
+        )
 
 
 def _names_of(parser: argparse.ArgumentParser) -> list[str]:
-    return [name for action in parser._actions for name in action.option_strings if name.startswith("--")]
+    return [
+        name
+        for action in parser._actions
+        for name in action.option_strings
+        if name.startswith("--")
+    ]
 
 
 def unknown_command(word: str, commands: Sequence[str]) -> UsageError:
     """The complaint about a verb that does not exist."""
     if Path(word).is_file():
-        return UsageError(f"no such command, {word}", f"to judge that file: trustbed analyze {word}")
+        return UsageError(
+            f"no such command, {word}", f"to judge that file: trustbed analyze {word}"
+        )
     return UsageError(f"no such command, {word}", _nearest(word, commands, "see trustbed --help"))
 
 

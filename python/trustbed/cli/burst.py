@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from trustbed.cli import ERROR, FINE, arguments, interrupt, progress
 from trustbed.cli.analyze import describe, give_up
-from trustbed.question import MEASURES, Basis, BurstQuestion, By, Mode, Offload, Wavelet, available_cores
+from trustbed.question import (
+    MEASURES,
+    Basis,
+    BurstQuestion,
+    By,
+    Mode,
+    Offload,
+    Wavelet,
+    available_cores,
+)
 
 if TYPE_CHECKING:
     from trustbed.burstiness import Burstiness
@@ -66,7 +75,9 @@ def _rate(text: str) -> int:
 
     rate = arguments.rate(text)
     if rate > FASTEST:
-        raise argparse.ArgumentTypeError(f"{text} is beyond 10 Tbit/s, the largest rate that is measured")
+        raise argparse.ArgumentTypeError(
+            f"{text} is beyond 10 Tbit/s, the largest rate that is measured"
+        )
     return rate
 
 
@@ -103,7 +114,9 @@ def _octaves(text: str) -> tuple[int | None, int | None]:
     known = [number for number in numbers if number is not None]
     strange = any(part and not part.isdecimal() for part in (first, last))
     if not dash or not known or strange or 0 in known or known != sorted(known):
-        raise argparse.ArgumentTypeError(f"{text!r} is no range of octaves (write it like 3-9, 3- or -9)")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no range of octaves (write it like 3-9, 3- or -9)"
+        )
     return numbers[0], numbers[1]
 
 
@@ -134,18 +147,29 @@ def _check(options: argparse.Namespace) -> None:
     if not options.captures:
         raise arguments.UsageError("no capture given", example)
     if options.mode == "static" and options.rate is None:
-        raise arguments.UsageError("--mode static needs a rate, --rate RATE", f"{example} --rate 40Mbit/s")
+        raise arguments.UsageError(
+            "--mode static needs a rate, --rate RATE", f"{example} --rate 40Mbit/s"
+        )
     if options.offload == "spread" and options.link_rate is None:
         raise arguments.UsageError(
-            "--offload spread needs the rate of the link, --link-rate RATE", f"{example} --offload spread --link-rate 1Gbit/s"
+            "--offload spread needs the rate of the link, --link-rate RATE",
+            f"{example} --offload spread --link-rate 1Gbit/s",
         )
     if options.lost and options.only and "queue" not in options.only:
-        raise arguments.UsageError("--lost needs the queues that --only leaves out", f"{example} --out tables --lost --only queue")
+        raise arguments.UsageError(
+            "--lost needs the queues that --only leaves out",
+            f"{example} --out tables --lost --only queue",
+        )
     for name in ("lost", "csv", "force"):
         if getattr(options, name) and options.out is None:
-            raise arguments.UsageError(f"--{name} says nothing without --out DIR", f"{example} --out tables --{name}")
+            raise arguments.UsageError(
+                f"--{name} says nothing without --out DIR", f"{example} --out tables --{name}"
+            )
     if options.each and options.out is not None:
-        raise arguments.UsageError("--out holds the tables of one capture, not of --each", "call trustbed burst once for every file")
+        raise arguments.UsageError(
+            "--out holds the tables of one capture, not of --each",
+            "call trustbed burst once for every file",
+        )
     arguments.check_inputs(options.captures, "burst")
 
 
@@ -192,7 +216,9 @@ def _read(options: argparse.Namespace, files: Sequence[str]) -> Burstiness:
     shown = progress.Progress(files[0]) if progress.wanted(quiet=options.quiet) else nullcontext()
     with interrupt.ends_waiting(give_up), shown as bar:
         try:
-            return burstiness.ask(_question(options, files), progress=_without_zero(bar) if bar else None)
+            return burstiness.ask(
+                _question(options, files), progress=_without_zero(bar) if bar else None
+            )
         except (TooManyLost, TooManyWindows) as error:
             raise arguments.Complaint(error.message, error.hint) from None
 
@@ -207,7 +233,9 @@ def _without_zero(bar: progress.Progress) -> Callable[[int, int | None], None]:
     return show
 
 
-def _write_files(measured: Sequence[Burstiness], options: argparse.Namespace, about: dict[str, Any]) -> None:
+def _write_files(
+    measured: Sequence[Burstiness], options: argparse.Namespace, about: dict[str, Any]
+) -> None:
     if options.out is not None:
         measured[0].write(options.out, csv=options.csv, force=options.force, about=about)
     if options.report is not None:
@@ -216,7 +244,9 @@ def _write_files(measured: Sequence[Burstiness], options: argparse.Namespace, ab
         burst_page.write(options.report, [one.model for one in measured], measured[0].about(about))
 
 
-def _write_json(measured: Sequence[Burstiness], stream: Any, options: argparse.Namespace, about: dict[str, Any]) -> None:  # noqa: ANN401 - any text stream
+def _write_json(
+    measured: Sequence[Burstiness], stream: Any, options: argparse.Namespace, about: dict[str, Any]
+) -> None:  # noqa: ANN401 - any text stream
     from trustbed.report import burst_json
 
     documents = [one.document(about) for one in measured]
@@ -229,7 +259,11 @@ def _write_json(measured: Sequence[Burstiness], stream: Any, options: argparse.N
 def _print_summary(measured: Sequence[Burstiness], options: argparse.Namespace) -> None:
     from trustbed.report import burst_text, paint
 
-    columns = shutil.get_terminal_size((burst_text.WIDEST, 24)).columns if sys.stdout.isatty() else burst_text.WIDEST
+    columns = (
+        shutil.get_terminal_size((burst_text.WIDEST, 24)).columns
+        if sys.stdout.isatty()
+        else burst_text.WIDEST
+    )
     painter: Paint = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
     named = [(one.question.name, one.model) for one in measured]
     if len(named) == 1:

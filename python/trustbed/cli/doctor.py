@@ -33,7 +33,9 @@ def run(words: Sequence[str]) -> int:
     options = arguments.parse(parser(), words)
     if options.hosts and options.inventory is None:
         message = f"nothing says how {options.hosts[0]} is reached"
-        raise arguments.UsageError(message, "name an inventory: trustbed doctor --inventory hosts.toml alpha beta")
+        raise arguments.UsageError(
+            message, "name an inventory: trustbed doctor --inventory hosts.toml alpha beta"
+        )
     model = _model(options)
     _show(model, options, words)
     return exit_code(model, options.fail_on)
@@ -65,9 +67,19 @@ def _show(model: Mapping[str, Any], options: argparse.Namespace, words: Sequence
     from trustbed.report import doctor_text, paint
 
     if options.json:
-        json.dump({"trustbed": describe(words, "doctor"), **model}, sys.stdout, ensure_ascii=False, allow_nan=False, indent=1)
+        json.dump(
+            {"trustbed": describe(words, "doctor"), **model},
+            sys.stdout,
+            ensure_ascii=False,
+            allow_nan=False,
+            indent=1,
+        )
         sys.stdout.write("\n")
     elif not options.quiet:
-        columns = shutil.get_terminal_size((doctor_text.WIDEST, 24)).columns if sys.stdout.isatty() else doctor_text.WIDEST
+        columns = (
+            shutil.get_terminal_size((doctor_text.WIDEST, 24)).columns
+            if sys.stdout.isatty()
+            else doctor_text.WIDEST
+        )
         painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
         sys.stdout.write(doctor_text.render(model, columns=columns, paint=painter))

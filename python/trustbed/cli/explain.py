@@ -23,17 +23,29 @@ def run(words: Sequence[str]) -> int:
     try:
         transfer = capture.transfer(options.transfer)
     except KeyError:
-        raise arguments.Complaint(f"no transfer {options.transfer}, {capture.question.name}", _those_there(capture)) from None
+        raise arguments.Complaint(
+            f"no transfer {options.transfer}, {capture.question.name}", _those_there(capture)
+        ) from None
     if options.json:
-        document = {"trustbed": describe(words, "explain"), "transfer": transfer.row, "explanation": transfer.explain().split("\n")}
+        document = {
+            "trustbed": describe(words, "explain"),
+            "transfer": transfer.row,
+            "explanation": transfer.explain().split("\n"),
+        }
         json.dump(document, sys.stdout, ensure_ascii=False, allow_nan=False, indent=1)
         sys.stdout.write("\n")
         return FINE
     from trustbed.report import explanation, paint
 
-    columns = shutil.get_terminal_size((explanation.WIDEST, 24)).columns if sys.stdout.isatty() else explanation.WIDEST
+    columns = (
+        shutil.get_terminal_size((explanation.WIDEST, 24)).columns
+        if sys.stdout.isatty()
+        else explanation.WIDEST
+    )
     painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
-    sys.stdout.write(explanation.render(transfer.row, transfer.explain(), columns=columns, paint=painter))
+    sys.stdout.write(
+        explanation.render(transfer.row, transfer.explain(), columns=columns, paint=painter)
+    )
     return FINE
 
 

@@ -23,12 +23,19 @@ SHELL = "sh"
 
 
 @contextmanager
-def started(bed: Testbed, host: str, command: Sequence[str], environment: Mapping[str, str]) -> Iterator[ControlledProcess]:
+def started(
+    bed: Testbed, host: str, command: Sequence[str], environment: Mapping[str, str]
+) -> Iterator[ControlledProcess]:
     """A command in a guest, with the streams or the terminal that we have. ``environment`` is what it has beside the guest's own."""
     size = _terminal()
     more = {"TERM": os.environ["TERM"]} if size is not None and "TERM" in os.environ else {}
     around = {**more, **environment}
-    with bed.guest(host).start_command(command, stdin=None, environment=around, terminal=size) as process, _handed_through(process, size):
+    with (
+        bed.guest(host).start_command(
+            command, stdin=None, environment=around, terminal=size
+        ) as process,
+        _handed_through(process, size),
+    ):
         yield process
 
 
@@ -47,7 +54,9 @@ def _handed_through(process: ControlledProcess, size: tuple[int, int] | None) ->
         return
     keys = sys.stdin.fileno()
     before = termios.tcgetattr(keys)
-    resized = signal.signal(signal.SIGWINCH, lambda number, frame: process.resize(*(_terminal() or size)))
+    resized = signal.signal(
+        signal.SIGWINCH, lambda number, frame: process.resize(*(_terminal() or size))
+    )
     tty.setraw(keys)
     try:
         yield

@@ -25,7 +25,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     for key in KEYS:
         parser.add_argument(f"--{key}")
     for name in ("link", *_WAYS):
-        parser.add_argument(f"--{name}", nargs="+", action="extend", type=_assignment, metavar="KEY=VALUE", default=[])
+        parser.add_argument(
+            f"--{name}",
+            nargs="+",
+            action="extend",
+            type=_assignment,
+            metavar="KEY=VALUE",
+            default=[],
+        )
 
 
 def _assignment(text: str) -> list[tuple[str, str]]:
@@ -34,7 +41,9 @@ def _assignment(text: str) -> list[tuple[str, str]]:
     for part in text.split(","):
         key, equals, value = part.partition("=")
         if not (equals and key.strip() and value.strip()):
-            raise argparse.ArgumentTypeError(f"{part!r} is no KEY=VALUE (write it like rate=5Mbit/s or loss=1%)")
+            raise argparse.ArgumentTypeError(
+                f"{part!r} is no KEY=VALUE (write it like rate=5Mbit/s or loss=1%)"
+            )
         pairs.append((key.strip(), value.strip()))
     return pairs
 
@@ -50,7 +59,9 @@ def pipes(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
     from trustbed.scenario.links import both_directions
     from trustbed.scenario.table import Table
 
-    values: dict[str, Any] = {key: getattr(options, key) for key in KEYS if getattr(options, key) is not None}
+    values: dict[str, Any] = {
+        key: getattr(options, key) for key in KEYS if getattr(options, key) is not None
+    }
     try:
         _assign(values, options.link, "--link")
         for way in _WAYS:
@@ -75,7 +86,10 @@ def _assign(values: dict[str, Any], given: Sequence[list[tuple[str, str]]], opti
         for name in tables:
             place = place.setdefault(name, {})
             if not isinstance(place, dict):
-                raise arguments.UsageError(f"{option} {key}: {name} has a value of its own already", "give either the one or the other")
+                raise arguments.UsageError(
+                    f"{option} {key}: {name} has a value of its own already",
+                    "give either the one or the other",
+                )
         place[last] = _value(text)
 
 

@@ -47,10 +47,17 @@ def _way(pipe: Report) -> str:
     waited = "hardly a queue" if delay["max_ns"] else "no queue"
     if delay["p99_ns"]:
         waited = f"queue {duration(delay['p50_ns'] / 1e9)} (p99 {duration(delay['p99_ns'] / 1e9)})"
-    causes = {cause: number for cause, number in pipe["dropped"].items() if cause not in _NOT_LOST and number}
+    causes = {
+        cause: number
+        for cause, number in pipe["dropped"].items()
+        if cause not in _NOT_LOST and number
+    }
     dropped = "none dropped"
     if causes:
-        named = ", ".join(f"{count(number)} {_CAUSES.get(cause, cause)}" for cause, number in sorted(causes.items()))
+        named = ", ".join(
+            f"{count(number)} {_CAUSES.get(cause, cause)}"
+            for cause, number in sorted(causes.items())
+        )
         dropped = f"{count(sum(causes.values()))} of {counted(pipe['packets'], 'packet')} dropped ({named})"
     return f"{pipe['name']} {carried}, {waited}, {dropped}"
 
@@ -60,7 +67,11 @@ def _lateness(report: Report) -> str:
     if not lateness["packets"]:
         return "emulator idle"
     late = f"emulator late by {duration(lateness['p50_ns'] / 1e9)} (p99 {duration(lateness['p99_ns'] / 1e9)})"
-    return late if (report.get("ready") or {}).get("priority") == "fifo" else f"{late}, without real-time priority"
+    return (
+        late
+        if (report.get("ready") or {}).get("priority") == "fifo"
+        else f"{late}, without real-time priority"
+    )
 
 
 def model(report: Report, found: Sequence[Finding]) -> dict[str, Any]:
@@ -82,7 +93,11 @@ def write_ledger(raw: Path, target: Path) -> int:
     from trustbed.run import rows
 
     words = rows.lists(raw)
-    names = {column: words[plural] for column, plural in (("pipe", "pipes"), ("fate", "fates")) if words.get(plural)}
+    names = {
+        column: words[plural]
+        for column, plural in (("pipe", "pipes"), ("fate", "fates"))
+        if words.get(plural)
+    }
     draft = raw.with_name("parquet")
     written = rows.convert(raw, draft, names=names).rows
     draft.replace(target)
@@ -91,7 +106,10 @@ def write_ledger(raw: Path, target: Path) -> int:
 
 def described(pipes: Sequence[Report]) -> str:
     """What was asked for, in a few words."""
-    up, down = ({key: value for key, value in pipe.items() if key not in ("name", "from", "to")} for pipe in pipes)
+    up, down = (
+        {key: value for key, value in pipe.items() if key not in ("name", "from", "to")}
+        for pipe in pipes
+    )
     if up == down:
         return f"{_asked(up)} each way"
     return f"{_asked(up)} up; {_asked(down)} down"
@@ -111,7 +129,9 @@ def _asked(pipe: Report) -> str:
         words.append("a delay in steps")
     loss = pipe.get("loss")
     if loss is not None:
-        words.append(f"{percent(loss['probability'])} loss" if loss["kind"] == "independent" else "loss")
+        words.append(
+            f"{percent(loss['probability'])} loss" if loss["kind"] == "independent" else "loss"
+        )
     for key, word in (("policer", "policed to"), ("shaper", "shaped to")):
         if key in pipe:
             words.append(f"{word} {rate(pipe[key]['rate_bits_per_second'] / 8)}")

@@ -46,7 +46,11 @@ def run(words: Sequence[str]) -> int:
     """Runs the verb."""
     options = arguments.parse(parser(), words)
     if len(options.campaign) != 1:
-        message = "no campaign given" if not options.campaign else f"one campaign, not {len(options.campaign)}"
+        message = (
+            "no campaign given"
+            if not options.campaign
+            else f"one campaign, not {len(options.campaign)}"
+        )
         raise arguments.UsageError(message, "for example: trustbed pairs campaign.toml")
     study = campaigns.load(Path(options.campaign[0]))
     if options.dry_run:
@@ -63,15 +67,21 @@ def _carry_out(study: CampaignFile, options: argparse.Namespace, words: Sequence
     directory = CampaignDirectory(options.out or default_folder(study))
     if options.resume and not directory.exists:
         raise RunDirectoryError(
-            f"no campaign to continue, {directory.path}", "leave --resume out to begin one, or name its folder with --out"
+            f"no campaign to continue, {directory.path}",
+            "leave --resume out to begin one, or name its folder with --out",
         )
-    about = {key: value for key, value in describe(words, "pairs").items() if key != "schema_version"}
+    about = {
+        key: value for key, value in describe(words, "pairs").items() if key != "schema_version"
+    }
     listener = RoundListener() if options.quiet else _Lines()
     with kills_are_interrupts():
         try:
             measure(study, directory, about=about, listener=listener)
         except KeyboardInterrupt:
-            print(f"complete rounds are kept in {directory.path}; the same command continues", file=sys.stderr)
+            print(
+                f"complete rounds are kept in {directory.path}; the same command continues",
+                file=sys.stderr,
+            )
             raise
     return show(open_campaign(directory.path), options, words, "pairs")
 
@@ -84,11 +94,17 @@ class _Lines(RoundListener):
             _say(f"continues behind {words.counted(rounds, 'round')}")
 
     def on_host(self, host: str, *, up: bool, why: str | None, hint: str | None) -> None:
-        _say(f"{host} is there" if up else f"{host} is not there: {why}{f' ({hint})' if hint else ''}")
+        _say(
+            f"{host} is there"
+            if up
+            else f"{host} is not there: {why}{f' ({hint})' if hint else ''}"
+        )
 
     def on_skipped(self, skip: Skip) -> None:
         by = f" ({skip.by})" if skip.by else ""
-        _say(f"{skip.pair.name}  {words.counted(len(skip.numbers), 'round')} skipped: {skip.reason}{by}")
+        _say(
+            f"{skip.pair.name}  {words.counted(len(skip.numbers), 'round')} skipped: {skip.reason}{by}"
+        )
 
     def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
         why = f": {record['error']['message']}" if "error" in record else ""
@@ -101,12 +117,16 @@ class _Lines(RoundListener):
         if not judged["connections"]:
             return  # why there are none was said when it ended
         data = [row for row in judged["connections"] if row["role"] == "data"]
-        rates = [row["app_bytes_per_second"] for row in data if row["app_bytes_per_second"] is not None]
+        rates = [
+            row["app_bytes_per_second"] for row in data if row["app_bytes_per_second"] is not None
+        ]
         causes = sorted({row["cause"] for row in data if row["cause"] is not None})
         index = judged["connections"][0]["index"]
         mean = words.rate(sum(rates) / len(rates)) if rates else "nothing"
         told = [", ".join(causes), judged["use"] or "not judged"]
-        _say(f"{pair}  round {number}  index {index}  {mean} of data  {'  '.join(one for one in told if one)}")
+        _say(
+            f"{pair}  round {number}  index {index}  {mean} of data  {'  '.join(one for one in told if one)}"
+        )
 
 
 def _say(text: str) -> None:
@@ -122,10 +142,15 @@ def _steps(rounds: Rounds) -> Sequence[str]:
     """What happens in a round, in order."""
     steps = [words.counted(rounds.pings, "ping")]
     if rounds.delay is not None:
-        steps.append(f"{words.counted(rounds.delay.probes, 'test packet')} ({length(rounds.delay.longest_ns)} at most)")
+        steps.append(
+            f"{words.counted(rounds.delay.probes, 'test packet')} ({length(rounds.delay.longest_ns)} at most)"
+        )
     steps += [f"{name} ({length(limit)} at most)" for name, limit in rounds.bandwidth]
     windows = f"windows of {rounds.probe_window_bytes} and {rounds.data_window_bytes} bytes"
-    return [*steps, f"{words.counted(rounds.pairs_at_once, 'connection pair')} ({rounds.arrangement}), {windows}"]
+    return [
+        *steps,
+        f"{words.counted(rounds.pairs_at_once, 'connection pair')} ({rounds.arrangement}), {windows}",
+    ]
 
 
 def _plan(study: CampaignFile) -> Sequence[str]:
@@ -146,5 +171,8 @@ def _plan(study: CampaignFile) -> Sequence[str]:
     outside = [f"{host.name} ({name_of(one)})" for host in campaign.hosts for one in host.outside]
     if outside:
         lines += ["", f"asked besides the hosts: {', '.join(outside)}"]
-    first = ", ".join(f"{one.name} ({words.buffer(one.probe_bytes)} and {words.buffer(one.data_bytes)})" for one in sizes)
+    first = ", ".join(
+        f"{one.name} ({words.buffer(one.probe_bytes)} and {words.buffer(one.data_bytes)})"
+        for one in sizes
+    )
     return [*lines, "", f"sizes of {campaign.pairs[0].name}: {first} …"]

@@ -29,7 +29,12 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self._drawn is not None:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
@@ -37,11 +42,15 @@ class Progress:
     def __call__(self, read: int, total: int | None) -> None:
         """Redraws the line if it is time to."""
         now = time.monotonic()
-        if now - self._started < _PATIENCE or (self._drawn is not None and now - self._drawn < _EVERY):
+        if now - self._started < _PATIENCE or (
+            self._drawn is not None and now - self._drawn < _EVERY
+        ):
             return
         self._drawn = now
         columns = shutil.get_terminal_size().columns
-        self._stream.write("\r" + line(self._label, read, total, now - self._started, columns - 1) + "\x1b[K")
+        self._stream.write(
+            "\r" + line(self._label, read, total, now - self._started, columns - 1) + "\x1b[K"
+        )
         self._stream.flush()
 
 
@@ -60,4 +69,9 @@ def line(label: str, read: int, total: int | None, seconds: float, columns: int)
 
 def wanted(*, quiet: bool) -> bool:
     """Whether somebody is there to see it."""
-    return not quiet and sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "") != "dumb"
+    return (
+        not quiet
+        and sys.stderr is not None
+        and sys.stderr.isatty()
+        and os.environ.get("TERM", "") != "dumb"
+    )

@@ -33,7 +33,9 @@ def run(words: Sequence[str]) -> int:
     """Runs the verb."""
     options = arguments.parse(parser(), words)
     if len(options.runs) != 1:
-        message = "no run given" if not options.runs else f"one run at a time, not {len(options.runs)}"
+        message = (
+            "no run given" if not options.runs else f"one run at a time, not {len(options.runs)}"
+        )
         raise arguments.UsageError(message, "for example: trustbed report study --out report.html")
     if options.out is not None:
         from trustbed.report import placing
@@ -45,7 +47,10 @@ def run(words: Sequence[str]) -> int:
     if kind_of(folder) == "campaign":
         return _campaign(options, words)
     if not (folder / MANIFEST).is_file():
-        raise arguments.Complaint(f"neither a run nor a campaign, {folder}", "name a folder that trustbed run or trustbed pairs has made")
+        raise arguments.Complaint(
+            f"neither a run nor a campaign, {folder}",
+            "name a folder that trustbed run or trustbed pairs has made",
+        )
     return _show(options, words)
 
 
@@ -57,7 +62,9 @@ def _campaign(options: argparse.Namespace, words: Sequence[str]) -> int:
     if options.out is not None:
         from trustbed.report import campaign_page
 
-        campaign_page.write(options.out, model, describe(words, "report"), text=campaign_text_of(options.runs[0]))
+        campaign_page.write(
+            options.out, model, describe(words, "report"), text=campaign_text_of(options.runs[0])
+        )
     return status.show(model, options, words, "report", wrote=options.out)
 
 
@@ -70,14 +77,25 @@ def _show(options: argparse.Namespace, words: Sequence[str]) -> int:
     return show(found, options.runs[0], options, about=about, wrote=options.out)
 
 
-def show(found: Run, name: str, options: argparse.Namespace, *, about: Mapping[str, Any], wrote: Path | None) -> int:
+def show(
+    found: Run,
+    name: str,
+    options: argparse.Namespace,
+    *,
+    about: Mapping[str, Any],
+    wrote: Path | None,
+) -> int:
     """What a run came to on standard output, in the form that the options ask for; the exit code that they ask for."""
     from trustbed.report import paint, run_text
 
     if options.json:
         found.write_json(sys.stdout, about=about)
     elif not options.quiet:
-        columns = shutil.get_terminal_size((run_text.WIDEST, 24)).columns if sys.stdout.isatty() else run_text.WIDEST
+        columns = (
+            shutil.get_terminal_size((run_text.WIDEST, 24)).columns
+            if sys.stdout.isatty()
+            else run_text.WIDEST
+        )
         painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
         sys.stdout.write(run_text.render(found.model, name, columns=columns, paint=painter))
         if wrote is not None:

@@ -51,7 +51,11 @@ def run(words: Sequence[str]) -> int:
     """Runs the verb."""
     options = arguments.parse(parser(), words)
     if len(options.scenario) != 1:
-        message = "no scenario given" if not options.scenario else f"one scenario, not {len(options.scenario)}"
+        message = (
+            "no scenario given"
+            if not options.scenario
+            else f"one scenario, not {len(options.scenario)}"
+        )
         raise arguments.UsageError(message, "for example: trustbed run study.toml")
     study = load(Path(options.scenario[0]))
     if options.dry_run:
@@ -67,20 +71,27 @@ def run(words: Sequence[str]) -> int:
     return _carry_out(study, directory, options, words)
 
 
-def _carry_out(study: ScenarioFile, directory: RunDirectory, options: argparse.Namespace, words: Sequence[str]) -> int:
+def _carry_out(
+    study: ScenarioFile, directory: RunDirectory, options: argparse.Namespace, words: Sequence[str]
+) -> int:
     from trustbed.experiment import session_of
     from trustbed.run_report import open_run
 
     about = describe(words, "run")
     session_about = {key: value for key, value in about.items() if key != "schema_version"}
     shown = _shown(study, options)
-    session = session_of(study, directory, about=session_about, repetitions=options.repetitions, listener=shown)
+    session = session_of(
+        study, directory, about=session_about, repetitions=options.repetitions, listener=shown
+    )
     with kills_are_interrupts():
         try:
             session.carry_out()
         except KeyboardInterrupt:
             shown.close()
-            print(f"complete repetitions are kept in {directory.path}; the same command continues", file=sys.stderr)
+            print(
+                f"complete repetitions are kept in {directory.path}; the same command continues",
+                file=sys.stderr,
+            )
             raise
         finally:
             shown.close()
@@ -93,7 +104,9 @@ def _carry_out(study: ScenarioFile, directory: RunDirectory, options: argparse.N
 
 def _repetitions(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= _MOST_REPETITIONS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of repetitions (1 to {_MOST_REPETITIONS})")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of repetitions (1 to {_MOST_REPETITIONS})"
+        )
     return int(text)
 
 
@@ -120,7 +133,9 @@ class _Lines(_Shown):
     def on_begun(self, forecast: Forecast) -> None:
         self._forecast = forecast
         if forecast.finished:
-            self._say(f"continues: {words.counted(forecast.finished, 'repetition')} of {forecast.total} complete")
+            self._say(
+                f"continues: {words.counted(forecast.finished, 'repetition')} of {forecast.total} complete"
+            )
         if forecast.finished < forecast.total:
             left = words.counted(forecast.total - forecast.finished, "repetition")
             self._say(f"{left} to do, about {words.duration(forecast.left_seconds)}")
@@ -138,7 +153,13 @@ class _Lines(_Shown):
         sys.stderr.write(f"\r{text[:columns]}\x1b[K")
         sys.stderr.flush()
 
-    def on_judged(self, repetition: Repetition, cell: Cell, record: Mapping[str, Any], findings: Mapping[str, Any]) -> None:
+    def on_judged(
+        self,
+        repetition: Repetition,
+        cell: Cell,
+        record: Mapping[str, Any],
+        findings: Mapping[str, Any],
+    ) -> None:
         why = f": {findings['why']}" if findings["why"] else ""
         self._say(f"{self._label}  {words.duration(record['seconds'])}  {findings['use']}{why}")
 
@@ -178,7 +199,11 @@ def _plan(study: ScenarioFile, described: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield f"{words.counted(len(cells), 'cell')}, {words.counted(described['repetitions'], 'repetition')} of each: {total} in all"
     for cell in cells:
-        against = "" if cell["baseline"] in (None, cell["number"]) else f"  (against {cells[cell['baseline']]['label']})"
+        against = (
+            ""
+            if cell["baseline"] in (None, cell["number"])
+            else f"  (against {cells[cell['baseline']]['label']})"
+        )
         yield f"  {cell['label']}{against}"
     order = [cells[one["cell"]]["label"] for one in described["order"]]
     if len(cells) > 1:
@@ -191,7 +216,11 @@ def _network(study: ScenarioFile) -> Iterator[str]:
     scenario = study.first
     for host in scenario.hosts:
         behind = f", behind {host.router}" if host.router is not None else ""
-        shown = host.addresses[0] if len(host.addresses) == 1 else f"{host.addresses[0]} … {host.addresses[-1]} ({len(host.addresses)})"
+        shown = (
+            host.addresses[0]
+            if len(host.addresses) == 1
+            else f"{host.addresses[0]} … {host.addresses[-1]} ({len(host.addresses)})"
+        )
         inside = f", a guest ({host.guest})" if host.guest is not None else ""
         yield f"  host {host.name:<12} {shown}{behind}{inside}"
     for link in scenario.links:

@@ -28,7 +28,17 @@ from trustbed.cli import arguments, guest_shell, link_options, link_summary
 from trustbed.cli.interrupt import kills_are_interrupts
 from trustbed.run.demand import Load, is_modest
 from trustbed.scenario.guests import NIC_MODELS, Guest
-from trustbed.testbed import Host, Plan, Process, Testbed, TestbedError, outside, plan, prepare, registry
+from trustbed.testbed import (
+    Host,
+    Plan,
+    Process,
+    Testbed,
+    TestbedError,
+    outside,
+    plan,
+    prepare,
+    registry,
+)
 from trustbed.testbed.control import ControlledProcess
 
 NEAR, FAR = "near", "far"
@@ -77,10 +87,15 @@ def _run(words: Sequence[str]) -> int:
     mine, command = _split(words)
     options = arguments.parse(parser(), mine)
     if not command:
-        command = [guest_shell.SHELL] if options.guest is not None else [os.environ.get("SHELL") or "/bin/sh"]
+        command = (
+            [guest_shell.SHELL]
+            if options.guest is not None
+            else [os.environ.get("SHELL") or "/bin/sh"]
+        )
     if options.words:
         raise arguments.UsageError(
-            f"{options.words[0]} is no option", f"put the command behind two dashes: trustbed shell … -- {' '.join(options.words)}"
+            f"{options.words[0]} is no option",
+            f"put the command behind two dashes: trustbed shell … -- {' '.join(options.words)}",
         )
     topology = _topology(options)
     if options.ledger is not None:
@@ -97,7 +112,9 @@ def _run(words: Sequence[str]) -> int:
                 addresses=(address,),
                 congestion_control=options.congestion_control,
                 outside=options.outside and name == FAR,
-                guest=Guest(nic=options.guest) if options.guest is not None and name == NEAR else None,
+                guest=Guest(nic=options.guest)
+                if options.guest is not None and name == NEAR
+                else None,
             )
             for name, address in ADDRESSES.items()
         ]
@@ -106,7 +123,9 @@ def _run(words: Sequence[str]) -> int:
         _refuse_what_cannot_be_emulated(topology)
         ledger = stack.enter_context(_raw_ledger(options.ledger))
         shell = Shell(planned, topology, options, command)
-        code = shell.carry_out(None if ledger is None else {"path": str(ledger), "detail": "packets"})
+        code = shell.carry_out(
+            None if ledger is None else {"path": str(ledger), "detail": "packets"}
+        )
         if ledger is not None:
             link_summary.write_ledger(ledger, options.ledger)
     _tell(shell.report, options)
@@ -133,7 +152,10 @@ def _seed(text: str) -> int:
 def _topology(options: argparse.Namespace) -> dict[str, Any]:
     up, down = link_options.pipes(options)
     hosts = [{"name": name, "addresses": [address]} for name, address in ADDRESSES.items()]
-    pipes = [{"name": "up", "from": NEAR, "to": FAR, **up}, {"name": "down", "from": FAR, "to": NEAR, **down}]
+    pipes = [
+        {"name": "up", "from": NEAR, "to": FAR, **up},
+        {"name": "down", "from": FAR, "to": NEAR, **down},
+    ]
     found = {"hosts": hosts, "routers": [], "pipes": pipes}
     return found | {"outside": FAR} if options.outside else found
 
@@ -155,7 +177,10 @@ def _refuse_what_cannot_be_emulated(topology: Mapping[str, Any]) -> None:
 def _rate(pipe: Mapping[str, Any]) -> int:
     """What a pipe carries at most, over time; 0 where nothing limits it."""
     parts = (pipe, pipe.get("policer") or {}, pipe.get("shaper") or {})
-    return min((part["rate_bits_per_second"] for part in parts if "rate_bits_per_second" in part), default=0)
+    return min(
+        (part["rate_bits_per_second"] for part in parts if "rate_bits_per_second" in part),
+        default=0,
+    )
 
 
 @contextmanager
@@ -182,7 +207,13 @@ def _raw_ledger(wanted: Path | None) -> Iterator[Path | None]:
 class Shell:
     """A command behind a link, from its beginning to its end."""
 
-    def __init__(self, planned: Plan, topology: Mapping[str, Any], options: argparse.Namespace, command: Sequence[str]) -> None:
+    def __init__(
+        self,
+        planned: Plan,
+        topology: Mapping[str, Any],
+        options: argparse.Namespace,
+        command: Sequence[str],
+    ) -> None:
         self.report: dict[str, Any] = {}
         self._plan = planned
         self._topology = topology
@@ -214,15 +245,29 @@ class Shell:
         """The command, where it belongs."""
         if self._options.guest is not None:
             return guest_shell.started(bed, NEAR, self._command, {_PEER: ADDRESSES[FAR]})
-        return bed.start(NEAR, self._command, stdin=None, environment={_PEER: ADDRESSES[FAR]}, foreground=True)
+        return bed.start(
+            NEAR, self._command, stdin=None, environment={_PEER: ADDRESSES[FAR]}, foreground=True
+        )
 
     def _greet(self) -> None:
         """Where a person finds themselves who gets a prompt and nothing else."""
-        if self._options.quiet or len(self._command) > 1 or not (sys.stdin is not None and sys.stdin.isatty()):
+        if (
+            self._options.quiet
+            or len(self._command) > 1
+            or not (sys.stdin is not None and sys.stdin.isatty())
+        ):
             return
         peer = f"the far end is {ADDRESSES[FAR]} ($TRUSTBED_PEER)"
-        where = "" if self._options.guest is None else f"in a guest ({self._options.guest}; busybox and trustbed-agent) "
-        print(f"{where}behind {link_summary.described(self._topology['pipes'])}; {peer}; exit ends it", file=sys.stderr, flush=True)
+        where = (
+            ""
+            if self._options.guest is None
+            else f"in a guest ({self._options.guest}; busybox and trustbed-agent) "
+        )
+        print(
+            f"{where}behind {link_summary.described(self._topology['pipes'])}; {peer}; exit ends it",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _attend(process: Process | ControlledProcess, emulator: Agent) -> int:
@@ -271,7 +316,9 @@ class _Server:
         self._line = line
         self._output = output
         words = ["/bin/sh", "-c", line]
-        self._process = bed.start(FAR, words, stdout=output, stderr=output, environment={_PEER: ADDRESSES[NEAR]})
+        self._process = bed.start(
+            FAR, words, stdout=output, stderr=output, environment={_PEER: ADDRESSES[NEAR]}
+        )
         deadline = time.monotonic() + _LISTEN_SECONDS
         while not bed.listening(FAR):
             code = self._process.wait(0.02)
@@ -282,14 +329,22 @@ class _Server:
                 )
             if time.monotonic() > deadline:
                 hint = "it must open a TCP or UDP port; see its own options"
-                raise TestbedError(f"the far command {line!r} does not listen after {_LISTEN_SECONDS:g} s{self._said()}", hint)
+                raise TestbedError(
+                    f"the far command {line!r} does not listen after {_LISTEN_SECONDS:g} s{self._said()}",
+                    hint,
+                )
 
     def check(self) -> None:
         """Says if it has ended badly meanwhile."""
         # One that does not listen any more is about to end.
-        code = self._process.poll() if self._bed.listening(FAR) else self._process.wait(_END_SECONDS)
+        code = (
+            self._process.poll() if self._bed.listening(FAR) else self._process.wait(_END_SECONDS)
+        )
         if code:
-            print(f"warning: the far command {self._line!r} had ended with code {code}{self._said()}", file=sys.stderr)
+            print(
+                f"warning: the far command {self._line!r} had ended with code {code}{self._said()}",
+                file=sys.stderr,
+            )
 
     def _said(self) -> str:
         """The end of what it has written."""
@@ -307,5 +362,7 @@ def _tell(report: Mapping[str, Any], options: argparse.Namespace) -> None:
             print(link_summary.line(report), file=sys.stderr)
         for finding in findings:
             if finding.severity in ("error", "warning"):
-                print(f"warning: {finding.message}: do not trust what was measured", file=sys.stderr)
+                print(
+                    f"warning: {finding.message}: do not trust what was measured", file=sys.stderr
+                )
                 print(f"hint: {finding.next_step}", file=sys.stderr)

@@ -38,7 +38,18 @@ def run(words: Sequence[str]) -> int:
 def _list(options: argparse.Namespace) -> None:
     records = registry.records()
     if options.json:
-        print(json.dumps([{**asdict(record), "owner_lives": record.is_owned(), "processes": record.processes()} for record in records]))
+        print(
+            json.dumps(
+                [
+                    {
+                        **asdict(record),
+                        "owner_lives": record.is_owned(),
+                        "processes": record.processes(),
+                    }
+                    for record in records
+                ]
+            )
+        )
         return
     if not records:
         print("no testbeds")
@@ -47,10 +58,16 @@ def _list(options: argparse.Namespace) -> None:
     for record in records:
         owner = str(record.owner.pid) if record.is_owned() else "dead"
         hosts = str(len(record.hosts)) if len(record.hosts) > 3 else ", ".join(record.hosts)
-        rows.append((record.id, record.created, owner, hosts, str(len(record.processes())), record.purpose))
+        rows.append(
+            (record.id, record.created, owner, hosts, str(len(record.processes())), record.purpose)
+        )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     for row in rows:
-        print("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]))
+        print(
+            "  ".join(
+                [*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]
+            )
+        )
     if any(row[2] == "dead" for row in rows):
         print("hint: trustbed testbed clean removes those whose owner is dead", file=sys.stderr)
 
@@ -61,7 +78,10 @@ def _clean(options: argparse.Namespace) -> None:
         print(json.dumps([asdict(one) for one in removed]))
         return
     for one in removed:
-        ended, gone = counted(one.processes, "process", "processes"), counted(one.namespaces, "namespace")
+        ended, gone = (
+            counted(one.processes, "process", "processes"),
+            counted(one.namespaces, "namespace"),
+        )
         print(f"removed {one.record.id} ({one.record.purpose}): {ended} ended, {gone} removed")
     if not removed:
         print("nothing to remove")

@@ -80,13 +80,23 @@ def run(words: Sequence[str]) -> int:
 def check(options: argparse.Namespace) -> None:
     """What the options must satisfy together; sets the mode that follows from them."""
     if len(options.interface) != 1:
-        message = "no interface given" if not options.interface else f"one interface, not {len(options.interface)}"
+        message = (
+            "no interface given"
+            if not options.interface
+            else f"one interface, not {len(options.interface)}"
+        )
         raise arguments.UsageError(message, "for example: trustbed watch eth0")
     options.mode = options.mode or ("dynamic-same" if options.rate is None else "static")
     if options.mode == "static" and options.rate is None:
-        raise arguments.UsageError("--mode static needs a rate, --rate RATE", "for example: trustbed watch eth0 --rate 1Gbit/s")
+        raise arguments.UsageError(
+            "--mode static needs a rate, --rate RATE",
+            "for example: trustbed watch eth0 --rate 1Gbit/s",
+        )
     if options.mode != "static" and options.rate is not None:
-        raise arguments.UsageError(f"--rate says nothing with --mode {options.mode}", "the dynamic modes take the traffic's own rate")
+        raise arguments.UsageError(
+            f"--rate says nothing with --mode {options.mode}",
+            "the dynamic modes take the traffic's own rate",
+        )
 
 
 def _open(options: argparse.Namespace) -> _core.Watch:
@@ -141,7 +151,10 @@ def _endpoint(address: tuple[str, int], watch: Watch) -> Iterator[str]:
     except OSError as error:
         host, port = address
         reason = (error.strerror or str(error)).lower()
-        raise arguments.Complaint(f"metrics cannot be served at {host}:{port}, {reason}", "name another port, or 0 for any") from error
+        raise arguments.Complaint(
+            f"metrics cannot be served at {host}:{port}, {reason}",
+            "name another port, or 0 for any",
+        ) from error
     with endpoint:
         print(f"metrics at {endpoint.url}", file=sys.stderr, flush=True)
         yield endpoint.url
@@ -205,7 +218,13 @@ class _View(Shown):
         self._due = time.monotonic() + _REFRESH_SECONDS
         columns, rows = self._screen.size
         notes = [event["message"] for event in self.told]
-        page = view.page(self.watch.state(notes), columns=columns, rows=rows, paint=self._paint, ascii_only=self._ascii_only)
+        page = view.page(
+            self.watch.state(notes),
+            columns=columns,
+            rows=rows,
+            paint=self._paint,
+            ascii_only=self._ascii_only,
+        )
         self._screen.draw(page)
 
     def tell(self, event: dict[str, str]) -> None:
@@ -233,7 +252,13 @@ def _shown(watch: Watch, options: argparse.Namespace) -> Iterator[Shown]:
 
 def _tell(event: dict[str, str]) -> None:
     """What happened, on standard error: an error with its hint, or a note."""
-    severity = "error" if event["code"] in _FATAL else "warning" if event["code"] == "interface_down" else "note"
+    severity = (
+        "error"
+        if event["code"] in _FATAL
+        else "warning"
+        if event["code"] == "interface_down"
+        else "note"
+    )
     print(f"{severity}: {event['message']}", file=sys.stderr)
     if event["hint"]:
         print(f"hint: {event['hint']}", file=sys.stderr)
@@ -258,7 +283,11 @@ class Watch:
         """Until it is to end, then what is left."""
         until = None if self.options.duration is None else self._begun + self.options.duration / 1e9
         while not (stop.asked or self.engine.ended or self._counted()):
-            left = _REFRESH_SECONDS if until is None else min(_REFRESH_SECONDS, until - time.monotonic())
+            left = (
+                _REFRESH_SECONDS
+                if until is None
+                else min(_REFRESH_SECONDS, until - time.monotonic())
+            )
             if left <= 0:
                 break
             self._take(self.engine.next(left), show)
@@ -296,7 +325,9 @@ class Watch:
 
     def metrics(self) -> str:
         """The state as OpenMetrics."""
-        return openmetrics.render(self.history, self.engine.facts(), self.engine.statistics(), self._started)
+        return openmetrics.render(
+            self.history, self.engine.facts(), self.engine.statistics(), self._started
+        )
 
     def state(self, notes: Sequence[str] = ()) -> view.State:
         """What can be shown."""
@@ -327,7 +358,10 @@ class Watch:
         severity = "error" if self.options.strict else "warning"
         share = percent(dropped / passed)
         sys.stdout.flush()
-        print(f"{severity}: the kernel dropped {count(dropped)} of {counted(passed, 'frame')} ({share})", file=sys.stderr)
+        print(
+            f"{severity}: the kernel dropped {count(dropped)} of {counted(passed, 'frame')} ({share})",
+            file=sys.stderr,
+        )
         print(
             "hint: rates and queues are too low by what is missing; a larger --ring helps against bursts, a --filter does not",
             file=sys.stderr,
@@ -360,4 +394,6 @@ def _address(text: str) -> tuple[str, int]:
     try:
         return parse_address(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error} (write it like 9464, 127.0.0.1:9464 or [::1]:9464)") from error
+        raise argparse.ArgumentTypeError(
+            f"{error} (write it like 9464, 127.0.0.1:9464 or [::1]:9464)"
+        ) from error

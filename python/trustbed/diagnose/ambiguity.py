@@ -32,8 +32,12 @@ _SETTLES_PAUSES = (
     "the CPU share of the sending host during the transfer (below 0.9: the machine; 0.95 and more: the application), "
     "or --workload bulk if the sender had data waiting all the time"
 )
-_SETTLES_QUEUE = "the load of the link by others during the transfer, or a repetition while nobody else uses it"
-_SETTLES_DECLARATION = "what the sender really ran: a generator that paces or waits is no bulk workload"
+_SETTLES_QUEUE = (
+    "the load of the link by others during the transfer, or a repetition while nobody else uses it"
+)
+_SETTLES_DECLARATION = (
+    "what the sender really ran: a generator that paces or waits is no bulk workload"
+)
 
 
 _SHAPES: Mapping[Cause, Alternative] = MappingProxyType(
@@ -81,7 +85,13 @@ def alternatives_of(cause: Cause, case: Case, flags: tuple[str, ...]) -> tuple[A
         return (Alternative("network_congestion", hint, _SETTLES_QUEUE),)
     if cause == "network_congestion" and "echoed_rtt" in flags:
         hint = "the RTT was measured through the sender's answers, and a machine that answers late inflates it just as a queue does"
-        return (Alternative("host_scheduling", hint, "a capture at the sender, or the CPU share of the sending host"),)
+        return (
+            Alternative(
+                "host_scheduling",
+                hint,
+                "a capture at the sender, or the CPU share of the sending host",
+            ),
+        )
     if cause == "network_congestion":
         return _if_loss_came_first(case)
     return ()
@@ -91,10 +101,14 @@ def _if_loss_came_first(case: Case) -> tuple[Alternative, ...]:
     evidence, numbers, thresholds = case.evidence, case.numbers, case.thresholds
     if queue_at_loss(evidence) is not None:
         return ()  # the RTT just before the losses has decided
-    if at_least(numbers.rtt_inflation, thresholds.inflation_thin) or not at_least(evidence.loss, thresholds.loss_decisive):
+    if at_least(numbers.rtt_inflation, thresholds.inflation_thin) or not at_least(
+        evidence.loss, thresholds.loss_decisive
+    ):
         return ()
     hint = f"the inflation is thin, and {percent_words(evidence.loss)} of the packets were lost"
-    return (Alternative("network_loss", hint, "the RTT just before losses against the RTT overall"),)
+    return (
+        Alternative("network_loss", hint, "the RTT just before losses against the RTT overall"),
+    )
 
 
 def _if_the_application_paused(case: Case) -> tuple[Alternative, ...]:
@@ -105,7 +119,9 @@ def _if_the_application_paused(case: Case) -> tuple[Alternative, ...]:
         if not at_least(evidence.app_limited_fraction, thresholds.app_limited):
             return ()
         return (Alternative("sender_application_limited", _lean(case), _SETTLES_DECLARATION),)
-    if below(evidence.app_limited_fraction, thresholds.app_hint) and not at_least(evidence.cpu_share, thresholds.cpu_free):
+    if below(evidence.app_limited_fraction, thresholds.app_hint) and not at_least(
+        evidence.cpu_share, thresholds.cpu_free
+    ):
         return ()
     return (Alternative("sender_application_limited", _lean(case), _SETTLES_PAUSES),)
 

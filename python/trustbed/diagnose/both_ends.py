@@ -44,7 +44,9 @@ class EndsEvidence:
         # Frames that only one place can have seen would be taken for lost ones, or hide them; so would those that a capture dropped.
         whole = not crossing["data_unseen"] and not dropped
         return cls(
-            lost=lost / fates if whole and fates >= max(FEWEST_FATES, FATES_SHARE * crossing["data_sent"]) else None,
+            lost=lost / fates
+            if whole and fates >= max(FEWEST_FATES, FATES_SHARE * crossing["data_sent"])
+            else None,
             turnaround_seconds=None if turnaround is None else max(0.0, turnaround / 1e9),
         )
 

@@ -33,8 +33,16 @@ _SHARED = frozenset(
 def _no_packets(facts: CaptureFacts, model: Model) -> Iterator[Finding]:
     if not model["packets"]:
         left_out = sum((model.get("left_out") or {}).values())
-        why = f"; {count_words(left_out, 'frame')} left out by the filter or without an IP header" if left_out else ""
-        yield finding("burst_no_packets", f"no packets to measure{why}", value=float(facts.get("records") or 0))
+        why = (
+            f"; {count_words(left_out, 'frame')} left out by the filter or without an IP header"
+            if left_out
+            else ""
+        )
+        yield finding(
+            "burst_no_packets",
+            f"no packets to measure{why}",
+            value=float(facts.get("records") or 0),
+        )
 
 
 def _no_whole_window(_facts: CaptureFacts, model: Model) -> Iterator[Finding]:
@@ -61,7 +69,10 @@ def _clock_steps(facts: CaptureFacts, _model: Model) -> Iterator[Finding]:
 
 
 def _silence(_facts: CaptureFacts, model: Model) -> Iterator[Finding]:
-    silence, duration = (model.get("rates") or {}).get("longest_silence_seconds") or 0.0, model["duration_seconds"] or 0.0
+    silence, duration = (
+        (model.get("rates") or {}).get("longest_silence_seconds") or 0.0,
+        model["duration_seconds"] or 0.0,
+    )
     if silence > max(SILENCE_SHARE * duration, SILENCE_SECONDS) and model["packets"] > 2:
         yield finding(
             "burst_silence",
@@ -76,7 +87,9 @@ def _super_packets(facts: CaptureFacts, model: Model) -> Iterator[Finding]:
     super_packets = fact.get("super_packets") or 0
     if super_packets:
         guessed = fact.get("super_packets_guessed") or 0
-        how = "spread at the rate of the link" if model["offload"] == "spread" else "all at its time"
+        how = (
+            "spread at the rate of the link" if model["offload"] == "spread" else "all at its time"
+        )
         doubt = f"; for {guessed} of them the segment size is a guess" if guessed else ""
         yield finding(
             "burst_super_packets",
@@ -89,7 +102,11 @@ def _super_packets(facts: CaptureFacts, model: Model) -> Iterator[Finding]:
 def _without_ip(_facts: CaptureFacts, model: Model) -> Iterator[Finding]:
     without = (model.get("left_out") or {}).get("without_ip") or 0
     if without:
-        yield finding("burst_without_ip", f"{count_words(without, 'frame')} without an IP header left out", value=float(without))
+        yield finding(
+            "burst_without_ip",
+            f"{count_words(without, 'frame')} without an IP header left out",
+            value=float(without),
+        )
 
 
 CHECKS: tuple[Callable[[CaptureFacts, Model], Iterator[Finding]], ...] = (

@@ -87,7 +87,9 @@ def stated(calibration: Calibration, place: Place | None, kind: str, score: int)
     counted = fitted.answers.get(kind) if fitted is not None else None
     if fitted is None or counted is None:
         return None
-    share = (counted.right + PRIOR_ANSWERS * worth(fitted.curve, score)) / (counted.of + PRIOR_ANSWERS)
+    share = (counted.right + PRIOR_ANSWERS * worth(fitted.curve, score)) / (
+        counted.of + PRIOR_ANSWERS
+    )
     return Stated(min(HIGHEST, max(LOWEST, round(100 * share))), counted)
 
 

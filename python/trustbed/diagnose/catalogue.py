@@ -50,7 +50,10 @@ _ENTRIES = (
         "The same packet was recorded more than once, as on a bridge, on 'any', or on a mirror port of both directions. A copy looks like "
         "a retransmission and spoils the RTT of its bytes.",
         "analyse with --dedup, or capture on one interface only",
-        otherwise=("info", "below {duplicate_share:.1%} of the packets, and where the copies were removed"),
+        otherwise=(
+            "info",
+            "below {duplicate_share:.1%} of the packets, and where the copies were removed",
+        ),
     ),
     Entry(
         "clock_step",
@@ -170,7 +173,10 @@ _ENTRIES = (
         "records",
         "Records that are no TCP or UDP packets, or whose headers are cut or contradict themselves, are counted by reason and left out.",
         "see the reason; --inner looks into tunnels",
-        otherwise=("warning", "from {skipped_share:.0%} of the records on, where they should have been measured"),
+        otherwise=(
+            "warning",
+            "from {skipped_share:.0%} of the records on, where they should have been measured",
+        ),
     ),
     Entry(
         "wild_sequence_numbers",

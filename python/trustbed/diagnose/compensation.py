@@ -53,7 +53,9 @@ NOTHING = Compensation()
 """Of a transfer that was not discarded for stalls: nothing is estimated, and nothing said about it."""
 
 
-def compensated(case: Case, cause: Cause, verdict: Verdict, quality: Quality) -> Compensation | None:
+def compensated(
+    case: Case, cause: Cause, verdict: Verdict, quality: Quality
+) -> Compensation | None:
     """What may be said; ``None`` for a transfer that was not discarded for stalls of its host."""
     if verdict != "discard" or cause not in STALLS:
         return None
@@ -70,12 +72,23 @@ def estimated(case: Case, cause: Cause, quality: Quality) -> Compensation:
     evidence, numbers = case.evidence, case.numbers
     steady, starting = steady_rate(case), start_share(case)
     throughput = evidence.throughput_bytes_per_second
-    if steady is None or starting is None or throughput is None or numbers.x1_bytes_per_second is None:
+    if (
+        steady is None
+        or starting is None
+        or throughput is None
+        or numbers.x1_bytes_per_second is None
+    ):
         return Compensation(why_not="window, round trip, rate or duration is unknown")
     if starting > case.thresholds.compensated_start:
-        return Compensation(why_not=f"slow start alone would have taken too long ({percent_words(starting)} of the time)")
+        return Compensation(
+            why_not=f"slow start alone would have taken too long ({percent_words(starting)} of the time)"
+        )
     rate = max(throughput, steady * (1 - starting))
-    return Compensation(bytes_per_second=rate, low_bytes_per_second=max(throughput, LOW * rate), high_bytes_per_second=HIGH * rate)
+    return Compensation(
+        bytes_per_second=rate,
+        low_bytes_per_second=max(throughput, LOW * rate),
+        high_bytes_per_second=HIGH * rate,
+    )
 
 
 def steady_rate(case: Case) -> float | None:
@@ -90,7 +103,12 @@ def start_share(case: Case) -> float | None:
     Doubling from ten segments to the window W takes k = log₂(W/10p) round trips, in which W − 10p bytes are sent instead of k·W.
     """
     evidence, steady = case.evidence, steady_rate(case)
-    window, payload, packet, duration = evidence.window_bytes, evidence.payload_bytes, evidence.packet_bytes, evidence.duration_seconds
+    window, payload, packet, duration = (
+        evidence.window_bytes,
+        evidence.payload_bytes,
+        evidence.packet_bytes,
+        evidence.duration_seconds,
+    )
     if not window or not payload or not packet or not duration or not steady:
         return None
     first = START_SEGMENTS * payload
@@ -107,10 +125,14 @@ def _why_not(case: Case, cause: Cause, quality: Quality) -> str:
         return "no validated transfer stood still like this one"
     if quality.at != "sender":
         return "the capture was not taken beside the sender"
-    if quality.window_estimated or at_least(evidence.send_buffer_limited, thresholds.kernel_time_share):
+    if quality.window_estimated or at_least(
+        evidence.send_buffer_limited, thresholds.kernel_time_share
+    ):
         return "the window that would have limited it is not known for certain"
     if numbers.bound != "window":
-        return "its window was not the narrowest limit, and stalls hide what a link would have carried"
+        return (
+            "its window was not the narrowest limit, and stalls hide what a link would have carried"
+        )
     if evidence.loss is None or evidence.loss >= thresholds.loss_negligible:
         return f"packets were lost, and what that costs besides is not known ({percent_words(evidence.loss)})"
     if numbers.rtt_inflation is None or numbers.rtt_inflation >= thresholds.inflation:

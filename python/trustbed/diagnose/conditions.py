@@ -74,16 +74,30 @@ def _loss_and_ratio(case: Case) -> str:
 
 def _bounds(case: Case) -> str:
     numbers = case.numbers
-    named = (("X₁", numbers.x1_bytes_per_second), ("X₂", numbers.x2_bytes_per_second), ("X₃", numbers.x3_bytes_per_second))
-    return ", ".join(f"{name} = {'∞' if value is None else f'{value * 8e-6:.4g} Mbit/s'}" for name, value in named)
+    named = (
+        ("X₁", numbers.x1_bytes_per_second),
+        ("X₂", numbers.x2_bytes_per_second),
+        ("X₃", numbers.x3_bytes_per_second),
+    )
+    return ", ".join(
+        f"{name} = {'∞' if value is None else f'{value * 8e-6:.4g} Mbit/s'}"
+        for name, value in named
+    )
 
 
 def _pauses(case: Case) -> str:
     evidence, numbers = case.evidence, case.numbers
     if evidence.oversize_fraction is None and evidence.withheld_fraction is None:
-        mean, period = seconds_words(evidence.spacing_mean_seconds), seconds_words(numbers.packet_period_seconds)
+        mean, period = (
+            seconds_words(evidence.spacing_mean_seconds),
+            seconds_words(numbers.packet_period_seconds),
+        )
         return f"mean pause {mean} against T_pkt {period}"
-    empty = "" if evidence.empty_fraction is None else f", empty = {percent_words(evidence.empty_fraction)}"
+    empty = (
+        ""
+        if evidence.empty_fraction is None
+        else f", empty = {percent_words(evidence.empty_fraction)}"
+    )
     return f"f = {percent_words(evidence.oversize_fraction)}, h = {percent_words(withheld_share(evidence))}{empty}"
 
 
@@ -98,7 +112,9 @@ def _gaps(case: Case) -> str:
 
 def _application(case: Case) -> str:
     evidence = case.evidence
-    ignored = " (ignored: bulk)" if evidence.workload == "bulk" and evidence.app_limited_fraction else ""
+    ignored = (
+        " (ignored: bulk)" if evidence.workload == "bulk" and evidence.app_limited_fraction else ""
+    )
     return (
         f"app_limited = {percent_words(evidence.app_limited_fraction)}{ignored}, "
         f"workload = {evidence.workload}, cpu_share = {number_words(evidence.cpu_share)}"
@@ -140,7 +156,10 @@ def _is_loss(case: Case) -> bool:
 
 def _is_application(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
-    idle = case.numbers.application_share >= thresholds.app_limited or evidence.workload == "interactive"
+    idle = (
+        case.numbers.application_share >= thresholds.app_limited
+        or evidence.workload == "interactive"
+    )
     return idle and not below(evidence.cpu_share, thresholds.cpu_starved)
 
 
@@ -148,7 +167,9 @@ def _is_stalled(case: Case) -> bool:
     stalled, duration = case.numbers.stalled_seconds, case.evidence.duration_seconds
     if not case.evidence.stall_gaps_seconds:
         return False
-    return stalled >= case.thresholds.stall_seconds or bool(duration and stalled >= case.thresholds.stall_share * duration)
+    return stalled >= case.thresholds.stall_seconds or bool(
+        duration and stalled >= case.thresholds.stall_share * duration
+    )
 
 
 def _capacity_is_smaller(case: Case) -> bool:
@@ -161,7 +182,11 @@ def _clean_path(case: Case) -> bool:
     return low and not at_least(case.numbers.rtt_inflation, case.thresholds.inflation)
 
 
-FAILED = Condition("the transfer failed", lambda c: bool(c.evidence.failed), _said("failed", lambda c: c.evidence.failed))
+FAILED = Condition(
+    "the transfer failed",
+    lambda c: bool(c.evidence.failed),
+    _said("failed", lambda c: c.evidence.failed),
+)
 TOO_SHORT = Condition(
     "shorter than 10 round trips, or less than 64 kB delivered",
     lambda c: bool(c.evidence.too_short),
@@ -178,24 +203,48 @@ RESET_SIGNATURE = Condition(
     lambda c: f"{_gaps(c)}, {_said('kernel_reset', lambda k: k.evidence.kernel_reset)(c)}",
 )
 KERNEL_RESET = Condition(
-    "the kernel log shows a reset", lambda c: bool(c.evidence.kernel_reset), _said("kernel_reset", lambda c: c.evidence.kernel_reset)
+    "the kernel log shows a reset",
+    lambda c: bool(c.evidence.kernel_reset),
+    _said("kernel_reset", lambda c: c.evidence.kernel_reset),
 )
 NEAR_RESET_PERIOD = Condition(
     "every stall within {reset_tolerance_seconds:g} s of a multiple of {reset_period_seconds:g} s",
     lambda c: c.numbers.stalls_near_reset_period,
     _gaps,
 )
-EXPLAINED = Condition("r known and ≥ {explained_ratio:g}", lambda c: at_least(c.numbers.ratio, c.thresholds.explained_ratio), _ratio)
-UNEXPLAINED = Condition("r known and < {explained_ratio:g}", lambda c: below(c.numbers.ratio, c.thresholds.explained_ratio), _ratio)
+EXPLAINED = Condition(
+    "r known and ≥ {explained_ratio:g}",
+    lambda c: at_least(c.numbers.ratio, c.thresholds.explained_ratio),
+    _ratio,
+)
+UNEXPLAINED = Condition(
+    "r known and < {explained_ratio:g}",
+    lambda c: below(c.numbers.ratio, c.thresholds.explained_ratio),
+    _ratio,
+)
 NO_RATIO = Condition("r unknown", lambda c: c.numbers.ratio is None, _ratio)
-CONFIRMED = Condition("r ≤ {window_met:g}", lambda c: c.numbers.ratio is not None and c.numbers.ratio <= c.thresholds.window_met, _ratio)
-LOSS_BOUND = Condition("X₂ < {loss_bound_margin:g} · min(X₁, X₃)", lambda c: c.numbers.loss_bound, _bounds)
-INFLATED = Condition("i ≥ {inflation:g}", lambda c: at_least(c.numbers.rtt_inflation, c.thresholds.inflation), _inflation)
+CONFIRMED = Condition(
+    "r ≤ {window_met:g}",
+    lambda c: c.numbers.ratio is not None and c.numbers.ratio <= c.thresholds.window_met,
+    _ratio,
+)
+LOSS_BOUND = Condition(
+    "X₂ < {loss_bound_margin:g} · min(X₁, X₃)", lambda c: c.numbers.loss_bound, _bounds
+)
+INFLATED = Condition(
+    "i ≥ {inflation:g}",
+    lambda c: at_least(c.numbers.rtt_inflation, c.thresholds.inflation),
+    _inflation,
+)
 NOT_INFLATED = Condition(
-    "i < {inflation:g} or unknown", lambda c: not at_least(c.numbers.rtt_inflation, c.thresholds.inflation), _inflation
+    "i < {inflation:g} or unknown",
+    lambda c: not at_least(c.numbers.rtt_inflation, c.thresholds.inflation),
+    _inflation,
 )
 CLEARLY_INFLATED = Condition(
-    "i ≥ {inflation_clear:g}", lambda c: at_least(c.numbers.rtt_inflation, c.thresholds.inflation_clear), _inflation
+    "i ≥ {inflation_clear:g}",
+    lambda c: at_least(c.numbers.rtt_inflation, c.thresholds.inflation_clear),
+    _inflation,
 )
 CAPACITY_MEASURED = Condition(
     "the capacity was measured in the transfer itself (a steady delivery rate with a full pipe), and a queue stood before it: "
@@ -211,33 +260,55 @@ OVERSIZE = Condition(
     _pauses,
 )
 CLEARLY_WITHHELD = Condition(
-    "h ≥ {withheld_clear:.0%}", lambda c: at_least(withheld_share(c.evidence), c.thresholds.withheld_clear), _pauses
+    "h ≥ {withheld_clear:.0%}",
+    lambda c: at_least(withheld_share(c.evidence), c.thresholds.withheld_clear),
+    _pauses,
 )
-NO_OVERSIZE = Condition("pauses known and not oversize", lambda c: c.numbers.oversize is False, _pauses)
+NO_OVERSIZE = Condition(
+    "pauses known and not oversize", lambda c: c.numbers.oversize is False, _pauses
+)
 APPLICATION_IDLE = Condition(
-    "(app_limited ≥ {app_limited:.0%} or workload = interactive) and cpu_share ≥ {cpu_starved:g} or unknown", _is_application, _application
+    "(app_limited ≥ {app_limited:.0%} or workload = interactive) and cpu_share ≥ {cpu_starved:g} or unknown",
+    _is_application,
+    _application,
 )
 APPLICATION_SEEN = Condition(
-    "app_limited ≥ {app_limited:.0%}", lambda c: c.numbers.application_share >= c.thresholds.app_limited, _application
+    "app_limited ≥ {app_limited:.0%}",
+    lambda c: c.numbers.application_share >= c.thresholds.app_limited,
+    _application,
 )
 WINDOW_CLOSED = Condition(
-    "window_closed ≥ {window_closed:.0%}", lambda c: at_least(c.evidence.window_closed, c.thresholds.window_closed), _closed
+    "window_closed ≥ {window_closed:.0%}",
+    lambda c: at_least(c.evidence.window_closed, c.thresholds.window_closed),
+    _closed,
 )
 WINDOW_MOSTLY_CLOSED = Condition(
-    "window_closed ≥ {window_closed_clear:.0%}", lambda c: at_least(c.evidence.window_closed, c.thresholds.window_closed_clear), _closed
+    "window_closed ≥ {window_closed_clear:.0%}",
+    lambda c: at_least(c.evidence.window_closed, c.thresholds.window_closed_clear),
+    _closed,
 )
 WINDOW_SATURATED = Condition(
-    "window_saturated ≥ {window_saturated:.0%}", lambda c: at_least(c.evidence.window_saturated, c.thresholds.window_saturated), _saturated
+    "window_saturated ≥ {window_saturated:.0%}",
+    lambda c: at_least(c.evidence.window_saturated, c.thresholds.window_saturated),
+    _saturated,
 )
 LOSS = Condition(
-    "loss ≥ {loss_decisive:.1%}, or X₂ < {loss_bound_margin:g} · min(X₁, X₃) with r ≥ {half_explained_ratio:g}", _is_loss, _loss_and_ratio
+    "loss ≥ {loss_decisive:.1%}, or X₂ < {loss_bound_margin:g} · min(X₁, X₃) with r ≥ {half_explained_ratio:g}",
+    _is_loss,
+    _loss_and_ratio,
 )
-LOSS_HEAVY = Condition("loss ≥ {loss_heavy:.0%}", lambda c: at_least(c.evidence.loss, c.thresholds.loss_heavy), _loss)
+LOSS_HEAVY = Condition(
+    "loss ≥ {loss_heavy:.0%}", lambda c: at_least(c.evidence.loss, c.thresholds.loss_heavy), _loss
+)
 LOSS_PRESENT = Condition(
-    "loss > {loss_present:.2%}", lambda c: c.evidence.loss is not None and c.evidence.loss > c.thresholds.loss_present, _loss
+    "loss > {loss_present:.2%}",
+    lambda c: c.evidence.loss is not None and c.evidence.loss > c.thresholds.loss_present,
+    _loss,
 )
 CLEAN_PATH = Condition(
-    "loss < {loss_negligible:.1%} and i < {inflation:g}, or unknown", _clean_path, lambda c: f"{_loss(c)}, {_inflation(c)}"
+    "loss < {loss_negligible:.1%} and i < {inflation:g}, or unknown",
+    _clean_path,
+    lambda c: f"{_loss(c)}, {_inflation(c)}",
 )
 MOSTLY_IDLE = Condition(
     "X·R < p: less than {packets_in_flight_least:g} packet in flight on average",
@@ -249,10 +320,22 @@ SLOW_START = Condition(
     lambda c: bool(c.evidence.slow_start),
     _said("slow_start", lambda c: c.evidence.slow_start),
 )
-CPU_STARVED = Condition("cpu_share < {cpu_starved:g}", lambda c: below(c.evidence.cpu_share, c.thresholds.cpu_starved), _cpu)
-CPU_FREE = Condition("cpu_share ≥ {cpu_free:g}", lambda c: at_least(c.evidence.cpu_share, c.thresholds.cpu_free), _cpu)
+CPU_STARVED = Condition(
+    "cpu_share < {cpu_starved:g}",
+    lambda c: below(c.evidence.cpu_share, c.thresholds.cpu_starved),
+    _cpu,
+)
+CPU_FREE = Condition(
+    "cpu_share ≥ {cpu_free:g}",
+    lambda c: at_least(c.evidence.cpu_share, c.thresholds.cpu_free),
+    _cpu,
+)
 HEALTH_KNOWN = Condition(
     "pauses known and not oversize, loss and i known",
-    lambda c: c.numbers.oversize is False and c.evidence.loss is not None and c.numbers.rtt_inflation is not None,
+    lambda c: (
+        c.numbers.oversize is False
+        and c.evidence.loss is not None
+        and c.numbers.rtt_inflation is not None
+    ),
     lambda c: f"{_pauses(c)}, {_loss(c)}, {_inflation(c)}",
 )

@@ -31,7 +31,9 @@ class Confidence:
 
     def hundredths(self, case: Case) -> int:
         """The sum for this case, clamped."""
-        total = self.base + sum(points for points, condition in self.additions if condition.holds(case))
+        total = self.base + sum(
+            points for points, condition in self.additions if condition.holds(case)
+        )
         return min(HIGHEST, max(LOWEST, total))
 
 
@@ -40,11 +42,25 @@ CONFIDENCE: Mapping[Cause, Confidence] = MappingProxyType(
         "insufficient": Confidence(99),
         "driver_stall": Confidence(70, ((20, on.KERNEL_RESET), (10, on.NEAR_RESET_PERIOD))),
         "host_stall": Confidence(60, ((20, on.CPU_STARVED),)),
-        "network_loss": Confidence(60, ((20, on.LOSS_HEAVY), (10, on.EXPLAINED), (10, on.NO_OVERSIZE))),
-        "network_congestion": Confidence(60, ((10, on.CLEARLY_INFLATED), (10, on.LOSS_PRESENT), (10, on.EXPLAINED), (10, on.NO_OVERSIZE))),
+        "network_loss": Confidence(
+            60, ((20, on.LOSS_HEAVY), (10, on.EXPLAINED), (10, on.NO_OVERSIZE))
+        ),
+        "network_congestion": Confidence(
+            60,
+            (
+                (10, on.CLEARLY_INFLATED),
+                (10, on.LOSS_PRESENT),
+                (10, on.EXPLAINED),
+                (10, on.NO_OVERSIZE),
+            ),
+        ),
         "bandwidth_limited": Confidence(80, ((10, on.NO_OVERSIZE),)),
-        "window_limited": Confidence(60, ((20, on.CONFIRMED), (10, on.NO_OVERSIZE), (10, on.WINDOW_SATURATED))),
-        "receiver_limited": Confidence(60, ((20, on.WINDOW_MOSTLY_CLOSED), (30, shape.WINDOW_SHRUNK))),
+        "window_limited": Confidence(
+            60, ((20, on.CONFIRMED), (10, on.NO_OVERSIZE), (10, on.WINDOW_SATURATED))
+        ),
+        "receiver_limited": Confidence(
+            60, ((20, on.WINDOW_MOSTLY_CLOSED), (30, shape.WINDOW_SHRUNK))
+        ),
         "host_scheduling": Confidence(
             60,
             (
@@ -57,7 +73,9 @@ CONFIDENCE: Mapping[Cause, Confidence] = MappingProxyType(
                 (-10, sender.ELIMINATED),
             ),
         ),
-        "sender_application_limited": Confidence(60, ((20, on.APPLICATION_SEEN), (20, sender.WRITES_SEEN))),
+        "sender_application_limited": Confidence(
+            60, ((20, on.APPLICATION_SEEN), (20, sender.WRITES_SEEN))
+        ),
         "slow_start": Confidence(70, ((10, on.NO_OVERSIZE),)),
         "policed": Confidence(60, ((20, shape.LOSSES_AWAY_FROM_QUEUE), (10, on.LOSS_HEAVY))),
         "shaped": Confidence(80, ((10, on.NO_OVERSIZE),)),

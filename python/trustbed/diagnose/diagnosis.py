@@ -110,7 +110,9 @@ def diagnose(
     limits = limits_of(rule.cause, quality, evidence, thresholds)
     score = capped(CONFIDENCE[rule.cause].hundredths(case), limits)
     place = place_of(quality.at, evidence)
-    known = stated(calibration, place, kind_of(rule.name, (applied.limit.code for applied in limits)), score)
+    known = stated(
+        calibration, place, kind_of(rule.name, (applied.limit.code for applied in limits)), score
+    )
     raised = (*flags, *_flags(case, rule))
     verdict = held(verdict_of(rule.cause, case, score), limits)
     all_flags = (*raised, *(applied.limit.code for applied in limits))
@@ -124,8 +126,13 @@ def diagnose(
         verdict=verdict,
         flags=all_flags,
         rule=rule.name,
-        headline=headline(rule.cause, verdict, impossible=doubted and not IMPOSSIBLE.isdisjoint(raised)),
-        reasons=(*reasons_of(rule.cause, case), *(f"capture: {applied.limit.wording(thresholds)}" for applied in limits)),
+        headline=headline(
+            rule.cause, verdict, impossible=doubted and not IMPOSSIBLE.isdisjoint(raised)
+        ),
+        reasons=(
+            *reasons_of(rule.cause, case),
+            *(f"capture: {applied.limit.wording(thresholds)}" for applied in limits),
+        ),
         next_step=next_step_of(rule.cause, verdict),
         numbers=case.numbers,
         alternatives=alternatives_of(rule.cause, case, all_flags),
@@ -162,13 +169,24 @@ def _flags(case: Case, rule: Rule) -> tuple[str, ...]:
         raised.append("loss_model_refuted")
     if numbers.capacity_refuted:
         raised.append("capacity_refuted")
-    if numbers.oversize is False and evidence.rtt_base_seconds and (evidence.spacing_max_seconds or 0.0) > evidence.rtt_base_seconds:
+    if (
+        numbers.oversize is False
+        and evidence.rtt_base_seconds
+        and (evidence.spacing_max_seconds or 0.0) > evidence.rtt_base_seconds
+    ):
         raised.append("isolated_oversize_spacing")
-    if numbers.x1_bytes_per_second and throughput > thresholds.window_exceeded * numbers.x1_bytes_per_second:
+    if (
+        numbers.x1_bytes_per_second
+        and throughput > thresholds.window_exceeded * numbers.x1_bytes_per_second
+    ):
         raised.append("exceeds_window_bound")
     # A capacity measured in the transfer is what it ended with: a burst before it exceeds nothing.
     given = evidence.capacity_source != DELIVERY_RATE
-    if given and numbers.x3_bytes_per_second and throughput > thresholds.capacity_exceeded * numbers.x3_bytes_per_second:
+    if (
+        given
+        and numbers.x3_bytes_per_second
+        and throughput > thresholds.capacity_exceeded * numbers.x3_bytes_per_second
+    ):
         raised.append("exceeds_capacity")
     if rule.flag is not None and (rule.flag_when is None or rule.flag_when.holds(case)):
         raised.append(rule.flag)

@@ -63,7 +63,11 @@ class HostFacts:
     def texts(self, place: str) -> Sequence[str] | None:
         """A list of words."""
         found = self._at(place)
-        return [printable(one) for one in found if isinstance(one, str)] if isinstance(found, list) else None
+        return (
+            [printable(one) for one in found if isinstance(one, str)]
+            if isinstance(found, list)
+            else None
+        )
 
     def numbers(self, place: str) -> Sequence[float] | None:
         """A list of finite numbers; unknown if one of it is none."""
@@ -82,14 +86,22 @@ class HostFacts:
     def parts(self, place: str) -> Sequence[HostFacts]:
         """A list of parts."""
         found = self._at(place)
-        return [HostFacts(one) for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+        return (
+            [HostFacts(one) for one in found if isinstance(one, Mapping)]
+            if isinstance(found, list)
+            else []
+        )
 
     def counts(self, place: str) -> Mapping[str, int]:
         """Counters by their names."""
         found = self._at(place)
         if not isinstance(found, Mapping):
             return {}
-        known = ((name, count) for name, count in found.items() if isinstance(count, int) and not isinstance(count, bool))
+        known = (
+            (name, count)
+            for name, count in found.items()
+            if isinstance(count, int) and not isinstance(count, bool)
+        )
         return {printable(str(name)): count for name, count in known}
 
     @property

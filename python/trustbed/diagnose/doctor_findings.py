@@ -16,7 +16,13 @@ from trustbed.diagnose import doctor_live, doctor_network
 from trustbed.diagnose.doctor_facts import HostFacts
 from trustbed.diagnose.doctor_thresholds import DOCTOR_THRESHOLDS, DoctorThresholds
 from trustbed.diagnose.findings import Finding, finding
-from trustbed.diagnose.units import bytes_words, count_words, number_words, percent_words, seconds_words
+from trustbed.diagnose.units import (
+    bytes_words,
+    count_words,
+    number_words,
+    percent_words,
+    seconds_words,
+)
 
 Fitness: TypeAlias = Literal["fit", "review", "unfit"]
 Check: TypeAlias = Callable[[HostFacts, DoctorThresholds], Iterator[Finding]]
@@ -47,12 +53,24 @@ def _clock_source(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Findin
 
 
 def _synchronisation(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
-    synchronised, error = facts.flag("synchronisation.synchronised"), facts.seconds("synchronisation.estimated_error_ns")
-    programs = ", ".join(facts.texts("synchronisation.programs") or ()) or "no program that steers clocks is seen here"
+    synchronised, error = (
+        facts.flag("synchronisation.synchronised"),
+        facts.seconds("synchronisation.estimated_error_ns"),
+    )
+    programs = (
+        ", ".join(facts.texts("synchronisation.programs") or ())
+        or "no program that steers clocks is seen here"
+    )
     if synchronised is False:
         most = facts.seconds("synchronisation.maximum_error_ns")
         message = "the kernel says that its clock is not synchronised"
-        yield finding("machine_clock_unsynchronised", message, value=most, scope=HOST, evidence=f"adjtimex(2); {programs}")
+        yield finding(
+            "machine_clock_unsynchronised",
+            message,
+            value=most,
+            scope=HOST,
+            evidence=f"adjtimex(2); {programs}",
+        )
     elif synchronised and error is not None and error >= limits.clock_error_seconds:
         yield finding(
             "machine_clock_error",
@@ -72,13 +90,27 @@ def _timers(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
     )
     if step is not None and step >= limits.timer_resolution_seconds:
         message = f"timers expire in steps of {seconds_words(step)}"
-        yield finding("machine_timers_coarse", message, value=step, threshold=limits.timer_resolution_seconds, scope=HOST)
+        yield finding(
+            "machine_timers_coarse",
+            message,
+            value=step,
+            threshold=limits.timer_resolution_seconds,
+            scope=HOST,
+        )
     if slack is not None and slack > limits.timer_slack_seconds:
         message = f"timers may expire up to {seconds_words(slack)} late"
-        yield finding("machine_timer_slack", message, value=slack, threshold=limits.timer_slack_seconds, scope=HOST)
+        yield finding(
+            "machine_timer_slack",
+            message,
+            value=slack,
+            threshold=limits.timer_slack_seconds,
+            scope=HOST,
+        )
     if tick is not None and 0 < tick < limits.tick_hz:
         message = f"the tick comes {tick:.0f} times a second, every {seconds_words(1 / tick)}"
-        yield finding("machine_tick_slow", message, value=tick, threshold=limits.tick_hz, scope=HOST)
+        yield finding(
+            "machine_tick_slow", message, value=tick, threshold=limits.tick_hz, scope=HOST
+        )
 
 
 def _processors(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
@@ -96,7 +128,13 @@ def _processors(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]
     if shared and facts.flag("processors.smt_active") is not False:
         listed = "; ".join(shared[:8]) + (" …" if len(shared) > 8 else "")
         message = f"{count_words(len(shared), 'core')} of those that may be used appear as several processors"
-        yield finding("machine_shared_cores", message, value=float(len(shared)), scope=HOST, evidence=f"processors {listed}")
+        yield finding(
+            "machine_shared_cores",
+            message,
+            value=float(len(shared)),
+            scope=HOST,
+            evidence=f"processors {listed}",
+        )
 
 
 def _frequency(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
@@ -105,33 +143,69 @@ def _frequency(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
     if changing:
         drivers = ", ".join(facts.texts("processors.frequency.drivers") or ("unknown",))
         message = f"the governor of the processors' frequency is {', '.join(changing)}"
-        yield finding("machine_frequency_changes", message, scope=HOST, evidence=f"driver: {drivers}")
+        yield finding(
+            "machine_frequency_changes", message, scope=HOST, evidence=f"driver: {drivers}"
+        )
     if facts.flag("processors.frequency.boost"):
-        yield finding("machine_boost", "frequencies above the nominal one are used while heat allows", scope=HOST)
-    states = [state for state in facts.parts("processors.idle.states") if state.flag("disabled") is not True]
-    exits = [(state.seconds("exit_latency_ns") or 0.0, state.text("name") or "a state") for state in states]
+        yield finding(
+            "machine_boost",
+            "frequencies above the nominal one are used while heat allows",
+            scope=HOST,
+        )
+    states = [
+        state
+        for state in facts.parts("processors.idle.states")
+        if state.flag("disabled") is not True
+    ]
+    exits = [
+        (state.seconds("exit_latency_ns") or 0.0, state.text("name") or "a state")
+        for state in states
+    ]
     slowest, name = max(exits, default=(0.0, ""))
     if slowest >= limits.idle_exit_seconds:
         message = f"to wake up from {name} takes a processor up to {seconds_words(slowest)}"
-        yield finding("machine_deep_sleep", message, value=slowest, threshold=limits.idle_exit_seconds, scope=HOST)
+        yield finding(
+            "machine_deep_sleep",
+            message,
+            value=slowest,
+            threshold=limits.idle_exit_seconds,
+            scope=HOST,
+        )
 
 
 def _surroundings(facts: HostFacts, _limits: DoctorThresholds) -> Iterator[Finding]:
     name, vendor = facts.hypervisor, facts.text("virtual.vendor")
     if facts.flag("virtual.hypervisor_flag") or name:
         said = ", ".join(one for one in (name, vendor, facts.text("virtual.product")) if one)
-        yield finding("machine_virtual", f"a hypervisor runs this machine{f': {said}' if said else ''}", scope=HOST, evidence=said)
+        yield finding(
+            "machine_virtual",
+            f"a hypervisor runs this machine{f': {said}' if said else ''}",
+            scope=HOST,
+            evidence=said,
+        )
     container = facts.text("virtual.container")
     if container:
         marks = ", ".join(facts.texts("virtual.container_marks") or ())
-        yield finding("machine_container", f"a container, by the marks of {container}", scope=HOST, evidence=marks)
+        yield finding(
+            "machine_container",
+            f"a container, by the marks of {container}",
+            scope=HOST,
+            evidence=marks,
+        )
 
 
 def _stolen(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
-    now, ever = facts.number("live.while_sleeping.steal_share"), facts.number("load.since_start.steal_share")
+    now, ever = (
+        facts.number("live.while_sleeping.steal_share"),
+        facts.number("load.since_start.steal_share"),
+    )
     share = max((one for one in (now, ever) if one is not None), default=0.0)
     if share >= limits.steal_share:
-        when = "while it was looked at" if now is not None and now >= (ever or 0.0) else "since its start"
+        when = (
+            "while it was looked at"
+            if now is not None and now >= (ever or 0.0)
+            else "since its start"
+        )
         yield finding(
             "machine_stolen_time",
             f"the hypervisor took {percent_words(share)} of the processors' time, {when}",
@@ -151,18 +225,34 @@ def _priority(facts: HostFacts, _limits: DoctorThresholds) -> Iterator[Finding]:
 
 
 def _load(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
-    idle, waiting = (facts.number(f"live.while_sleeping.{name}_share") for name in ("idle", "waiting_for_disk"))
+    idle, waiting = (
+        facts.number(f"live.while_sleeping.{name}_share") for name in ("idle", "waiting_for_disk")
+    )
     load, online = facts.number("load.run_queue.load_1min"), facts.numbers("processors.online")
     if idle is not None:
         busy = max(0.0, 1.0 - idle - (waiting or 0.0))
         if busy >= limits.busy_share:
             message = f"others used {percent_words(busy)} of the processors while nothing was asked of them"
-            yield finding("machine_busy", message, value=busy, threshold=limits.busy_share, scope=HOST, evidence="/proc/stat")
+            yield finding(
+                "machine_busy",
+                message,
+                value=busy,
+                threshold=limits.busy_share,
+                scope=HOST,
+                evidence="/proc/stat",
+            )
     elif load is not None and online and load / len(online) >= limits.load_per_processor:
         each = load / len(online)
         message = f"{number_words(each)} threads wanted each processor, over the last minute"
         evidence = f"load {number_words(load)}, {count_words(len(online), 'processor')}"
-        yield finding("machine_load", message, value=each, threshold=limits.load_per_processor, scope=HOST, evidence=evidence)
+        yield finding(
+            "machine_load",
+            message,
+            value=each,
+            threshold=limits.load_per_processor,
+            scope=HOST,
+            evidence=evidence,
+        )
     for code, name, limit in (
         ("machine_pressure", "processor", limits.pressure_share),
         ("machine_memory_pressure", "memory", limits.memory_pressure_share),
@@ -170,17 +260,28 @@ def _load(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
         share = facts.number(f"load.pressure.{name}_some_share")
         if share is not None and share >= limit:
             message = f"somebody waited for {'a ' if name == 'processor' else ''}{name} for {percent_words(share)} of the last ten seconds"
-            yield finding(code, message, value=share, threshold=limit, scope=HOST, evidence="/proc/pressure")
+            yield finding(
+                code, message, value=share, threshold=limit, scope=HOST, evidence="/proc/pressure"
+            )
 
 
 def _memory(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
-    free, limit = facts.number("load.memory.available_bytes"), facts.number("limits.memory_limit_bytes")
+    free, limit = (
+        facts.number("load.memory.available_bytes"),
+        facts.number("limits.memory_limit_bytes"),
+    )
     left = None if limit is None else limit - (facts.number("limits.memory_used_bytes") or 0.0)
     known = [one for one in (free, left) if one is not None]
     if known and min(known) < limits.memory_bytes:
         group = " in the control group" if left is not None and left == min(known) else ""
         message = f"{bytes_words(max(0.0, min(known)))} of memory are left{group}"
-        yield finding("machine_little_memory", message, value=min(known), threshold=limits.memory_bytes, scope=HOST)
+        yield finding(
+            "machine_little_memory",
+            message,
+            value=min(known),
+            threshold=limits.memory_bytes,
+            scope=HOST,
+        )
 
 
 def _quota(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
@@ -188,13 +289,22 @@ def _quota(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
     groups = ", ".join(facts.texts("limits.processor_groups") or ())
     if quota is not None and allowed and quota < len(allowed):
         message = f"a quota allows the time of {number_words(quota)} processors"
-        yield finding("machine_quota", message, value=quota, threshold=float(len(allowed)), scope=HOST, evidence=groups)
+        yield finding(
+            "machine_quota",
+            message,
+            value=quota,
+            threshold=float(len(allowed)),
+            scope=HOST,
+            evidence=groups,
+        )
     periods, ended = facts.count("limits.quota_periods"), facts.count("limits.throttled_periods")
     if periods and ended is not None and ended / periods >= limits.throttled_share:
         stopped = seconds_words(facts.seconds("limits.throttled_ns"))
         message = f"a quota has stopped this group in {percent_words(ended / periods)} of its periods, for {stopped} in all"
         value, limit = ended / periods, limits.throttled_share
-        yield finding("machine_throttled", message, value=value, threshold=limit, scope=HOST, evidence=groups)
+        yield finding(
+            "machine_throttled", message, value=value, threshold=limit, scope=HOST, evidence=groups
+        )
 
 
 def _permissions(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
@@ -210,7 +320,9 @@ def _permissions(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding
     files = facts.number("limits.open_files_most")
     if files is not None and files < limits.open_files:
         message = f"a process may open {files:.0f} files"
-        yield finding("machine_open_files", message, value=files, threshold=limits.open_files, scope=HOST)
+        yield finding(
+            "machine_open_files", message, value=files, threshold=limits.open_files, scope=HOST
+        )
 
 
 CHECKS: tuple[Check, ...] = (
@@ -231,7 +343,9 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def doctor_findings(report: Mapping[str, Any], *, thresholds: DoctorThresholds = DOCTOR_THRESHOLDS) -> list[Finding]:
+def doctor_findings(
+    report: Mapping[str, Any], *, thresholds: DoctorThresholds = DOCTOR_THRESHOLDS
+) -> list[Finding]:
     """Every finding about a host, in a fixed order."""
     facts = HostFacts(report)
     return [found for check in CHECKS for found in check(facts, thresholds)]

@@ -27,7 +27,10 @@ def _wakes(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
     p99 = None if exact is None else exact.seconds("late_p99_ns")
     if exact is None or p99 is None or p99 < limits.late_seconds:
         return
-    times = ", ".join(f"{seconds_words(exact.seconds(f'late_{key}_ns'))} ({key})" for key in ("p50", "p99", "most"))
+    times = ", ".join(
+        f"{seconds_words(exact.seconds(f'late_{key}_ns'))} ({key})"
+        for key in ("p50", "p99", "most")
+    )
     ordinary = facts.seconds("live.sleeping.late_p99_ns")
     other = "" if ordinary is None else f"; of ordinary threads p99 {seconds_words(ordinary)}"
     yield finding(
@@ -42,18 +45,30 @@ def _wakes(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
 
 
 def _halts(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
-    halting, polling = (facts.seconds(f"live.{name}.late_p99_ns") for name in ("sleeping_exactly", "sleeping_polling"))
+    halting, polling = (
+        facts.seconds(f"live.{name}.late_p99_ns")
+        for name in ("sleeping_exactly", "sleeping_polling")
+    )
     if facts.text("live.sleeping_polling.idle") != "poll" or halting is None or polling is None:
         return
     saved = halting - polling
     if saved >= limits.polling_saves_seconds and polling <= halting * limits.polling_late_share:
         late = f"late by {seconds_words(halting)} (p99), by {seconds_words(polling)} while no processor halted"
         message = f"sleeps of a millisecond ended {late}"
-        yield finding("machine_halts", message, value=saved, threshold=limits.polling_saves_seconds, scope=HOST)
+        yield finding(
+            "machine_halts",
+            message,
+            value=saved,
+            threshold=limits.polling_saves_seconds,
+            scope=HOST,
+        )
 
 
 def _spinning(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
-    share, longest = facts.number("live.spinning.share"), facts.seconds("live.spinning.longest_gap_ns")
+    share, longest = (
+        facts.number("live.spinning.share"),
+        facts.seconds("live.spinning.longest_gap_ns"),
+    )
     threshold = seconds_words(facts.seconds("live.spinning.threshold_ns"))
     gaps = facts.count("live.spinning.gaps") or 0
     evidence = f"{count_words(gaps, 'gap')} longer than {threshold} in {seconds_words(facts.seconds('live.spinning.lasted_ns'))}"
@@ -70,11 +85,27 @@ def _spinning(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
         )
     if longest is not None and longest >= limits.gap_seconds:
         message = f"a spinning thread was off its processor for {seconds_words(longest)} at once"
-        yield finding("machine_long_gap", message, value=longest, threshold=limits.gap_seconds, scope=HOST, evidence=evidence)
+        yield finding(
+            "machine_long_gap",
+            message,
+            value=longest,
+            threshold=limits.gap_seconds,
+            scope=HOST,
+            evidence=evidence,
+        )
     excess = facts.number("live.spinning.charged_excess_share")
     if excess is not None and excess > limits.hidden_steal_share:
-        message = f"a spinning thread was charged {percent_words(excess)} of a processor more than it had"
-        yield finding("machine_hidden_steal", message, value=excess, threshold=limits.hidden_steal_share, scope=HOST, evidence=evidence)
+        message = (
+            f"a spinning thread was charged {percent_words(excess)} of a processor more than it had"
+        )
+        yield finding(
+            "machine_hidden_steal",
+            message,
+            value=excess,
+            threshold=limits.hidden_steal_share,
+            scope=HOST,
+            evidence=evidence,
+        )
 
 
 def _loopback(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
@@ -83,15 +114,30 @@ def _loopback(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
         return
     if captured < sent:
         dropped = facts.count("live.loopback.dropped") or 0
-        message = f"{count_words(sent - captured, 'packet')} of {sent} on loopback were not captured"
+        message = (
+            f"{count_words(sent - captured, 'packet')} of {sent} on loopback were not captured"
+        )
         evidence = f"{dropped} dropped for want of room, by the kernel's count"
-        yield finding("machine_capture_lost", message, value=float(sent - captured), threshold=0.0, scope=HOST, evidence=evidence)
+        yield finding(
+            "machine_capture_lost",
+            message,
+            value=float(sent - captured),
+            threshold=0.0,
+            scope=HOST,
+            evidence=evidence,
+        )
     outside = facts.seconds("live.loopback.stamped_outside_most_ns")
     if outside is not None and outside >= limits.stamp_seconds:
         count = facts.count("live.loopback.stamped_outside") or 0
         where = f"up to {seconds_words(outside)} outside of the call that sent the packet"
         message = f"{count_words(count, 'stamp')} of {captured} lie {where}"
-        yield finding("machine_stamps_wrong", message, value=outside, threshold=limits.stamp_seconds, scope=HOST)
+        yield finding(
+            "machine_stamps_wrong",
+            message,
+            value=outside,
+            threshold=limits.stamp_seconds,
+            scope=HOST,
+        )
 
 
 CHECKS = (_clock_set, _wakes, _halts, _spinning, _loopback)

@@ -39,7 +39,10 @@ def _of_each(check: InterfaceCheck) -> InterfaceCheck:
             if name and interface.flag("up") and not interface.flag("loopback"):
                 for found in check(interface, limits):
                     yield replace(
-                        found, scope=name, message=f"{name}: {found.message}", next_step=found.next_step.replace(PLACE, shlex.quote(name))
+                        found,
+                        scope=name,
+                        message=f"{name}: {found.message}",
+                        next_step=found.next_step.replace(PLACE, shlex.quote(name)),
                     )
 
     return asked
@@ -58,7 +61,10 @@ def _merged(interface: HostFacts, _limits: DoctorThresholds) -> Iterator[Finding
 
 
 def _coalescing(interface: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
-    waits, adaptive = interface.seconds("coalescing.receive_ns"), interface.flag("coalescing.adaptive_receive")
+    waits, adaptive = (
+        interface.seconds("coalescing.receive_ns"),
+        interface.flag("coalescing.adaptive_receive"),
+    )
     if adaptive or (waits is not None and waits >= limits.coalescing_seconds):
         how = "as long as suits the load" if adaptive else f"up to {seconds_words(waits)}"
         yield finding(
@@ -79,13 +85,18 @@ def _shaped(interface: HostFacts, _limits: DoctorThresholds) -> Iterator[Finding
     kinds = _kinds(interface)
     shaping = sorted({kind for kind in kinds if kind not in PASSIVE})
     if shaping:
-        yield finding("machine_shaped", f"traffic passes {', '.join(shaping)}", evidence=", ".join(kinds))
+        yield finding(
+            "machine_shaped", f"traffic passes {', '.join(shaping)}", evidence=", ".join(kinds)
+        )
 
 
 def _unpaced(interface: HostFacts, _limits: DoctorThresholds) -> Iterator[Finding]:
     kinds = _kinds(interface)
     if kinds and not PACING & set(kinds):
-        yield finding("machine_pacing_ignored", f"neither fq nor etf is in place, but {', '.join(dict.fromkeys(kinds))}")
+        yield finding(
+            "machine_pacing_ignored",
+            f"neither fq nor etf is in place, but {', '.join(dict.fromkeys(kinds))}",
+        )
 
 
 def _pacing(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
@@ -94,7 +105,10 @@ def _pacing(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
         if built is None or "fq" in built:
             yield found
         else:
-            yield replace(found, next_step="pace in the program, as trustbed's senders do: this kernel was built without fq")
+            yield replace(
+                found,
+                next_step="pace in the program, as trustbed's senders do: this kernel was built without fq",
+            )
 
 
 def _carried(interface: HostFacts) -> int:
@@ -102,9 +116,14 @@ def _carried(interface: HostFacts) -> int:
 
 
 def _lost(interface: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
-    queued = sum(qdisc.count("drops") or 0 for qdisc in interface.parts("qdiscs") if qdisc.flag("root"))
+    queued = sum(
+        qdisc.count("drops") or 0 for qdisc in interface.parts("qdiscs") if qdisc.flag("root")
+    )
     named = ("received_drops", "received_missed", "sent_drops")
-    parts = {"in the queue": queued, **{name.replace("_", " "): interface.count(f"traffic.{name}") or 0 for name in named}}
+    parts = {
+        "in the queue": queued,
+        **{name.replace("_", " "): interface.count(f"traffic.{name}") or 0 for name in named},
+    }
     lost = sum(parts.values())
     if lost:
         share = lost / (lost + _carried(interface))
@@ -119,7 +138,10 @@ def _lost(interface: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
 
 
 def _errors(interface: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
-    received, sent = interface.count("traffic.received_errors") or 0, interface.count("traffic.sent_errors") or 0
+    received, sent = (
+        interface.count("traffic.received_errors") or 0,
+        interface.count("traffic.sent_errors") or 0,
+    )
     if received or sent:
         share = (received + sent) / (received + sent + _carried(interface))
         yield finding(
@@ -133,18 +155,33 @@ def _errors(interface: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]
 
 
 def _allowance(interface: HostFacts, _limits: DoctorThresholds) -> Iterator[Finding]:
-    exceeded = {name: count for name, count in interface.counts("counters").items() if name.endswith("_allowance_exceeded") and count > 0}
+    exceeded = {
+        name: count
+        for name, count in interface.counts("counters").items()
+        if name.endswith("_allowance_exceeded") and count > 0
+    }
     if exceeded:
         listed = ", ".join(f"{name}: {count}" for name, count in exceeded.items())
         total = sum(exceeded.values())
         message = f"{count_words(total, 'packet')} held back or dropped by the cloud's limits"
-        yield finding("machine_allowance_exceeded", message, value=float(total), threshold=0.0, evidence=listed)
+        yield finding(
+            "machine_allowance_exceeded",
+            message,
+            value=float(total),
+            threshold=0.0,
+            evidence=listed,
+        )
 
 
 def _mtu(interface: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
     mtu = interface.number("mtu_bytes")
     if mtu is not None and mtu < limits.mtu_bytes:
-        yield finding("machine_small_mtu", f"packets of at most {mtu:.0f} bytes", value=mtu, threshold=limits.mtu_bytes)
+        yield finding(
+            "machine_small_mtu",
+            f"packets of at most {mtu:.0f} bytes",
+            value=mtu,
+            threshold=limits.mtu_bytes,
+        )
 
 
 def _backlog(facts: HostFacts, _limits: DoctorThresholds) -> Iterator[Finding]:
@@ -153,7 +190,14 @@ def _backlog(facts: HostFacts, _limits: DoctorThresholds) -> Iterator[Finding]:
         room = facts.number("network.device_backlog_packets")
         evidence = "/proc/net/softnet_stat" + ("" if room is None else f"; room for {room:.0f}")
         message = f"{count_words(drops, 'packet')} dropped for want of room in the backlog, since the start"
-        yield finding("machine_backlog_dropped", message, value=float(drops), threshold=0.0, scope=HOST, evidence=evidence)
+        yield finding(
+            "machine_backlog_dropped",
+            message,
+            value=float(drops),
+            threshold=0.0,
+            scope=HOST,
+            evidence=evidence,
+        )
 
 
 def _memory(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
@@ -161,12 +205,26 @@ def _memory(facts: HostFacts, limits: DoctorThresholds) -> Iterator[Finding]:
         sizes = facts.numbers(f"network.tcp_{name}_memory_bytes")
         if sizes and sizes[-1] < limits.tcp_memory_bytes:
             message = f"TCP's {name} buffer grows to {bytes_words(sizes[-1])} at most"
-            yield finding("machine_tcp_memory", message, value=sizes[-1], threshold=limits.tcp_memory_bytes, scope=HOST, evidence=words)
+            yield finding(
+                "machine_tcp_memory",
+                message,
+                value=sizes[-1],
+                threshold=limits.tcp_memory_bytes,
+                scope=HOST,
+                evidence=words,
+            )
     for name, words in (("receive", "net.core.rmem_max"), ("send", "net.core.wmem_max")):
         most = facts.number(f"network.{name}_buffer_most_bytes")
         if most is not None and most < limits.socket_buffer_bytes:
             message = f"a program may ask for {name} buffers of {bytes_words(most)} at most"
-            yield finding("machine_socket_buffers", message, value=most, threshold=limits.socket_buffer_bytes, scope=HOST, evidence=words)
+            yield finding(
+                "machine_socket_buffers",
+                message,
+                value=most,
+                threshold=limits.socket_buffer_bytes,
+                scope=HOST,
+                evidence=words,
+            )
 
 
 def _tcp(facts: HostFacts, _limits: DoctorThresholds) -> Iterator[Finding]:
@@ -174,8 +232,15 @@ def _tcp(facts: HostFacts, _limits: DoctorThresholds) -> Iterator[Finding]:
     if control and control != USUAL_CONTROL:
         available = " ".join(facts.texts("network.congestion_controls") or ("unknown",))
         users = facts.texts("network.congestion_controls_for_users")
-        evidence = f"available: {available}" + ("" if users is None else f"; ordinary users may choose: {' '.join(users)}")
-        yield finding("machine_congestion_control", f"TCP uses {control} unless a program chooses", scope=HOST, evidence=evidence)
+        evidence = f"available: {available}" + (
+            "" if users is None else f"; ordinary users may choose: {' '.join(users)}"
+        )
+        yield finding(
+            "machine_congestion_control",
+            f"TCP uses {control} unless a program chooses",
+            scope=HOST,
+            evidence=evidence,
+        )
     parts = {
         "window scaling": facts.number("network.tcp_window_scaling"),
         "selective acknowledgements": facts.number("network.tcp_selective_acknowledgements"),
@@ -185,11 +250,18 @@ def _tcp(facts: HostFacts, _limits: DoctorThresholds) -> Iterator[Finding]:
     if off:
         yield finding("machine_tcp_crippled", f"switched off: {', '.join(off)}", scope=HOST)
     if facts.flag("network.tcp_remembers_paths"):
-        yield finding("machine_tcp_remembers", "a connection begins with what the last one to the same host learned", scope=HOST)
+        yield finding(
+            "machine_tcp_remembers",
+            "a connection begins with what the last one to the same host learned",
+            scope=HOST,
+        )
 
 
 CHECKS = (
-    *(_of_each(check) for check in (_merged, _coalescing, _shaped, _lost, _errors, _allowance, _mtu)),
+    *(
+        _of_each(check)
+        for check in (_merged, _coalescing, _shaped, _lost, _errors, _allowance, _mtu)
+    ),
     _pacing,
     _backlog,
     _memory,

@@ -19,7 +19,10 @@ PLACES = ("first", "second")
 
 
 def _unseen(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
-    unseen, arrived = sum(row["data_unseen"] for row in rows), sum(row["data_unseen"] + row["data_passed"] for row in rows)
+    unseen, arrived = (
+        sum(row["data_unseen"] for row in rows),
+        sum(row["data_unseen"] + row["data_passed"] for row in rows),
+    )
     if unseen and unseen / arrived >= UNSEEN_SHARE:
         yield finding(
             "ends_frames_unseen",
@@ -30,14 +33,19 @@ def _unseen(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
 
 
 def _apart(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
-    shares = [part / whole if whole else 0.0 for part, whole in zip(model["placeless"], model["frames"], strict=True)]
+    shares = [
+        part / whole if whole else 0.0
+        for part, whole in zip(model["placeless"], model["frames"], strict=True)
+    ]
     if max(shares) >= APART_SHARE:
         yield finding(
             "ends_connections_apart",
             f"{percent_words(max(shares))} of the frames belong to connections that were not joined",
             value=max(shares),
             threshold=APART_SHARE,
-            evidence=", ".join(f"{part} of {whole} frames of the {place}" for part, whole, place in _counts(model)),
+            evidence=", ".join(
+                f"{part} of {whole} frames of the {place}" for part, whole, place in _counts(model)
+            ),
         )
 
 
@@ -59,7 +67,10 @@ def _counts(model: Model) -> Iterator[tuple[int, int, str]]:
 
 
 def _negative(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
-    negative, passed = sum(row["delays_negative"] for row in rows), sum(row["data_passed"] + row["bare_passed"] for row in rows)
+    negative, passed = (
+        sum(row["delays_negative"] for row in rows),
+        sum(row["data_passed"] + row["bare_passed"] for row in rows),
+    )
     if negative and negative / passed >= NEGATIVE_SHARE:
         least = min(row["delay_floor_ns"] for row in rows if row["delay_floor_ns"] is not None)
         yield finding(
@@ -73,16 +84,31 @@ def _negative(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
 def _uncertain(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
     error = model["clocks"]["ahead_error_seconds"]
     if error > 0 and rows:
-        yield finding("ends_clocks_uncertain", f"one-way delays may be wrong by {seconds_words(error)}, either way", value=error)
+        yield finding(
+            "ends_clocks_uncertain",
+            f"one-way delays may be wrong by {seconds_words(error)}, either way",
+            value=error,
+        )
 
 
 def _steered(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
     reach = model["clocks"]["steered_seconds"]
     if reach is not None:
-        yield finding("ends_clocks_steered", f"the two clocks went {seconds_words(reach)} against each other meanwhile", value=reach)
+        yield finding(
+            "ends_clocks_steered",
+            f"the two clocks went {seconds_words(reach)} against each other meanwhile",
+            value=reach,
+        )
 
 
-CHECKS: tuple[Callable[[Model, Sequence[Row]], Iterator[Finding]], ...] = (_dropped, _unseen, _apart, _negative, _uncertain, _steered)
+CHECKS: tuple[Callable[[Model, Sequence[Row]], Iterator[Finding]], ...] = (
+    _dropped,
+    _unseen,
+    _apart,
+    _negative,
+    _uncertain,
+    _steered,
+)
 
 
 def ends_findings(model: Model, rows: Sequence[Row]) -> list[Finding]:

@@ -97,7 +97,13 @@ class Evidence:
     unfilled_per_train: float | None = None
 
     @classmethod
-    def from_transfer(cls, row: Row, *, workload: Workload = "unknown", capacity_bits_per_second: float | None = None) -> Self:
+    def from_transfer(
+        cls,
+        row: Row,
+        *,
+        workload: Workload = "unknown",
+        capacity_bits_per_second: float | None = None,
+    ) -> Self:
         """Evidence from a row of the transfers table (nanosecond integers, ``None`` = unknown).
 
         ``capacity_bits_per_second`` is what the person knows of the bottleneck, at IP level. A capacity measured in the transfer itself
@@ -110,11 +116,17 @@ class Evidence:
                 values[field] = read(value)
         values["loss"] = _loss(row, values.get("loss"))
         values["loss_events"] = _loss_events(row, values.get("loss_events"))
-        values["pauses_estimated"] = row.get("spacing_source") == "estimated" if row.get("spacing_source") else None
+        values["pauses_estimated"] = (
+            row.get("spacing_source") == "estimated" if row.get("spacing_source") else None
+        )
         values["delayed_answers"] = _share(row.get("delack_suspects"), row.get("rtt_samples"))
         values["late_segments"] = _late(row)
         values["unfilled_per_train"] = _unfilled(row)
-        capacity, source = _capacity(values.get("capacity_bytes_per_second"), values.get("capacity_source"), capacity_bits_per_second)
+        capacity, source = _capacity(
+            values.get("capacity_bytes_per_second"),
+            values.get("capacity_source"),
+            capacity_bits_per_second,
+        )
         values["capacity_bytes_per_second"], values["capacity_source"] = capacity, source
         values.setdefault("payload_bytes", CLASSIC_PAYLOAD_BYTES)
         values.setdefault("packet_bytes", CLASSIC_PACKET_BYTES)
@@ -142,7 +154,11 @@ def _loss(row: Row, retransmitted: float | None) -> float | None:
         return row.get("loss_receiver")
     if at == "middle":
         # What was repeated in vain was not lost behind the capture, though it counts as repeated there.
-        halves = [share for share in (row.get("loss_upstream"), row.get("loss_rate_genuine")) if share is not None]
+        halves = [
+            share
+            for share in (row.get("loss_upstream"), row.get("loss_rate_genuine"))
+            if share is not None
+        ]
         return sum(halves) if halves else None
     return retransmitted
 
@@ -150,7 +166,11 @@ def _loss(row: Row, retransmitted: float | None) -> float | None:
 def _loss_events(row: Row, recoveries: float | None) -> float | None:
     """Beyond the place of a loss no recovery is seen: there the packets count that came late because they had been lost."""
     fills = (row.get("filled_lost_upstream") or 0) - (row.get("filled_overtaken") or 0)
-    return float(fills) if row.get("at") in ("receiver", "middle") and fills > (recoveries or 0) else recoveries
+    return (
+        float(fills)
+        if row.get("at") in ("receiver", "middle") and fills > (recoveries or 0)
+        else recoveries
+    )
 
 
 def _share(part: float | None, whole: float | None) -> float | None:
@@ -159,7 +179,10 @@ def _share(part: float | None, whole: float | None) -> float | None:
 
 def _unfilled(row: Row) -> float | None:
     """How many packets' worth is missing to full packets, per train: a program's last write leaves one, a full queue of data none."""
-    packets, payload, full, trains = (row.get(name) for name in ("data_packets", "payload_bytes", "payload_bytes_per_packet", "trains"))
+    packets, payload, full, trains = (
+        row.get(name)
+        for name in ("data_packets", "payload_bytes", "payload_bytes_per_packet", "trains")
+    )
     if packets is None or payload is None or not full or not trains:
         return None
     return float(max(0.0, packets - payload / full) / trains)
@@ -167,7 +190,9 @@ def _unfilled(row: Row) -> float | None:
 
 def _late(row: Row) -> float | None:
     """Away from the sender duplicate acknowledgements also end when a packet comes that had been lost before the capture."""
-    answers, lost, overtaken = (row.get(name) for name in ("reordered_answers", "filled_lost_upstream", "filled_overtaken"))
+    answers, lost, overtaken = (
+        row.get(name) for name in ("reordered_answers", "filled_lost_upstream", "filled_overtaken")
+    )
     if answers is not None and row.get("at") in ("receiver", "middle"):
         answers = max(0, answers - (lost or 0))
     return _sum(row.get("filled_reordered"), overtaken, answers)
@@ -179,7 +204,9 @@ def _sum(*parts: float | None) -> float | None:
     return float(sum(known)) if known else None
 
 
-def _capacity(measured: float | None, source: str | None, given_bits: float | None) -> tuple[float | None, str | None]:
+def _capacity(
+    measured: float | None, source: str | None, given_bits: float | None
+) -> tuple[float | None, str | None]:
     if given_bits is None or not given_bits > 0:
         return measured, source
     given = given_bits / 8
@@ -188,4 +215,6 @@ def _capacity(measured: float | None, source: str | None, given_bits: float | No
     return given, GIVEN
 
 
-_COLUMNS = tuple((source.field, source.column, source.read) for source in SOURCES if source.column is not None)
+_COLUMNS = tuple(
+    (source.field, source.column, source.read) for source in SOURCES if source.column is not None
+)

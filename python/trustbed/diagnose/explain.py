@@ -42,11 +42,20 @@ def explain_row(
     evidence = Evidence.from_transfer(row, workload=workload, capacity_bits_per_second=capacity)
     if host is not None:
         evidence, flags = with_host(evidence, host, thresholds=thresholds)
-    return explain(evidence, quality=Quality.of(row, CaptureQuality.of(capture)), flags=flags, thresholds=thresholds)
+    return explain(
+        evidence,
+        quality=Quality.of(row, CaptureQuality.of(capture)),
+        flags=flags,
+        thresholds=thresholds,
+    )
 
 
 def explain(
-    evidence: Evidence, *, quality: Quality = UNTOUCHED, flags: tuple[str, ...] = (), thresholds: Thresholds = THRESHOLDS
+    evidence: Evidence,
+    *,
+    quality: Quality = UNTOUCHED,
+    flags: tuple[str, ...] = (),
+    thresholds: Thresholds = THRESHOLDS,
 ) -> list[str]:
     """Explain the diagnosis of this evidence, as lines of text without markup; ``flags`` are those that came with it."""
     case = Case.of(evidence, thresholds)
@@ -107,19 +116,28 @@ OF_LOSSES = frozenset({"rtt_before_loss_seconds", "loss_level_rank"})
 """Not unknown where nothing was lost: then there is nothing to measure."""
 
 
-def _missing(evidence: Evidence, diagnosis: Diagnosis, thresholds: Thresholds, quality: Quality) -> Iterator[str]:
+def _missing(
+    evidence: Evidence, diagnosis: Diagnosis, thresholds: Thresholds, quality: Quality
+) -> Iterator[str]:
     """Names the unknown numbers that another rule or another score could have come of."""
 
     def matters(field: str) -> bool:
         for value in TRIED_FOR_UNKNOWN:
             changes: dict[str, Any] = {field: value}
             other = diagnose(replace(evidence, **changes), quality=quality, thresholds=thresholds)
-            if other.cause != "insufficient" and (other.rule, other.score) != (diagnosis.rule, diagnosis.score):
+            if other.cause != "insufficient" and (other.rule, other.score) != (
+                diagnosis.rule,
+                diagnosis.score,
+            ):
                 return True
         return False
 
     unknown = [source.field for source in SOURCES if getattr(evidence, source.field) is None]
-    asked = [field for field in unknown if (evidence.loss_events or field not in OF_LOSSES) and matters(field)]
+    asked = [
+        field
+        for field in unknown
+        if (evidence.loss_events or field not in OF_LOSSES) and matters(field)
+    ]
     if asked:
         yield "not known, though it could change the answer or its score: " + ", ".join(asked)
 
@@ -143,7 +161,11 @@ def _not_entered(stage: Stage, case: Case) -> str:
 
 
 def _entered(stage: Stage, case: Case) -> str:
-    return stage.title if stage.entered_when is None else f"{stage.title} Asked: {_stated(stage.entered_when, case)}"
+    return (
+        stage.title
+        if stage.entered_when is None
+        else f"{stage.title} Asked: {_stated(stage.entered_when, case)}"
+    )
 
 
 def _stated(condition: Condition, case: Case) -> str:
@@ -157,7 +179,9 @@ def _because(rule: Rule, case: Case) -> str:
 
 
 def _failing(rule: Rule, case: Case) -> str:
-    return "needs " + " and ".join(_stated(condition, case) for condition in rule.conditions if not condition.holds(case))
+    return "needs " + " and ".join(
+        _stated(condition, case) for condition in rule.conditions if not condition.holds(case)
+    )
 
 
 def _confidence(case: Case, diagnosis: Diagnosis) -> Iterator[str]:
@@ -205,7 +229,9 @@ def _without_stalls(evidence: Evidence, diagnosis: Diagnosis) -> Iterator[str]:
         yield diagnosis.compensation.words(evidence.throughput_bytes_per_second)
 
 
-def _changes(evidence: Evidence, diagnosis: Diagnosis, case: Case, quality: Quality) -> Iterator[str]:
+def _changes(
+    evidence: Evidence, diagnosis: Diagnosis, case: Case, quality: Quality
+) -> Iterator[str]:
     for words, changed in _what_ifs(case):
         if changed == evidence:
             continue
@@ -213,7 +239,9 @@ def _changes(evidence: Evidence, diagnosis: Diagnosis, case: Case, quality: Qual
         if (other.cause, other.verdict) != (diagnosis.cause, diagnosis.verdict):
             yield f"{words}: {other.cause}, confidence {other.confidence:.2f}, {other.verdict}"
     if diagnosis.limits:
-        other = diagnose(evidence, quality=replace(UNTOUCHED, at=quality.at), thresholds=case.thresholds)
+        other = diagnose(
+            evidence, quality=replace(UNTOUCHED, at=quality.at), thresholds=case.thresholds
+        )
         if other.verdict != diagnosis.verdict:
             yield f"a capture without these weaknesses: confidence {other.confidence:.2f}, {other.verdict}"
 
@@ -224,14 +252,24 @@ WhatIf = tuple[str, Callable[[Case], Evidence | None]]
 def _at_rate(share: Callable[[Thresholds], float]) -> Callable[[Case], Evidence | None]:
     def changed(case: Case) -> Evidence | None:
         expected = case.numbers.expected_bytes_per_second
-        return None if expected is None else replace(case.evidence, throughput_bytes_per_second=share(case.thresholds) * expected)
+        return (
+            None
+            if expected is None
+            else replace(
+                case.evidence, throughput_bytes_per_second=share(case.thresholds) * expected
+            )
+        )
 
     return changed
 
 
 def _inflated(case: Case) -> Evidence | None:
     base = case.evidence.rtt_base_seconds
-    return replace(case.evidence, rtt_seconds=1.01 * case.thresholds.inflation * base) if base else None
+    return (
+        replace(case.evidence, rtt_seconds=1.01 * case.thresholds.inflation * base)
+        if base
+        else None
+    )
 
 
 def _at_base(case: Case) -> Evidence | None:
@@ -240,32 +278,64 @@ def _at_base(case: Case) -> Evidence | None:
 
 
 def _without_pauses(case: Case) -> Evidence:
-    none = dict.fromkeys(("oversize_fraction", "withheld_fraction", "withheld_at_rate_fraction", "empty_fraction"), 0.0)
+    none = dict.fromkeys(
+        ("oversize_fraction", "withheld_fraction", "withheld_at_rate_fraction", "empty_fraction"),
+        0.0,
+    )
     return replace(case.evidence, **none)  # type: ignore[arg-type]
 
 
 def _without_loss(case: Case) -> Evidence:
-    return replace(case.evidence, loss=0.0, loss_events=0, loss_level_rank=None, rtt_before_loss_seconds=None)
+    return replace(
+        case.evidence, loss=0.0, loss_events=0, loss_level_rank=None, rtt_before_loss_seconds=None
+    )
 
 
 WHAT_IFS: tuple[WhatIf, ...] = (
     ("with --workload bulk", lambda case: replace(case.evidence, workload="bulk")),
     ("with --workload interactive", lambda case: replace(case.evidence, workload="interactive")),
-    ("with a CPU share of 0.5 measured on the sender", lambda case: replace(case.evidence, cpu_share=0.5)),
-    ("with a CPU share of 1.0 measured on the sender", lambda case: replace(case.evidence, cpu_share=1.0)),
+    (
+        "with a CPU share of 0.5 measured on the sender",
+        lambda case: replace(case.evidence, cpu_share=0.5),
+    ),
+    (
+        "with a CPU share of 1.0 measured on the sender",
+        lambda case: replace(case.evidence, cpu_share=1.0),
+    ),
     ("without pauses", _without_pauses),
-    ("with data withheld for half of the time", lambda case: replace(case.evidence, withheld_fraction=0.5)),
+    (
+        "with data withheld for half of the time",
+        lambda case: replace(case.evidence, withheld_fraction=0.5),
+    ),
     ("with the throughput that is expected", _at_rate(lambda _thresholds: 1.0)),
-    ("with half of the throughput that is expected", _at_rate(lambda thresholds: 0.5 * min(1.0, thresholds.explained_ratio / 0.8))),
+    (
+        "with half of the throughput that is expected",
+        _at_rate(lambda thresholds: 0.5 * min(1.0, thresholds.explained_ratio / 0.8)),
+    ),
     ("with the RTT at its base", _at_base),
     ("with the RTT inflated beyond the threshold", _inflated),
     ("without loss", _without_loss),
-    ("with a loss of 1 % in many events", lambda case: replace(case.evidence, loss=0.01, loss_events=1000)),
-    ("with losses that do not depend on what was sent", lambda case: replace(case.evidence, loss_level_rank=0.5)),
-    ("with losses at the base RTT", lambda case: replace(case.evidence, rtt_before_loss_seconds=case.evidence.rtt_base_seconds)),
+    (
+        "with a loss of 1 % in many events",
+        lambda case: replace(case.evidence, loss=0.01, loss_events=1000),
+    ),
+    (
+        "with losses that do not depend on what was sent",
+        lambda case: replace(case.evidence, loss_level_rank=0.5),
+    ),
+    (
+        "with losses at the base RTT",
+        lambda case: replace(case.evidence, rtt_before_loss_seconds=case.evidence.rtt_base_seconds),
+    ),
     ("with a window that never shrank", lambda case: replace(case.evidence, window_shrunk=0.0)),
-    ("with samples that show a sender that never missed its processor", lambda case: replace(case.evidence, processor_missed=0.0)),
-    ("with a reset in the sender's kernel log", lambda case: replace(case.evidence, kernel_reset=True)),
+    (
+        "with samples that show a sender that never missed its processor",
+        lambda case: replace(case.evidence, processor_missed=0.0),
+    ),
+    (
+        "with a reset in the sender's kernel log",
+        lambda case: replace(case.evidence, kernel_reset=True),
+    ),
 )
 """Changes in one respect that are tried."""
 

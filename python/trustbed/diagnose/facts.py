@@ -67,9 +67,13 @@ class CaptureFacts(TypedDict, total=False):
     clock_step_max_ns: int | None  # the largest of these steps
     reordered_records: int  # records stamped before the one in front of them, within the buffer
     reorder_max_ns: int | None  # by how much at most
-    timestamp_granularity_ns: int | None  # largest power of ten, up to 1 s, that divides every timestamp
+    timestamp_granularity_ns: (
+        int | None
+    )  # largest power of ten, up to 1 s, that divides every timestamp
     equal_timestamp_share: float | None  # share of records stamped exactly like the record before
-    bunched_share: float | None  # share of records closer to the one before than a 10 Gbit/s link allows; equal stamps included
+    bunched_share: (
+        float | None
+    )  # share of records closer to the one before than a 10 Gbit/s link allows; equal stamps included
     records_without_time: int  # simple packet blocks carry no timestamp
     snapped_records: int  # records stored shorter than they were
     capture_duplicates: int  # packets recorded twice

@@ -48,7 +48,9 @@ def finding(
 ) -> Finding:
     """A finding with the words of the catalogue."""
     entry = CATALOGUE[code]
-    assert severity is None or severity in entry.severities, f"the catalogue does not know {code} as {severity}"
+    assert severity is None or severity in entry.severities, (
+        f"the catalogue does not know {code} as {severity}"
+    )
     return Finding(
         code=code,
         severity=severity or entry.severity,
@@ -114,8 +116,16 @@ def _clock_step(facts: CaptureFacts, _thresholds: Thresholds) -> Iterator[Findin
     steps = facts.get("clock_steps") or 0
     if steps:
         size = (facts.get("clock_step_max_ns") or 0) / 1e9
-        message = f"the clock stepped back {count_words(steps, 'time')}, by up to {seconds_words(size)}"
-        yield finding("clock_step", message, value=size, threshold=0.01, evidence=f"{steps} steps beyond the reorder buffer of 10 ms")
+        message = (
+            f"the clock stepped back {count_words(steps, 'time')}, by up to {seconds_words(size)}"
+        )
+        yield finding(
+            "clock_step",
+            message,
+            value=size,
+            threshold=0.01,
+            evidence=f"{steps} steps beyond the reorder buffer of 10 ms",
+        )
 
 
 def _out_of_order(facts: CaptureFacts, thresholds: Thresholds) -> Iterator[Finding]:
@@ -156,22 +166,43 @@ def _bunched(facts: CaptureFacts, thresholds: Thresholds) -> Iterator[Finding]:
         value, threshold, severity = bunched, thresholds.bunched_share, "info"
     else:
         return
-    evidence = f"equal to the record before: {percent_words(equal)}; in bunches: {percent_words(bunched)}"
-    yield finding("bunched_timestamps", message, value=value, threshold=threshold, evidence=evidence, severity=severity)
+    evidence = (
+        f"equal to the record before: {percent_words(equal)}; in bunches: {percent_words(bunched)}"
+    )
+    yield finding(
+        "bunched_timestamps",
+        message,
+        value=value,
+        threshold=threshold,
+        evidence=evidence,
+        severity=severity,
+    )
 
 
 def _timestamps_missing(facts: CaptureFacts, _thresholds: Thresholds) -> Iterator[Finding]:
     records = records_without_time(facts)
     if records:
-        yield finding("timestamps_missing", f"{count_words(records, 'record')} without a timestamp", value=float(records))
+        yield finding(
+            "timestamps_missing",
+            f"{count_words(records, 'record')} without a timestamp",
+            value=float(records),
+        )
 
 
 def _snap_truncation(facts: CaptureFacts, _thresholds: Thresholds) -> Iterator[Finding]:
     snapped, records = facts.get("snapped_records") or 0, facts.get("records") or 0
-    cut = sum(skip.get("records") or 0 for skip in facts.get("skips") or () if skip.get("reason") == "truncated")
+    cut = sum(
+        skip.get("records") or 0
+        for skip in facts.get("skips") or ()
+        if skip.get("reason") == "truncated"
+    )
     if snapped or cut:
         share = min(1.0, snapped / records) if records else 1.0
-        headers = f"; the headers of {count_words(cut, 'record')} were cut" if cut else "; their headers are whole"
+        headers = (
+            f"; the headers of {count_words(cut, 'record')} were cut"
+            if cut
+            else "; their headers are whole"
+        )
         yield finding(
             "snap_truncation",
             f"{count_words(snapped, 'record')} ({percent_words(share)}) stored in part{headers}",
@@ -181,19 +212,27 @@ def _snap_truncation(facts: CaptureFacts, _thresholds: Thresholds) -> Iterator[F
         )
 
 
-def _connections(code: str, key: str, what: str) -> Callable[[CaptureFacts, Thresholds], Iterator[Finding]]:
+def _connections(
+    code: str, key: str, what: str
+) -> Callable[[CaptureFacts, Thresholds], Iterator[Finding]]:
     def check(facts: CaptureFacts, _thresholds: Thresholds) -> Iterator[Finding]:
         count, total = facts.get(key) or 0, facts.get("tcp_connections")
         if isinstance(count, int) and count:
             of = "" if total is None else f" of {total}"
-            yield finding(code, f"{count_words(count, 'connection')}{of} {what}", value=float(count))
+            yield finding(
+                code, f"{count_words(count, 'connection')}{of} {what}", value=float(count)
+            )
 
     return check
 
 
 def _problems(facts: CaptureFacts, _thresholds: Thresholds) -> Iterator[Finding]:
     for problem in facts.get("problems") or ():
-        code, file, offset = problem.get("code", "problem"), problem.get("file", "input"), problem.get("offset") or 0
+        code, file, offset = (
+            problem.get("code", "problem"),
+            problem.get("file", "input"),
+            problem.get("offset") or 0,
+        )
         if code != NO_TIME:
             yield finding(
                 "read_problem",
@@ -205,7 +244,11 @@ def _problems(facts: CaptureFacts, _thresholds: Thresholds) -> Iterator[Finding]
             )
     for code, count in dict(facts.get("problems_left_out") or {}).items():
         if code != NO_TIME:
-            yield finding("read_problem", f"{count_words(count, 'more problem')} of the kind {code}", evidence=code)
+            yield finding(
+                "read_problem",
+                f"{count_words(count, 'more problem')} of the kind {code}",
+                evidence=code,
+            )
 
 
 _SKIP_WORDS = {
@@ -238,7 +281,9 @@ def _skips(facts: CaptureFacts, thresholds: Thresholds) -> Iterator[Finding]:
         )
 
 
-def _counted(code: str, key: str, noun: str, what: str) -> Callable[[CaptureFacts, Thresholds], Iterator[Finding]]:
+def _counted(
+    code: str, key: str, noun: str, what: str
+) -> Callable[[CaptureFacts, Thresholds], Iterator[Finding]]:
     def check(facts: CaptureFacts, _thresholds: Thresholds) -> Iterator[Finding]:
         count = facts.get(key) or 0
         if isinstance(count, int) and count:
@@ -263,7 +308,12 @@ CHECKS: tuple[Callable[[CaptureFacts, Thresholds], Iterator[Finding]], ...] = (
     _connections("midstream", "midstream_connections", "already running when the capture began"),
     _connections("offload", "offloaded_connections", "with packets larger than the wire allows"),
     _connections("evicted_connections", "evicted_connections", "given up to save memory"),
-    _counted("wild_sequence_numbers", "wild_seq", "field", "with a sequence number too far away to be meant"),
+    _counted(
+        "wild_sequence_numbers",
+        "wild_seq",
+        "field",
+        "with a sequence number too far away to be meant",
+    ),
     _counted("ignored_holes", "ignored_holes", "hole", "beyond those that are remembered"),
 )
 

@@ -57,8 +57,13 @@ def processor_of(processes: Rows, cgroups: Rows = ()) -> HostEvidence:
     missed = min(1.0, max(missed, throttled or 0.0))
     clear = missed < THRESHOLDS.processor_missed
     if not found and clear:
-        return HostEvidence()  # a quota that did not bite clears nobody: other processes may have been in the way
-    return HostEvidence(processor_missed=missed, processor_share=1.0 - missed if clear else min(share, 1.0 - (throttled or 0.0)))
+        return (
+            HostEvidence()
+        )  # a quota that did not bite clears nobody: other processes may have been in the way
+    return HostEvidence(
+        processor_missed=missed,
+        processor_share=1.0 - missed if clear else min(share, 1.0 - (throttled or 0.0)),
+    )
 
 
 def _of_process(rows: list[Mapping[str, Any]]) -> tuple[float, float] | None:
@@ -68,7 +73,9 @@ def _of_process(rows: list[Mapping[str, Any]]) -> tuple[float, float] | None:
         return None
     ran = sum(row.get("ran_ns") or 0 for row in rows) / whole
     waited = sum(row.get("waited_ns") or 0 for row in rows) / whole
-    stopped = sum((row.get("interval_ns") or 0) for row in rows if row.get("state") in STOPPED) / whole
+    stopped = (
+        sum((row.get("interval_ns") or 0) for row in rows if row.get("state") in STOPPED) / whole
+    )
     # A stopped process waits for nothing: the two add up.
     missed = min(1.0, waited + stopped)
     share = ran / (ran + waited) * (1.0 - stopped) if ran + waited > 0 else 1.0 - stopped
@@ -86,7 +93,9 @@ def _throttled(cgroups: Rows) -> float | None:
     return max(shares, default=None)
 
 
-def with_host(evidence: Evidence, host: HostEvidence, *, thresholds: Thresholds = THRESHOLDS) -> tuple[Evidence, tuple[str, ...]]:
+def with_host(
+    evidence: Evidence, host: HostEvidence, *, thresholds: Thresholds = THRESHOLDS
+) -> tuple[Evidence, tuple[str, ...]]:
     """The evidence completed by what is known of the host, and the flags that come with it."""
     flags: tuple[str, ...] = ()
     if host.kernel is not None:
@@ -103,7 +112,9 @@ def with_host(evidence: Evidence, host: HostEvidence, *, thresholds: Thresholds 
     return evidence, flags
 
 
-def kernel_times(tcp: Mapping[str, Any], *, send_buffer_bytes: float | None = None, declared: bool = False) -> KernelTimes | None:
+def kernel_times(
+    tcp: Mapping[str, Any], *, send_buffer_bytes: float | None = None, declared: bool = False
+) -> KernelTimes | None:
     """From a workload's report of ``tcp_info`` at the close (nanoseconds); ``None`` where the kernel did not say.
 
     ``declared``: the workload fixed the size of its send buffer.

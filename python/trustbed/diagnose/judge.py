@@ -45,7 +45,9 @@ def judge(
         if row.get("too_short"):
             yield TOO_SHORT
         else:
-            yield judge_row(row, quality, workload=workload, capacity=capacity, thresholds=thresholds)
+            yield judge_row(
+                row, quality, workload=workload, capacity=capacity, thresholds=thresholds
+            )
 
 
 def judge_row(
@@ -99,7 +101,9 @@ def examine(
             diagnoses.append(TOO_SHORT)
             continue
         host = None if host_of is None else host_of(row)
-        diagnosis = judge_row(row, quality, workload=workload, capacity=capacity, host=host, thresholds=thresholds)
+        diagnosis = judge_row(
+            row, quality, workload=workload, capacity=capacity, host=host, thresholds=thresholds
+        )
         diagnoses.append(diagnosis)
         about_transfers.extend(transfer_findings(row, diagnosis, thresholds=thresholds))
         placeless += row.get("at") == "unknown"
@@ -130,7 +134,12 @@ class _Folded:
         for code, count in self._seen.items():
             if count > FINDINGS_SHOWN:
                 more = count - FINDINGS_SHOWN
-                yield finding(code, f"the same of {count_words(more, 'more transfer')}", value=float(more), evidence="folded")
+                yield finding(
+                    code,
+                    f"the same of {count_words(more, 'more transfer')}",
+                    value=float(more),
+                    evidence="folded",
+                )
 
 
 def _note_stalls(row: Row, stalls: dict[str, tuple[float, ...]]) -> None:
@@ -143,7 +152,9 @@ def _note_stalls(row: Row, stalls: dict[str, tuple[float, ...]]) -> None:
             stalls[host] = lengths
 
 
-def _about_the_rows(diagnoses: Sequence[Diagnosis], placeless: int, misplaced: int, subflows: int) -> Iterator[Finding]:
+def _about_the_rows(
+    diagnoses: Sequence[Diagnosis], placeless: int, misplaced: int, subflows: int
+) -> Iterator[Finding]:
     if diagnoses and all(diagnosis.verdict == "not_judged" for diagnosis in diagnoses):
         message = f"{'no transfer' if len(diagnoses) == 1 else f'none of {len(diagnoses)} transfers'} was long enough to be judged"
         yield finding("nothing_judged", message, value=float(len(diagnoses)))
@@ -151,7 +162,9 @@ def _about_the_rows(diagnoses: Sequence[Diagnosis], placeless: int, misplaced: i
         message = f"the capture place of {count_words(placeless, 'transfer')} is unknown"
         yield finding("place_unknown", message, value=float(placeless))
     if misplaced:
-        message = f"{count_words(misplaced, 'transfer')} captured beside the other end than was said"
+        message = (
+            f"{count_words(misplaced, 'transfer')} captured beside the other end than was said"
+        )
         yield finding("place_contradicted", message, value=float(misplaced))
     if subflows:
         message = f"{count_words(subflows, 'subflow')} of Multipath TCP among the transfers"
@@ -169,7 +182,9 @@ def verdict_columns(diagnoses: Sequence[Diagnosis]) -> dict[str, list[object]]:
         "verdict_flags": [list(diagnosis.flags) for diagnosis in diagnoses],
         "without_stalls_bytes_per_second": [found.bytes_per_second for found in estimates],
         "without_stalls_low_bytes_per_second": [found.low_bytes_per_second for found in estimates],
-        "without_stalls_high_bytes_per_second": [found.high_bytes_per_second for found in estimates],
+        "without_stalls_high_bytes_per_second": [
+            found.high_bytes_per_second for found in estimates
+        ],
     }
 
 

@@ -26,7 +26,9 @@ class KernelTimes:
     send_buffer_declared: bool = False
 
 
-def with_kernel_times(evidence: Evidence, times: KernelTimes, *, thresholds: Thresholds = THRESHOLDS) -> tuple[Evidence, tuple[str, ...]]:
+def with_kernel_times(
+    evidence: Evidence, times: KernelTimes, *, thresholds: Thresholds = THRESHOLDS
+) -> tuple[Evidence, tuple[str, ...]]:
     """The evidence corrected by the kernel's account, and the flags ``kernel_rwnd_limited`` and ``sndbuf_limited`` where they apply."""
     flags: list[str] = []
     duration = evidence.duration_seconds
@@ -40,7 +42,11 @@ def with_kernel_times(evidence: Evidence, times: KernelTimes, *, thresholds: Thr
     if window_share >= thresholds.kernel_time_share:
         flags.append("kernel_rwnd_limited")
         evidence = replace(evidence, rwnd_limited=min(1.0, window_share))
-    evidence = replace(evidence, send_buffer_limited=min(1.0, buffer_share), send_buffer_bytes=times.send_buffer_bytes)
+    evidence = replace(
+        evidence,
+        send_buffer_limited=min(1.0, buffer_share),
+        send_buffer_bytes=times.send_buffer_bytes,
+    )
     if times.send_buffer_declared:
         evidence = replace(evidence, send_buffer_declared=True)
     if buffer_share >= thresholds.kernel_time_share:

@@ -19,10 +19,16 @@ from trustbed.diagnose.shapes import late_part, queue_at_loss
 from trustbed.diagnose.thresholds import Thresholds, filled
 
 JUDGED: frozenset[Cause] = frozenset(CAUSES) - {"insufficient"}
-PAUSES: frozenset[Cause] = frozenset({"host_scheduling", "sender_application_limited", "host_stall", "driver_stall"})
-LOSSES: frozenset[Cause] = frozenset({"network_loss", "network_congestion", "policed", "reordering"})
+PAUSES: frozenset[Cause] = frozenset(
+    {"host_scheduling", "sender_application_limited", "host_stall", "driver_stall"}
+)
+LOSSES: frozenset[Cause] = frozenset(
+    {"network_loss", "network_congestion", "policed", "reordering"}
+)
 WINDOW: frozenset[Cause] = frozenset({"window_limited"})
-COMPARED: frozenset[Cause] = frozenset({"window_limited", "bandwidth_limited", "route_change", "shaped"})
+COMPARED: frozenset[Cause] = frozenset(
+    {"window_limited", "bandwidth_limited", "route_change", "shaped"}
+)
 """Causes that rest on rate, window and RTT alone, not on pauses: all of these are seen from afar as well."""
 QUEUES: frozenset[Cause] = frozenset({"network_congestion"})
 
@@ -75,7 +81,10 @@ def _step(quality: Quality, evidence: Evidence, _thresholds: Thresholds) -> floa
 
 
 def _bunches(quality: Quality, evidence: Evidence, thresholds: Thresholds) -> float:
-    if evidence.oversize_fraction is None or evidence.oversize_fraction >= thresholds.oversize_fraction:
+    if (
+        evidence.oversize_fraction is None
+        or evidence.oversize_fraction >= thresholds.oversize_fraction
+    ):
         return 0.0
     return quality.capture.equal_timestamp_share
 
@@ -156,7 +165,9 @@ LIMITS: tuple[Limit, ...] = (
         "the timestamps' granularity is {timestamp_share:.0%} or more of the base RTT",
         "throughput and losses; neither the RTT's inflation nor pauses shorter than some granules",
         JUDGED,
-        lambda quality, evidence, _t: _share_of(quality.capture.granularity_seconds, evidence.rtt_base_seconds),
+        lambda quality, evidence, _t: _share_of(
+            quality.capture.granularity_seconds, evidence.rtt_base_seconds
+        ),
         "timestamp_share",
     ),
     Limit(
@@ -224,7 +235,9 @@ LIMITS: tuple[Limit, ...] = (
 """Asked in this order, all of them: several may apply to one transfer."""
 
 
-def limits_of(cause: Cause, quality: Quality, evidence: Evidence, thresholds: Thresholds) -> tuple[AppliedLimit, ...]:
+def limits_of(
+    cause: Cause, quality: Quality, evidence: Evidence, thresholds: Thresholds
+) -> tuple[AppliedLimit, ...]:
     """The limits that concern a diagnosis of this cause."""
     if quality == UNTOUCHED:
         return ()
@@ -248,4 +261,8 @@ def capped(hundredths: int, limits: tuple[AppliedLimit, ...]) -> int:
 
 def held(verdict: Verdict, limits: tuple[AppliedLimit, ...]) -> Verdict:
     """The verdict that the limits leave."""
-    return "review" if verdict in ("trust", "discard") and any(applied.limit.review for applied in limits) else verdict
+    return (
+        "review"
+        if verdict in ("trust", "discard") and any(applied.limit.review for applied in limits)
+        else verdict
+    )

@@ -55,12 +55,20 @@ def derive(evidence: Evidence, thresholds: Thresholds) -> Numbers:
     """Compute every derived number of one transfer. Never fails: what cannot be computed is ``None``."""
     throughput = evidence.throughput_bytes_per_second
     rtt_base, rtt = _positive(evidence.rtt_base_seconds), _positive(evidence.rtt_seconds)
-    window, payload, packet = _positive(evidence.window_bytes), _positive(evidence.payload_bytes), _positive(evidence.packet_bytes)
+    window, payload, packet = (
+        _positive(evidence.window_bytes),
+        _positive(evidence.payload_bytes),
+        _positive(evidence.packet_bytes),
+    )
     x0 = _window_bound(window, payload, packet, rtt_base)
     x1 = _window_bound(window, payload, packet, rtt) or x0
     allowed = x2 = _loss_bound(payload, rtt, _positive(evidence.loss))
     empty = is_capacity_refuted(evidence, thresholds)
-    x3 = None if empty else _capacity_bound(payload, packet, _positive(evidence.capacity_bytes_per_second))
+    x3 = (
+        None
+        if empty
+        else _capacity_bound(payload, packet, _positive(evidence.capacity_bytes_per_second))
+    )
     refuted = x2 is not None and _refuted(x2, throughput, evidence.loss_events, thresholds)
     if refuted:
         x2 = None
@@ -78,14 +86,19 @@ def derive(evidence: Evidence, thresholds: Thresholds) -> Numbers:
         ratio=_ratio(throughput, expected, x1, thresholds),
         rtt_inflation=_quotient(rtt, rtt_base) if rtt and rtt_base else None,
         packet_period_seconds=period,
-        packets_in_flight=_quotient(throughput * rtt, payload) if throughput and rtt and payload else None,
+        packets_in_flight=_quotient(throughput * rtt, payload)
+        if throughput and rtt and payload
+        else None,
         oversize=_oversize(evidence, period, thresholds),
         loss_bound=_is_loss_bound(x1, x2, x3, thresholds),
         loss_model_refuted=refuted,
         capacity_refuted=empty,
         stalled_seconds=sum(gaps),
-        stalls_near_reset_period=bool(gaps) and all(_near_reset_period(gap, evidence, thresholds) for gap in gaps),
-        application_share=0.0 if evidence.workload == "bulk" else evidence.app_limited_fraction or 0.0,
+        stalls_near_reset_period=bool(gaps)
+        and all(_near_reset_period(gap, evidence, thresholds) for gap in gaps),
+        application_share=0.0
+        if evidence.workload == "bulk"
+        else evidence.app_limited_fraction or 0.0,
     )
 
 
@@ -102,25 +115,35 @@ def _positive(value: float | None) -> float | None:
     return value if value is not None and 0 < value < math.inf else None
 
 
-def _window_bound(window: float | None, payload: float | None, packet: float | None, rtt: float | None) -> float | None:
-    return _quotient(window * payload, packet * rtt) if window and payload and packet and rtt else None
+def _window_bound(
+    window: float | None, payload: float | None, packet: float | None, rtt: float | None
+) -> float | None:
+    return (
+        _quotient(window * payload, packet * rtt) if window and payload and packet and rtt else None
+    )
 
 
 def _loss_bound(payload: float | None, rtt: float | None, loss: float | None) -> float | None:
     return _quotient(payload * math.sqrt(1.5 / loss), rtt) if payload and rtt and loss else None
 
 
-def _capacity_bound(payload: float | None, packet: float | None, capacity: float | None) -> float | None:
+def _capacity_bound(
+    payload: float | None, packet: float | None, capacity: float | None
+) -> float | None:
     return _quotient(capacity * payload, packet) if payload and packet and capacity else None
 
 
-def _refuted(x2: float, throughput: float | None, events: float | None, thresholds: Thresholds) -> bool:
+def _refuted(
+    x2: float, throughput: float | None, events: float | None, thresholds: Thresholds
+) -> bool:
     if throughput and throughput > thresholds.loss_model_refuted_ratio * x2:
         return True
     return events is not None and events < thresholds.loss_events_minimum
 
 
-def _smallest(x1: float | None, x2: float | None, x3: float | None) -> tuple[Bound | None, float | None]:
+def _smallest(
+    x1: float | None, x2: float | None, x3: float | None
+) -> tuple[Bound | None, float | None]:
     """The smallest known bound; of equal ones the first of window, loss, capacity."""
     known: list[tuple[float, Bound]] = []
     if x1 is not None:
@@ -135,7 +158,9 @@ def _smallest(x1: float | None, x2: float | None, x3: float | None) -> tuple[Bou
     return name, value
 
 
-def _ratio(throughput: float | None, expected: float | None, x1: float | None, thresholds: Thresholds) -> float | None:
+def _ratio(
+    throughput: float | None, expected: float | None, x1: float | None, thresholds: Thresholds
+) -> float | None:
     if not throughput or not expected:
         return None
     ratio = _quotient(throughput, expected)
@@ -144,18 +169,26 @@ def _ratio(throughput: float | None, expected: float | None, x1: float | None, t
     return ratio if ratio is None or x1 is not None or ratio >= thresholds.explained_ratio else None
 
 
-def _is_loss_bound(x1: float | None, x2: float | None, x3: float | None, thresholds: Thresholds) -> bool:
+def _is_loss_bound(
+    x1: float | None, x2: float | None, x3: float | None, thresholds: Thresholds
+) -> bool:
     others = [bound for bound in (x1, x3) if bound is not None]
     return x2 is not None and bool(others) and x2 < thresholds.loss_bound_margin * min(others)
 
 
 def _oversize(evidence: Evidence, period: float | None, thresholds: Thresholds) -> bool | None:
     """Did the sender pause? The shares of time decide, else the mean pause, else what was reported."""
-    longer, withheld, mean = evidence.oversize_fraction, withheld_share(evidence), evidence.spacing_mean_seconds
+    longer, withheld, mean = (
+        evidence.oversize_fraction,
+        withheld_share(evidence),
+        evidence.spacing_mean_seconds,
+    )
     if (evidence.empty_fraction or 0.0) >= thresholds.empty_fraction:
         return True
     if longer is not None or withheld is not None:
-        return (longer or 0.0) >= thresholds.oversize_fraction or (withheld or 0.0) >= thresholds.withheld_fraction
+        return (longer or 0.0) >= thresholds.oversize_fraction or (
+            withheld or 0.0
+        ) >= thresholds.withheld_fraction
     if mean is not None and period is not None:
         return mean > period
     return evidence.oversize_reported
@@ -163,7 +196,11 @@ def _oversize(evidence: Evidence, period: float | None, thresholds: Thresholds) 
 
 def withheld_share(evidence: Evidence) -> float | None:
     """The larger of h and h′: a sender whose pauses made it slow must not be excused by its own slowness."""
-    known = [share for share in (evidence.withheld_fraction, evidence.withheld_at_rate_fraction) if share is not None]
+    known = [
+        share
+        for share in (evidence.withheld_fraction, evidence.withheld_at_rate_fraction)
+        if share is not None
+    ]
     return max(known, default=None)
 
 
@@ -178,4 +215,8 @@ def _near_reset_period(gap: float, evidence: Evidence, thresholds: Thresholds) -
     period, tolerance = thresholds.reset_period_seconds, thresholds.reset_tolerance_seconds
     in_vain = (evidence.unanswered_seconds or 0.0) >= REPEATED * gap
     multiple = math.floor((gap + tolerance) / period) if in_vain else round(gap / period)
-    return multiple >= 1 and period * multiple >= (gap / 2 if in_vain else gap) - tolerance and gap + tolerance >= period * multiple
+    return (
+        multiple >= 1
+        and period * multiple >= (gap / 2 if in_vain else gap) - tolerance
+        and gap + tolerance >= period * multiple
+    )

@@ -92,8 +92,17 @@ and in {alone} with the capture alone; it is shown while both are {wanted:.0%} o
 
 
 def _compensation() -> str:
-    known, alone = ("{} of {}".format(*counts) for counts in (WITHIN["beside_with_host"], WITHIN["beside"]))
-    said = {"low": LOW, "high": HIGH, "near": NEAR, "wanted": WANTED_SHARE, "known": known, "alone": alone}
+    known, alone = (
+        "{} of {}".format(*counts) for counts in (WITHIN["beside_with_host"], WITHIN["beside"])
+    )
+    said = {
+        "low": LOW,
+        "high": HIGH,
+        "near": NEAR,
+        "wanted": WANTED_SHARE,
+        "known": known,
+        "alone": alone,
+    }
     return _COMPENSATION.format_map({**asdict(THRESHOLDS), **said}).replace("%", " %")
 
 
@@ -103,7 +112,9 @@ def diagnosis_page() -> str:
         f"{MADE}\n\n# Diagnosis",
         _INTRODUCTION,
         "## Verdicts",
-        _table(("verdict", "meaning"), ((f"`{name}`", meaning) for name, meaning in VERDICTS.items())),
+        _table(
+            ("verdict", "meaning"), ((f"`{name}`", meaning) for name, meaning in VERDICTS.items())
+        ),
         "## Causes",
         _table(("cause", "meaning", "verdict"), _causes()),
         "## Evidence",
@@ -128,7 +139,17 @@ def diagnosis_page() -> str:
         _table(("flag", "meaning"), ((f"`{name}`", meaning) for name, meaning in FLAGS.items())),
         "## What the capture's quality leaves of it",
         "Applied after the rule. A limit never changes the cause and never makes a verdict surer.",
-        _table(("finding", "when", "for these causes", "score at most", "verdict", "what may still be concluded"), _limits()),
+        _table(
+            (
+                "finding",
+                "when",
+                "for these causes",
+                "score at most",
+                "verdict",
+                "what may still be concluded",
+            ),
+            _limits(),
+        ),
         "## Thresholds",
         "Sources: VTN *Traffic Anomaly Analysis and Characteristics on a Virtualized Network Testbed*; EC2 *Internet Traffic "
         "Characteristics of Virtual Machine on Amazon EC2*; VTS *Virtually the Same: Comparing Physical and Virtual Testbeds*; "
@@ -148,11 +169,21 @@ def findings_page() -> str:
         "The usual severity stands first; where there is another one, the section of the finding says when.",
         _table(
             ("finding", "severity", "about", "in words"),
-            ((f"[`{entry.code}`](#{entry.code})", " or ".join(entry.severities), entry.scope, entry.title) for entry in CATALOGUE.values()),
+            (
+                (
+                    f"[`{entry.code}`](#{entry.code})",
+                    " or ".join(entry.severities),
+                    entry.scope,
+                    entry.title,
+                )
+                for entry in CATALOGUE.values()
+            ),
         ),
     ]
     for entry in CATALOGUE.values():
-        about = f"{_severity(entry)}; {entry.scope}" + (f"; value in {entry.unit}" if entry.unit else "")
+        about = f"{_severity(entry)}; {entry.scope}" + (
+            f"; value in {entry.unit}" if entry.unit else ""
+        )
         lines = [f"## {entry.code}", f"*{entry.title[0].upper()}{entry.title[1:]}.* ({about})"]
         lines.append(entry.meaning)
         limit = limits.get(entry.code)
@@ -199,7 +230,11 @@ _TRIED = (
         "1000 packets in trains of 20 a millisecond, captured by the packet ring that every capture uses",
         "packets missing, stamps outside of the call that sent the packet",
     ),
-    ("load", "what the processors did while the sleeping threads slept", "share used by others, share stolen"),
+    (
+        "load",
+        "what the processors did while the sleeping threads slept",
+        "share used by others, share stolen",
+    ),
 )
 
 _FACTS = """\
@@ -222,7 +257,12 @@ def doctor_page() -> str:
         _table(
             ("finding", "severity", "in words", "what mends it"),
             (
-                (f"[`{entry.code}`](findings.md#{entry.code})", " or ".join(entry.severities), entry.title, entry.next_step)
+                (
+                    f"[`{entry.code}`](findings.md#{entry.code})",
+                    " or ".join(entry.severities),
+                    entry.title,
+                    entry.next_step,
+                )
                 for entry in DOCTOR_ENTRIES
             ),
         ),
@@ -242,12 +282,20 @@ def _causes() -> Iterator[tuple[str, ...]]:
 def _evidence() -> Iterator[tuple[str, ...]]:
     for source in SOURCES:
         column = f"`{source.column}`" if source.column else ""
-        yield f"`{source.field}`", source.meaning, "; ".join(part for part in (column, source.without) if part)
+        yield (
+            f"`{source.field}`",
+            source.meaning,
+            "; ".join(part for part in (column, source.without) if part),
+        )
 
 
 def _stages() -> Iterator[str]:
     for number, stage in enumerate(STAGES, start=1):
-        asked = "Always asked." if stage.entered_when is None else f"Asked when {stage.entered_when.wording(THRESHOLDS)}."
+        asked = (
+            "Always asked."
+            if stage.entered_when is None
+            else f"Asked when {stage.entered_when.wording(THRESHOLDS)}."
+        )
         yield f"### {number}. {stage.title}"
         yield asked
         yield _table(("rule", "conditions", "cause"), _rules(number))
@@ -255,7 +303,10 @@ def _stages() -> Iterator[str]:
 
 def _rules(number: int) -> Iterator[tuple[str, ...]]:
     for rule in STAGES[number - 1].rules:
-        conditions = " **and** ".join(condition.wording(THRESHOLDS) for condition in rule.conditions) or "else"
+        conditions = (
+            " **and** ".join(condition.wording(THRESHOLDS) for condition in rule.conditions)
+            or "else"
+        )
         flag = ""
         if rule.flag is not None:
             when = "" if rule.flag_when is None else f" if {rule.flag_when.wording(THRESHOLDS)}"
@@ -265,7 +316,9 @@ def _rules(number: int) -> Iterator[tuple[str, ...]]:
 
 def _confidence() -> Iterator[tuple[str, ...]]:
     for cause, table in CONFIDENCE.items():
-        additions = "; ".join(f"{points:+d} {condition.wording(THRESHOLDS)}" for points, condition in table.additions)
+        additions = "; ".join(
+            f"{points:+d} {condition.wording(THRESHOLDS)}" for points, condition in table.additions
+        )
         yield f"`{cause}`", str(table.base), additions or "–"
 
 
@@ -284,17 +337,28 @@ def _limits() -> Iterator[tuple[str, ...]]:
 
 
 def _concerned(causes: frozenset[str]) -> str:
-    return "every cause" if causes == JUDGED else ", ".join(f"`{cause}`" for cause in CAUSES if cause in causes)
+    return (
+        "every cause"
+        if causes == JUDGED
+        else ", ".join(f"`{cause}`" for cause in CAUSES if cause in causes)
+    )
 
 
 def _thresholds(thresholds: Thresholds | DoctorThresholds) -> Iterator[tuple[str, ...]]:
     for field in fields(thresholds):
-        yield f"`{field.name}`", f"{getattr(thresholds, field.name):g}", field.metadata["meaning"], field.metadata["source"]
+        yield (
+            f"`{field.name}`",
+            f"{getattr(thresholds, field.name):g}",
+            field.metadata["meaning"],
+            field.metadata["source"],
+        )
 
 
 def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
     lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+    )
 
 
 PAGES = {"diagnosis.md": diagnosis_page, "findings.md": findings_page, "doctor.md": doctor_page}

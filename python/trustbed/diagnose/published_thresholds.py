@@ -49,7 +49,11 @@ class PublishedThresholds:
         "RTT is inflated when its mean is this multiple of its base",
         "VTN: 1.30 for the congested pair, at most 1.125 for the others",
     )
-    inflation_clear: float = value(1.25, "inflation at which the congestion verdict gains confidence", "VTN, between 1.125 and 1.30")
+    inflation_clear: float = value(
+        1.25,
+        "inflation at which the congestion verdict gains confidence",
+        "VTN, between 1.125 and 1.30",
+    )
     inflation_thin: float = value(
         1.3,
         "up to this inflation a congestion verdict with decisive loss names loss as the other reading",
@@ -65,15 +69,23 @@ class PublishedThresholds:
         "pauses are oversize when data was withheld under an open window for this share of the transfer",
         "REC: at most 0.15 for undisturbed senders, 0.50 and more for starved ones; provisional",
     )
-    withheld_clear: float = value(0.45, "withheld share at which the host verdict gains confidence", "REC: 0.50 and more; provisional")
+    withheld_clear: float = value(
+        0.45,
+        "withheld share at which the host verdict gains confidence",
+        "REC: 0.50 and more; provisional",
+    )
     window_closed: float = value(
         0.2,
         "the receiver limits when its window was below two segments for this share of the time",
         "the same share that counts for pauses",
     )
-    window_closed_clear: float = value(0.5, "closed share at which that verdict gains confidence", "half of the time")
+    window_closed_clear: float = value(
+        0.5, "closed share at which that verdict gains confidence", "half of the time"
+    )
     window_saturated: float = value(
-        0.9, "the advertised window stood near its maximum for this share of the time: flow control did not interfere", "VTN"
+        0.9,
+        "the advertised window stood near its maximum for this share of the time: flow control did not interfere",
+        "VTN",
     )
     window_exceeded: float = value(
         1.1,
@@ -81,22 +93,40 @@ class PublishedThresholds:
         "EC2: the published probe that beats a 16 KB window",
     )
     window_met: float = value(
-        1.1, "throughput up to this multiple of the expected one still confirms the window bound", "as window_exceeded"
+        1.1,
+        "throughput up to this multiple of the expected one still confirms the window bound",
+        "as window_exceeded",
     )
     capacity_exceeded: float = value(
-        1.1, "throughput above this multiple of the capacity bound shows that the capacity given is wrong", "as window_exceeded"
+        1.1,
+        "throughput above this multiple of the capacity bound shows that the capacity given is wrong",
+        "as window_exceeded",
     )
     packets_in_flight_least: float = value(
         1.0,
         "a sender with fewer packets in flight on average was idle most of the time, so a queue alone did not set its speed",
         "Little's law: X·R bytes are in flight on average, and a sender that waits for the path has at least one packet there",
     )
-    loss_decisive: float = value(0.005, "loss rate that explains a deficit by itself", "EC2: 0.42 % to 1.7 % on lossy paths; provisional")
+    loss_decisive: float = value(
+        0.005,
+        "loss rate that explains a deficit by itself",
+        "EC2: 0.42 % to 1.7 % on lossy paths; provisional",
+    )
     loss_heavy: float = value(0.01, "loss rate at which the loss verdict gains confidence", "EC2")
-    loss_negligible: float = value(0.001, "below this loss rate a host verdict gains confidence", "VTN: 0.015 % and less on clean paths")
-    loss_present: float = value(0.0001, "above this loss rate a congestion verdict gains confidence", "VTN: 0.049 % on the congested pair")
+    loss_negligible: float = value(
+        0.001,
+        "below this loss rate a host verdict gains confidence",
+        "VTN: 0.015 % and less on clean paths",
+    )
+    loss_present: float = value(
+        0.0001,
+        "above this loss rate a congestion verdict gains confidence",
+        "VTN: 0.049 % on the congested pair",
+    )
     app_limited: float = value(
-        0.5, "the application limits when it had nothing to send for this share of the time", "REC: 0.81 against 0.42"
+        0.5,
+        "the application limits when it had nothing to send for this share of the time",
+        "REC: 0.81 against 0.42",
     )
     app_hint: float = value(
         0.1,
@@ -109,13 +139,29 @@ class PublishedThresholds:
         "REC: 0.43 for a stopped bulk sender, 0.00 for an application that pauses",
     )
     cpu_starved: float = value(
-        0.9, "share of a core below which a host is starved", "VTN: availability below one core on the anomalous nodes"
+        0.9,
+        "share of a core below which a host is starved",
+        "VTN: availability below one core on the anomalous nodes",
     )
-    cpu_free: float = value(0.95, "share of a core from which the CPU speaks against scheduling", "VTN")
-    stall_seconds: float = value(5.0, "host-wide stalls of this total length decide", "VTS: one reset stops a host for about 13 s")
+    cpu_free: float = value(
+        0.95, "share of a core from which the CPU speaks against scheduling", "VTN"
+    )
+    stall_seconds: float = value(
+        5.0,
+        "host-wide stalls of this total length decide",
+        "VTS: one reset stops a host for about 13 s",
+    )
     stall_share: float = value(
-        0.1, "host-wide stalls of this share of the transfer decide", "a tenth of the time is a tenth of the throughput"
+        0.1,
+        "host-wide stalls of this share of the transfer decide",
+        "a tenth of the time is a tenth of the throughput",
     )
-    reset_period_seconds: float = value(13.0, "a driver that resets its transmit queue stalls for multiples of this", "VTS")
+    reset_period_seconds: float = value(
+        13.0, "a driver that resets its transmit queue stalls for multiples of this", "VTS"
+    )
     reset_tolerance_seconds: float = value(0.5, "how near to a multiple a stall must be", "VTS")
-    discard_hundredths: float = value(80, "a host cause is discarded from this score on and reviewed below it", "VTN: a human looks first")
+    discard_hundredths: float = value(
+        80,
+        "a host cause is discarded from this score on and reviewed below it",
+        "VTN: a human looks first",
+    )

@@ -36,11 +36,17 @@ class CaptureQuality:
     def of(cls, facts: CaptureFacts) -> CaptureQuality:
         """Read once per capture."""
         records = facts.get("records") or 0
-        skipped = sum(skip.get("records") or 0 for skip in facts.get("skips") or () if skip.get("reason") in UNMEASURED)
+        skipped = sum(
+            skip.get("records") or 0
+            for skip in facts.get("skips") or ()
+            if skip.get("reason") in UNMEASURED
+        )
         return cls(
             kernel_drop_share=kernel_drop_share(facts),
             unmeasured_share=skipped / records if records else 0.0,
-            clock_step_seconds=(facts.get("clock_step_max_ns") or 0) / 1e9 if facts.get("clock_steps") else 0.0,
+            clock_step_seconds=(facts.get("clock_step_max_ns") or 0) / 1e9
+            if facts.get("clock_steps")
+            else 0.0,
             granularity_seconds=(facts.get("timestamp_granularity_ns") or 0) / 1e9,
             reordered_share=(facts.get("reordered_records") or 0) / records if records else 0.0,
             reorder_seconds=(facts.get("reorder_max_ns") or 0) / 1e9,
@@ -52,7 +58,9 @@ class CaptureQuality:
 
 def records_without_time(facts: CaptureFacts) -> int:
     """Records that carry no timestamp: counted, or at least reported by the reader."""
-    return facts.get("records_without_time") or sum(1 for problem in facts.get("problems") or () if problem.get("code") == NO_TIME)
+    return facts.get("records_without_time") or sum(
+        1 for problem in facts.get("problems") or () if problem.get("code") == NO_TIME
+    )
 
 
 def kernel_drops(facts: CaptureFacts) -> tuple[int, int]:
@@ -100,7 +108,9 @@ class Quality:
             capture=capture,
             spacing_estimated=row.get("spacing_source") == "estimated",
             # Every packet of the receiver carries its window: a row without one has seen no such packet.
-            one_sided=bool(row.get("one_sided")) or "one_sided" in flags or row.get("window_max_bytes", 0) is None,
+            one_sided=bool(row.get("one_sided"))
+            or "one_sided" in flags
+            or row.get("window_max_bytes", 0) is None,
             place_unknown=row.get("at") == "unknown",
             place_contradicted=bool(row.get("place_contradicted")),
             # Also where it fell back to plain TCP after the handshake (RFC 8684, section 3.7).
@@ -115,7 +125,12 @@ class Quality:
         )
 
 
-PLACE_COLUMNS = ("capture_place", "capture_place_from", "nearest_initiator_ns", "nearest_responder_ns")
+PLACE_COLUMNS = (
+    "capture_place",
+    "capture_place_from",
+    "nearest_initiator_ns",
+    "nearest_responder_ns",
+)
 """What of a connection says where it was captured."""
 
 
@@ -127,7 +142,10 @@ def is_place_contradicted(connection: Row, thresholds: Thresholds = THRESHOLDS) 
     place, ends = connection.get("capture_place"), ("initiator", "responder")
     if connection.get("capture_place_from") != "given" or place not in ends:
         return False
-    beside, other = (connection.get(f"nearest_{end}_ns") for end in (ends if place == "initiator" else ends[::-1]))
+    beside, other = (
+        connection.get(f"nearest_{end}_ns")
+        for end in (ends if place == "initiator" else ends[::-1])
+    )
     if beside is None or other is None:
         return False
     both = beside + other

@@ -15,7 +15,10 @@ RUN_ENTRIES = (
         "that was measured behind it. When packets were overdue for 1 % of the time and more, the numbers tell more about this machine "
         "than about the link that was described: the link stood still meanwhile, and mostly senders and receivers with it.",
         "run on a machine with less else to do, as root (real-time priority), with lower rates or fewer captures",
-        otherwise=("info", "where packets were overdue for less than 1% of the time, and half of them left within 0.25 ms"),
+        otherwise=(
+            "info",
+            "where packets were overdue for less than 1% of the time, and half of them left within 0.25 ms",
+        ),
     ),
     Entry(
         "run_emulator_dropped",

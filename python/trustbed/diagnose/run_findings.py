@@ -38,13 +38,26 @@ def _lateness(record: Record) -> Iterator[Finding]:
     p50, p99, most = (lateness.get(key) for key in ("p50_ns", "p99_ns", "max_ns"))
     if p50 is None or p99 is None or most is None:
         return
-    standstill, share = (lateness.get(key) for key in ("overdue_share", "late_by_more_than_a_packet_time"))
+    standstill, share = (
+        lateness.get(key) for key in ("overdue_share", "late_by_more_than_a_packet_time")
+    )
     stood = p99 / 1e9 >= LATE_SECONDS if standstill is None else standstill >= STANDSTILL_SHARE
     late = stood or p50 / 1e9 >= MEDIAN_SECONDS
-    times = ", ".join(f"{seconds_words(value / 1e9)} ({name})" for name, value in (("p50", p50), ("p99", p99), ("most", most)))
-    packet = "packet" if standstill is None else "full packet"  # older emulators counted against each packet's own time
-    beyond = "" if share is None else f"; {percent_words(share)} later than a {packet} takes on its link"
-    overdue = "" if standstill is None else f"; packets were overdue for {percent_words(standstill)} of the time"
+    times = ", ".join(
+        f"{seconds_words(value / 1e9)} ({name})"
+        for name, value in (("p50", p50), ("p99", p99), ("most", most))
+    )
+    packet = (
+        "packet" if standstill is None else "full packet"
+    )  # older emulators counted against each packet's own time
+    beyond = (
+        "" if share is None else f"; {percent_words(share)} later than a {packet} takes on its link"
+    )
+    overdue = (
+        ""
+        if standstill is None
+        else f"; packets were overdue for {percent_words(standstill)} of the time"
+    )
     yield finding(
         "run_emulator_late",
         f"the emulator's packets left late by {times}{beyond}{overdue}",
@@ -62,9 +75,16 @@ def _dropped(record: Record) -> Iterator[Finding]:
     ports = emulator.get("ports") or ()
     # Packets that come in are refused, copies that a link makes are dropped behind it.
     full = (emulator.get("refused") or {}).get("emulator_full") or 0
-    full += sum((pipe.get("dropped") or {}).get("emulator_full") or 0 for pipe in emulator.get("pipes") or ())
+    full += sum(
+        (pipe.get("dropped") or {}).get("emulator_full") or 0
+        for pipe in emulator.get("pipes") or ()
+    )
     missed = sum(port.get("socket_drops") or 0 for port in ports)
-    offloaded = sum((port.get("refused") or {}).get(reason) or 0 for port in ports for reason in ("oversized", "checksum_missing"))
+    offloaded = sum(
+        (port.get("refused") or {}).get(reason) or 0
+        for port in ports
+        for reason in ("oversized", "checksum_missing")
+    )
     lost = unsent + full + missed + offloaded
     if lost:
         reasons = f"{missed} not received in time, {full} without room inside, {unsent} not sent"
@@ -74,20 +94,31 @@ def _dropped(record: Record) -> Iterator[Finding]:
             value=float(lost),
             threshold=0.0,
             scope="emulator",
-            evidence=reasons + (f", {offloaded} left by their host to a card's offloads" if offloaded else ""),
+            evidence=reasons
+            + (f", {offloaded} left by their host to a card's offloads" if offloaded else ""),
         )
 
 
 def _priority(record: Record) -> Iterator[Finding]:
     refused = (record.get("emulator_ready") or {}).get("priority_refused")
     if refused:
-        yield finding("run_priority_refused", f"no real-time priority: {refused}", scope="emulator", evidence=str(refused))
+        yield finding(
+            "run_priority_refused",
+            f"no real-time priority: {refused}",
+            scope="emulator",
+            evidence=str(refused),
+        )
 
 
 def _idle(record: Record) -> Iterator[Finding]:
     refused = (record.get("emulator_ready") or {}).get("idle_refused")
     if refused:
-        yield finding("run_processors_halt", f"idle processors halt: {refused}", scope="emulator", evidence=str(refused))
+        yield finding(
+            "run_processors_halt",
+            f"idle processors halt: {refused}",
+            scope="emulator",
+            evidence=str(refused),
+        )
 
 
 def _ledger(record: Record) -> Iterator[Finding]:
@@ -96,14 +127,21 @@ def _ledger(record: Record) -> Iterator[Finding]:
     if lost:
         message = f"{count_words(lost, 'packet')} not in the ledger"
         yield finding(
-            "run_ledger_incomplete", message, value=float(lost), threshold=0.0, scope="emulator", evidence=str(ledger.get("error") or "")
+            "run_ledger_incomplete",
+            message,
+            value=float(lost),
+            threshold=0.0,
+            scope="emulator",
+            evidence=str(ledger.get("error") or ""),
         )
 
 
 def _generators(record: Record) -> Iterator[Finding]:
     for background in record.get("backgrounds") or ():
         lateness = (background.get("send") or {}).get("lateness") or {}
-        if lateness.get("generator_late"):  # of all sources together: of one with a hundred packets a single one would be enough
+        if lateness.get(
+            "generator_late"
+        ):  # of all sources together: of one with a hundred packets a single one would be enough
             share = lateness.get("over_1ms_share")
             worst = seconds_words((lateness.get("max_ns") or 0) / 1e9)
             yield finding(
@@ -143,18 +181,34 @@ def _workloads(record: Record) -> Iterator[Finding]:
         name, seconds = workload["name"], workload.get("seconds")
         if workload["outcome"] == "time_limit":
             message = f"{name} was still running after {seconds_words(seconds)} and was ended"
-            yield finding("run_workload_time_limit", message, value=seconds, threshold=workload.get("limit_seconds"), scope=name)
+            yield finding(
+                "run_workload_time_limit",
+                message,
+                value=seconds,
+                threshold=workload.get("limit_seconds"),
+                scope=name,
+            )
         elif workload["outcome"] == "failed":
             reason = workload.get("reason") or f"exit code {workload.get('exit_code')}"
-            yield finding("run_workload_failed", f"{name} failed: {reason}", scope=name, evidence=str(workload.get("log") or ""))
-        elif (transfers := (workload.get("report") or {}).get("transfers")) and all(one.get("payload_bytes") == 0 for one in transfers):
+            yield finding(
+                "run_workload_failed",
+                f"{name} failed: {reason}",
+                scope=name,
+                evidence=str(workload.get("log") or ""),
+            )
+        elif (transfers := (workload.get("report") or {}).get("transfers")) and all(
+            one.get("payload_bytes") == 0 for one in transfers
+        ):
             message = f"{name} sent nothing: {count_words(len(transfers), 'connection')} without a byte of payload"
             yield finding("run_workload_sent_nothing", message, value=0, scope=name)
 
 
 def _machine(record: Record) -> Iterator[Finding]:
     machine = record.get("machine") or {}
-    for key, what in (("steal_share", "stolen by the hypervisor"), ("throttled_share", "withheld by a quota")):
+    for key, what in (
+        ("steal_share", "stolen by the hypervisor"),
+        ("throttled_share", "withheld by a quota"),
+    ):
         share = machine.get(key)
         if share:
             yield finding(
@@ -195,6 +249,8 @@ def use(findings: Sequence[Finding], verdicts: Mapping[str, int]) -> tuple[Use, 
         count = verdicts.get(verdict, 0)
         if count:
             what = "to be discarded" if verdict == "discard" else "to be reviewed"
-            return ("discard" if verdict == "discard" else "review"), f"{count_words(count, 'transfer')} of {sum(verdicts.values())} {what}"
+            return (
+                "discard" if verdict == "discard" else "review"
+            ), f"{count_words(count, 'transfer')} of {sum(verdicts.values())} {what}"
     warning = next((found for found in findings if found.severity == "warning"), None)
     return ("trust", "") if warning is None else ("review", warning.message)

@@ -14,7 +14,10 @@ from trustbed.diagnose.units import bytes_words, number_words, percent_words, se
 
 def _is_late(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
-    full = evidence.unfilled_per_train is not None and evidence.unfilled_per_train <= thresholds.unfilled_per_train
+    full = (
+        evidence.unfilled_per_train is not None
+        and evidence.unfilled_per_train <= thresholds.unfilled_per_train
+    )
     return (
         full
         and (evidence.answer_seconds or 0.0) >= shapes.LATE_LEAST_SECONDS
@@ -27,7 +30,9 @@ def _misses_its_processor(case: Case) -> bool:
 
 
 def _has_taken_part(case: Case) -> bool:
-    return _misses_its_processor(case) and at_least(withheld_share(case.evidence), case.thresholds.withheld_yet_explained)
+    return _misses_its_processor(case) and at_least(
+        withheld_share(case.evidence), case.thresholds.withheld_yet_explained
+    )
 
 
 def _is_missing(case: Case) -> bool:
@@ -39,25 +44,50 @@ def _is_late_from_afar(case: Case) -> bool:
     inflated = at_least(case.numbers.rtt_inflation, thresholds.inflation)
     # A full window shows a sender that is ready, unless its own clock tells of pauses, or all of it comes in moments faster than the mean.
     rate = evidence.throughput_bytes_per_second or 0.0
-    in_bursts = rate > 0 and at_least(evidence.rate_low_bytes_per_second, thresholds.on_and_off * rate)
+    in_bursts = rate > 0 and at_least(
+        evidence.rate_low_bytes_per_second, thresholds.on_and_off * rate
+    )
     in_bursts = in_bursts or at_least(evidence.oversize_fraction, thresholds.oversize_fraction)
     ready = at_least(evidence.rwnd_limited, thresholds.window_always_full) and not in_bursts
     lossy = at_least(evidence.loss, thresholds.loss_decisive)
-    return inflated and not ready and not lossy and below(shapes.way_share(evidence), thresholds.way_share)
+    return (
+        inflated
+        and not ready
+        and not lossy
+        and below(shapes.way_share(evidence), thresholds.way_share)
+    )
 
 
 def _is_in_small_writes(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
     full = at_least(evidence.rwnd_limited, thresholds.window_full)
-    return evidence.workload != "bulk" and at_least(evidence.unfilled_per_train, thresholds.writes_end) and not full
+    return (
+        evidence.workload != "bulk"
+        and at_least(evidence.unfilled_per_train, thresholds.writes_end)
+        and not full
+    )
 
 
 def _is_buffer_filled(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
-    size, window, rate, rtt = evidence.send_buffer_bytes, evidence.window_bytes, evidence.throughput_bytes_per_second, evidence.rtt_seconds
-    if not size or not window or not rate or not rtt or below(evidence.cpu_share, thresholds.cpu_starved):
+    size, window, rate, rtt = (
+        evidence.send_buffer_bytes,
+        evidence.window_bytes,
+        evidence.throughput_bytes_per_second,
+        evidence.rtt_seconds,
+    )
+    if (
+        not size
+        or not window
+        or not rate
+        or not rtt
+        or below(evidence.cpu_share, thresholds.cpu_starved)
+    ):
         return False
-    if not (evidence.send_buffer_declared or at_least(evidence.send_buffer_limited, thresholds.buffer_felt)):
+    if not (
+        evidence.send_buffer_declared
+        or at_least(evidence.send_buffer_limited, thresholds.buffer_felt)
+    ):
         return False
     return size <= window and rate * rtt >= thresholds.buffer_filled * size
 
@@ -71,11 +101,19 @@ def _is_flight_held(case: Case) -> bool:
 def _is_written_late(case: Case) -> bool:
     """Beside the sender: what it sends waits for something else than acknowledgements, and is not full."""
     evidence, thresholds = case.evidence, case.thresholds
-    unfilled = evidence.unfilled_per_train is not None and evidence.unfilled_per_train > thresholds.unfilled_per_train
+    unfilled = (
+        evidence.unfilled_per_train is not None
+        and evidence.unfilled_per_train > thresholds.unfilled_per_train
+    )
     late = at_least(shapes.answer_share(evidence), thresholds.answer_late) and not at_least(
         case.numbers.rtt_inflation, thresholds.inflation
     )
-    return evidence.workload != "bulk" and unfilled and late and not at_least(evidence.rwnd_limited, thresholds.window_full)
+    return (
+        evidence.workload != "bulk"
+        and unfilled
+        and late
+        and not at_least(evidence.rwnd_limited, thresholds.window_full)
+    )
 
 
 def _is_on_and_off(case: Case) -> bool:
@@ -84,7 +122,9 @@ def _is_on_and_off(case: Case) -> bool:
     rate, high = evidence.throughput_bytes_per_second, evidence.rate_high_bytes_per_second
     if not rate or high is None:
         return False
-    clean = below(evidence.loss, thresholds.loss_negligible) and below(case.numbers.rtt_inflation, thresholds.inflation)
+    clean = below(evidence.loss, thresholds.loss_negligible) and below(
+        case.numbers.rtt_inflation, thresholds.inflation
+    )
     return clean and high >= thresholds.on_and_off * rate
 
 
@@ -115,7 +155,10 @@ def _rise(case: Case) -> str:
 
 def _flight(case: Case) -> str:
     evidence = case.evidence
-    mean, most = bytes_words(evidence.outstanding_mean_bytes), bytes_words(evidence.outstanding_max_bytes)
+    mean, most = (
+        bytes_words(evidence.outstanding_mean_bytes),
+        bytes_words(evidence.outstanding_max_bytes),
+    )
     return f"outstanding {mean} on average, {most} at most, window {bytes_words(evidence.window_bytes)}"
 
 
@@ -166,11 +209,15 @@ BUFFER_FILLED = Condition(
     "says, limited the socket "
     "for {buffer_felt:.0%} of its busy time or more",
     _is_buffer_filled,
-    lambda c: f"send buffer {bytes_words(c.evidence.send_buffer_bytes)}, window {bytes_words(c.evidence.window_bytes)}",
+    lambda c: (
+        f"send buffer {bytes_words(c.evidence.send_buffer_bytes)}, window {bytes_words(c.evidence.window_bytes)}"
+    ),
 )
 PAUSES_SURE = Condition(
     "measured beside the sender, or loss < {loss_decisive:.1%}: losses before the capture leave gaps that look like pauses",
-    lambda c: not c.evidence.pauses_estimated or not at_least(c.evidence.loss, c.thresholds.loss_decisive),
+    lambda c: (
+        not c.evidence.pauses_estimated or not at_least(c.evidence.loss, c.thresholds.loss_decisive)
+    ),
     share_shown("loss", lambda c: c.evidence.loss),
 )
 ON_AND_OFF = Condition(

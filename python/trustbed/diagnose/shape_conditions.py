@@ -23,12 +23,20 @@ def _is_silent(case: Case) -> bool:
     rtt = case.evidence.rtt_seconds or case.evidence.rtt_base_seconds or 0.0
     if silent < case.thresholds.silent_round_trips * rtt or _loses_all_the_time(case):
         return False
-    return silent > 0 and bool(duration) and silent >= case.thresholds.outage_share * (duration or 0.0) and not WINDOW_CLOSED.holds(case)
+    return (
+        silent > 0
+        and bool(duration)
+        and silent >= case.thresholds.outage_share * (duration or 0.0)
+        and not WINDOW_CLOSED.holds(case)
+    )
 
 
 def _loses_all_the_time(case: Case) -> bool:
     """From afar every missing segment is an event, and their number says nothing."""
-    return not case.evidence.pauses_estimated and (case.evidence.loss_events or 0.0) > case.thresholds.outage_loss_events
+    return (
+        not case.evidence.pauses_estimated
+        and (case.evidence.loss_events or 0.0) > case.thresholds.outage_loss_events
+    )
 
 
 def _is_stepped(case: Case) -> bool:
@@ -69,7 +77,9 @@ def _is_steady_link(case: Case) -> bool:
     low, high = evidence.rate_low_bytes_per_second, evidence.rate_high_bytes_per_second
     if low is None or not high:
         return False
-    return low >= thresholds.steady_link * high and at_least(shapes.high_inflation(evidence), thresholds.steady_link_inflation)
+    return low >= thresholds.steady_link * high and at_least(
+        shapes.high_inflation(evidence), thresholds.steady_link_inflation
+    )
 
 
 def _is_window_full_and_slow(case: Case) -> bool:
@@ -101,21 +111,31 @@ def _is_growing(case: Case) -> bool:
     if not rate or high is None or not duration or not rtt or evidence.loss_events:
         return False
     bent = evidence.burst_rate_bytes_per_second is not None
-    return not bent and duration <= thresholds.growing_round_trips * rtt and high >= thresholds.growing_ratio * rate
+    return (
+        not bent
+        and duration <= thresholds.growing_round_trips * rtt
+        and high >= thresholds.growing_ratio * rate
+    )
 
 
 def _is_away(case: Case) -> bool:
     place = shapes.queue_at_loss(case.evidence)
     if place is None:
         return not at_least(case.numbers.rtt_inflation, case.thresholds.inflation)
-    return place < case.thresholds.queue_at_loss or below(shapes.packets_at_loss(case.evidence), case.thresholds.packets_at_loss)
+    return place < case.thresholds.queue_at_loss or below(
+        shapes.packets_at_loss(case.evidence), case.thresholds.packets_at_loss
+    )
 
 
 def _is_bucket_empty(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
     if not at_least(evidence.loss, thresholds.loss_negligible):
         return False
-    low, middle, high = evidence.rate_low_bytes_per_second, evidence.rate_middle_bytes_per_second, evidence.rate_high_bytes_per_second
+    low, middle, high = (
+        evidence.rate_low_bytes_per_second,
+        evidence.rate_middle_bytes_per_second,
+        evidence.rate_high_bytes_per_second,
+    )
     steady = low is not None and high is not None and low >= thresholds.policed_steadiness * high
     if at_least(evidence.loss, thresholds.loss_policed) and steady:
         return True
@@ -127,34 +147,47 @@ def _is_bucket_empty(case: Case) -> bool:
     chance = thresholds.rank_sureness * 0.5 / math.sqrt(max(0.0, events) + 2)
     if rank is None or rank + chance >= 0.5:
         return False
-    return rank <= thresholds.loss_level_rank or (at_least(evidence.loss, thresholds.loss_policed_ranked) and steady)
+    return rank <= thresholds.loss_level_rank or (
+        at_least(evidence.loss, thresholds.loss_policed_ranked) and steady
+    )
 
 
 def _is_pipe_full(case: Case) -> bool:
     """What is full is measured by the rate; a sender that pauses beyond the RTT has a rate so low that its window always holds more."""
     evidence, thresholds = case.evidence, case.thresholds
-    full = at_least(evidence.pipe_full, thresholds.pipe_always_full) and at_least(case.numbers.rtt_inflation, thresholds.inflation)
+    full = at_least(evidence.pipe_full, thresholds.pipe_always_full) and at_least(
+        case.numbers.rtt_inflation, thresholds.inflation
+    )
     return full and not at_least(evidence.oversize_fraction, thresholds.oversize_fraction)
 
 
 def _is_overflowed(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
     overflowed = at_least(shapes.queue_at_loss(evidence), thresholds.queue_overflowed)
-    return overflowed and at_least(shapes.high_inflation(evidence), thresholds.steady_link_inflation)
+    return overflowed and at_least(
+        shapes.high_inflation(evidence), thresholds.steady_link_inflation
+    )
 
 
 def _is_even_though_lossy(case: Case) -> bool:
     """A sender that loses packets and slows down for them has no even rate, unless a queue keeps the link full meanwhile."""
     evidence = case.evidence
     low, high = evidence.rate_low_bytes_per_second, evidence.rate_high_bytes_per_second
-    return bool(evidence.loss_events) and low is not None and high is not None and low >= case.thresholds.even_link * high > 0
+    return (
+        bool(evidence.loss_events)
+        and low is not None
+        and high is not None
+        and low >= case.thresholds.even_link * high > 0
+    )
 
 
 def _is_reordered(case: Case) -> bool:
     """More segments late or repeated in vain than lost."""
     evidence = case.evidence
     share = shapes.late_share(evidence)
-    return at_least(share, case.thresholds.reordered_segments) and (share or 0.0) > (evidence.loss or 0.0)
+    return at_least(share, case.thresholds.reordered_segments) and (share or 0.0) > (
+        evidence.loss or 0.0
+    )
 
 
 def _is_shrunk(case: Case) -> bool:
@@ -164,14 +197,25 @@ def _is_shrunk(case: Case) -> bool:
         return False
     if _is_reordered(case):
         return False
-    return at_least(evidence.window_shrunk, thresholds.window_shrunk) and at_least(evidence.rwnd_limited, thresholds.window_full)
+    return at_least(evidence.window_shrunk, thresholds.window_shrunk) and at_least(
+        evidence.rwnd_limited, thresholds.window_full
+    )
 
 
 def _is_loss_possible(case: Case) -> bool:
     numbers, evidence = case.numbers, case.evidence
     allowed = numbers.loss_allows_bytes_per_second
-    others = [bound for bound in (numbers.x1_bytes_per_second, numbers.x3_bytes_per_second) if bound is not None]
-    return bool(evidence.loss_events) and allowed is not None and bool(others) and allowed < case.thresholds.loss_bound_margin * min(others)
+    others = [
+        bound
+        for bound in (numbers.x1_bytes_per_second, numbers.x3_bytes_per_second)
+        if bound is not None
+    ]
+    return (
+        bool(evidence.loss_events)
+        and allowed is not None
+        and bool(others)
+        and allowed < case.thresholds.loss_bound_margin * min(others)
+    )
 
 
 def _silence(case: Case) -> str:
@@ -188,7 +232,10 @@ def _floors(case: Case) -> str:
 
 def _before_losses(case: Case) -> str:
     place = number_words(shapes.queue_at_loss(case.evidence))
-    before, packets = seconds_words(case.evidence.rtt_before_loss_seconds), number_words(shapes.packets_at_loss(case.evidence))
+    before, packets = (
+        seconds_words(case.evidence.rtt_before_loss_seconds),
+        number_words(shapes.packets_at_loss(case.evidence)),
+    )
     return f"{inflation_shown(case)}, RTT before losses {before}, queue at loss = {place}, {packets} packets"
 
 
@@ -201,7 +248,9 @@ FULL_AND_SLOW = Condition(
     "machine is cleared and window_saturated ≥ {window_saturated:.0%}) without loss or inflation, and yet X < {explained_ratio:g} · X₁: "
     "acknowledgements came later than the RTT's samples say",
     _is_window_full_and_slow,
-    lambda c: f"rwnd_limited = {percent_words(c.evidence.rwnd_limited)}, X₁ = {rate_words(c.numbers.x1_bytes_per_second)}",
+    lambda c: (
+        f"rwnd_limited = {percent_words(c.evidence.rwnd_limited)}, X₁ = {rate_words(c.numbers.x1_bytes_per_second)}"
+    ),
 )
 GROWING = Condition(
     "at most {growing_round_trips:g} round trips without loss, P90 of the delivery rate ≥ {growing_ratio:g} times its "
@@ -296,4 +345,6 @@ EVEN_THOUGH_LOSSY = Condition(
     _is_even_though_lossy,
     rates_shown,
 )
-NO_LOSS = Condition("no loss", lambda c: c.evidence.loss == 0, share_shown("loss", lambda c: c.evidence.loss))
+NO_LOSS = Condition(
+    "no loss", lambda c: c.evidence.loss == 0, share_shown("loss", lambda c: c.evidence.loss)
+)

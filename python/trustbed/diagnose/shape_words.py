@@ -25,7 +25,10 @@ def _shaped(case: Case) -> str:
     if evidence.burst_rate_bytes_per_second is None:
         high = rate_words(evidence.rate_high_bytes_per_second)
         return f"its mean exceeds the steady {high} that it ended with: it began with a burst"
-    before, after = rate_words(evidence.burst_rate_bytes_per_second), rate_words(evidence.burst_left_rate_bytes_per_second)
+    before, after = (
+        rate_words(evidence.burst_rate_bytes_per_second),
+        rate_words(evidence.burst_left_rate_bytes_per_second),
+    )
     return f"{before} at first, {after} afterwards with a queue before the bottleneck"
 
 
@@ -35,7 +38,10 @@ def _reordering(case: Case) -> str:
 
 def _route_change(case: Case) -> str:
     evidence = case.evidence
-    before, after = seconds_words(evidence.floor_before_seconds), seconds_words(evidence.floor_after_seconds)
+    before, after = (
+        seconds_words(evidence.floor_before_seconds),
+        seconds_words(evidence.floor_after_seconds),
+    )
     return f"the smallest RTT was {before} at first and {after} afterwards, and hardly anything in between"
 
 
@@ -53,7 +59,9 @@ def _send_buffer(case: Case) -> str:
 
 
 def _answers(case: Case) -> str:
-    return f"{percent_words(case.evidence.delayed_answers)} of the acknowledgements waited for a timer"
+    return (
+        f"{percent_words(case.evidence.delayed_answers)} of the acknowledgements waited for a timer"
+    )
 
 
 SHAPES: Mapping[Cause, Callable[[Case], str]] = MappingProxyType(

@@ -26,7 +26,11 @@ def packets_own_seconds(evidence: Evidence) -> float:
 
     The base RTT often comes from the handshake, whose packets are small: on a slow link two full packets alone are a good part of an RTT.
     """
-    rate, payload, packet = evidence.rate_high_bytes_per_second, evidence.payload_bytes, evidence.packet_bytes
+    rate, payload, packet = (
+        evidence.rate_high_bytes_per_second,
+        evidence.payload_bytes,
+        evidence.packet_bytes,
+    )
     if not rate or rate <= 0 or not payload or not packet:
         return 0.0
     return ACKNOWLEDGED_TOGETHER * payload / rate
@@ -46,14 +50,22 @@ def queue_inflation(evidence: Evidence) -> float | None:
 def high_inflation(evidence: Evidence) -> float | None:
     """The same of the 99th percentile of the RTT: a sender that empties the queue again and again still fills it at times."""
     base, high = evidence.rtt_base_seconds, evidence.rtt_high_seconds
-    return high / (base + packets_own_seconds(evidence)) if base and base > 0 and high is not None else None
+    return (
+        high / (base + packets_own_seconds(evidence))
+        if base and base > 0 and high is not None
+        else None
+    )
 
 
 def queued_packets(evidence: Evidence) -> float | None:
     """How many packets the mean RTT lies above its base, at the rate of the transfer's fast moments (Little's law)."""
     base, rtt = evidence.rtt_base_seconds, evidence.rtt_seconds
     rate, payload = evidence.rate_high_bytes_per_second, evidence.payload_bytes
-    return (rtt - base) * rate / payload if base is not None and rtt is not None and rate and payload else None
+    return (
+        (rtt - base) * rate / payload
+        if base is not None and rtt is not None and rate and payload
+        else None
+    )
 
 
 def is_capacity_refuted(evidence: Evidence, thresholds: Thresholds) -> bool:
@@ -83,7 +95,11 @@ def queue_at_loss(evidence: Evidence) -> float | None:
 
     Unknown without losses. 0 when the path was never full: then no queue can have overflowed.
     """
-    before, base, high = evidence.rtt_before_loss_seconds, evidence.rtt_base_seconds, evidence.rtt_high_seconds
+    before, base, high = (
+        evidence.rtt_before_loss_seconds,
+        evidence.rtt_base_seconds,
+        evidence.rtt_high_seconds,
+    )
     if before is None or not base or base <= 0 or high is None:
         return None
     floor = base + packets_own_seconds(evidence)
@@ -105,15 +121,31 @@ def silent_seconds(evidence: Evidence) -> float:
 
 def answer_share(evidence: Evidence) -> float | None:
     """How long the sender takes to react to an acknowledgement, as a share of the base RTT; only a capture beside it tells."""
-    if evidence.pauses_estimated is not False or evidence.answer_seconds is None or not evidence.rtt_base_seconds:
+    if (
+        evidence.pauses_estimated is not False
+        or evidence.answer_seconds is None
+        or not evidence.rtt_base_seconds
+    ):
         return None
     return evidence.answer_seconds / evidence.rtt_base_seconds
 
 
 def late_part(evidence: Evidence) -> float | None:
     """How much of the RTT's rise lies on the sender's side of a capture elsewhere: near 0 where the queue is on the receiver's."""
-    median, least, base, rtt = evidence.answer_seconds, evidence.answer_least_seconds, evidence.rtt_base_seconds, evidence.rtt_seconds
-    if not evidence.pauses_estimated or median is None or least is None or base is None or rtt is None or rtt <= base:
+    median, least, base, rtt = (
+        evidence.answer_seconds,
+        evidence.answer_least_seconds,
+        evidence.rtt_base_seconds,
+        evidence.rtt_seconds,
+    )
+    if (
+        not evidence.pauses_estimated
+        or median is None
+        or least is None
+        or base is None
+        or rtt is None
+        or rtt <= base
+    ):
         return None
     return (median - least) / (rtt - base)
 
@@ -124,12 +156,27 @@ def way_share(evidence: Evidence) -> float | None:
     Near 1 (or above: what lies behind the capture counts, too) where a queue delays its packets, near 0 where it sends them late or where
     the acknowledgements wait on their way to it. Unknown where the rise is no good part of the round trip.
     """
-    median, least, rise = evidence.answer_seconds, evidence.answer_least_seconds, evidence.way_rise_seconds
+    median, least, rise = (
+        evidence.answer_seconds,
+        evidence.answer_least_seconds,
+        evidence.way_rise_seconds,
+    )
     base, rtt = evidence.rtt_base_seconds, evidence.rtt_seconds
-    if not evidence.pauses_estimated or median is None or least is None or rise is None or not base or rtt is None:
+    if (
+        not evidence.pauses_estimated
+        or median is None
+        or least is None
+        or rise is None
+        or not base
+        or rtt is None
+    ):
         return None
     late = median - least
-    return rise / late if late >= LATE_LEAST_SECONDS and late >= LATE_PART * (rtt - base) and late > 0 else None
+    return (
+        rise / late
+        if late >= LATE_LEAST_SECONDS and late >= LATE_PART * (rtt - base) and late > 0
+        else None
+    )
 
 
 def floor_step(evidence: Evidence) -> float | None:
@@ -169,10 +216,20 @@ def late_share(evidence: Evidence) -> float | None:
 
 def is_flight_capped(evidence: Evidence, thresholds: Thresholds) -> bool:
     """Whether the outstanding data had a ceiling of their own, below the window's, that explains the rate: X · R is in flight (Little)."""
-    mean, most, window = evidence.outstanding_mean_bytes, evidence.outstanding_max_bytes, evidence.window_bytes
+    mean, most, window = (
+        evidence.outstanding_mean_bytes,
+        evidence.outstanding_max_bytes,
+        evidence.window_bytes,
+    )
     rate, rtt = evidence.throughput_bytes_per_second, evidence.rtt_seconds
     if evidence.pauses_estimated or mean is None or not most or not window or not rate or not rtt:
         return False
-    held = mean >= thresholds.flight_steady * most and most < thresholds.flight_below_window * window
+    held = (
+        mean >= thresholds.flight_steady * most and most < thresholds.flight_below_window * window
+    )
     prompt = not (share := answer_share(evidence)) or share < thresholds.answer_late
-    return held and prompt and thresholds.flight_carried * most <= rate * rtt <= thresholds.window_met * most
+    return (
+        held
+        and prompt
+        and thresholds.flight_carried * most <= rate * rtt <= thresholds.window_met * most
+    )

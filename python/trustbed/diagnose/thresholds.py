@@ -27,7 +27,9 @@ class Thresholds(PublishedThresholds):
     """All thresholds of rules, confidence, limits and findings. Shares are 0…1, times are seconds, scores are in hundredths."""
 
     outage_share: float = value(
-        0.1, "time without an answer decides when it is this share of the transfer", "as stall_share: a tenth of the throughput"
+        0.1,
+        "time without an answer decides when it is this share of the transfer",
+        "as stall_share: a tenth of the throughput",
     )
     outage_loss_events: float = value(
         20.0,
@@ -35,7 +37,9 @@ class Thresholds(PublishedThresholds):
         "validation: at most 5 in outages, 67 where a bursty link lost its retransmissions too (odd seeds)",
     )
     floor_step: float = value(
-        0.1, "the base RTT changed when its floor stepped by this share of the lower level", "half of it costs less than five percent"
+        0.1,
+        "the base RTT changed when its floor stepped by this share of the lower level",
+        "half of it costs less than five percent",
     )
     floor_left: float = value(
         0.15,
@@ -113,7 +117,9 @@ class Thresholds(PublishedThresholds):
         "validation: 0.27 behind small buffers (odd seeds)",
     )
     silent_round_trips: float = value(
-        4.0, "a silence counts from so many round trips on", "a retransmission timeout lasts one to three of them (RFC 6298)"
+        4.0,
+        "a silence counts from so many round trips on",
+        "a retransmission timeout lasts one to three of them (RFC 6298)",
     )
     pipe_always_full: float = value(
         0.95,
@@ -121,7 +127,9 @@ class Thresholds(PublishedThresholds):
         "at most 0.70 for stopped senders (odd seeds)",
     )
     steady_link: float = value(
-        0.95, "a link was full when P10/P90 of the delivery rate reaches this, and the RTT was high at times", "as burst_steadiness"
+        0.95,
+        "a link was full when P10/P90 of the delivery rate reaches this, and the RTT was high at times",
+        "as burst_steadiness",
     )
     steady_link_inflation: float = value(
         1.5,
@@ -154,9 +162,15 @@ class Thresholds(PublishedThresholds):
         "validation: 3.2 and more for full links, at most 1.5 for stopped processes and programs (odd seeds)",
     )
     reordered_segments: float = value(
-        0.001, "share of segments late without loss, or retransmitted in vain, from which reordering counts", "provisional"
+        0.001,
+        "share of segments late without loss, or retransmitted in vain, from which reordering counts",
+        "provisional",
     )
-    reordering_clear: float = value(0.005, "share of late segments at which the reordering verdict gains confidence", "provisional")
+    reordering_clear: float = value(
+        0.005,
+        "share of late segments at which the reordering verdict gains confidence",
+        "provisional",
+    )
     window_varied: float = value(
         0.75,
         "a window that shrank was the reader's when its least was this share of its largest or less",
@@ -168,7 +182,11 @@ class Thresholds(PublishedThresholds):
         "validation: 0.24 and more for slow readers, at most 0.10 for all others but where reordered segments wait for those "
         "before them, up to 0.41 (odd seeds)",
     )
-    window_full: float = value(0.5, "the window set the pace when it was full for this share of the time", "tcp_info: as kernel_time_share")
+    window_full: float = value(
+        0.5,
+        "the window set the pace when it was full for this share of the time",
+        "tcp_info: as kernel_time_share",
+    )
     empty_fraction: float = value(
         0.2,
         "pauses are oversize when nothing was outstanding under an open window for this share of the transfer",
@@ -180,7 +198,9 @@ class Thresholds(PublishedThresholds):
         "validation: 1.18 and more for starved senders, at most 1.1 for undisturbed ones in steady state (odd seeds); provisional",
     )
     delayed_answers: float = value(
-        0.5, "acknowledgements were delayed when this share of the RTT samples waited for a timer", "half of them; provisional"
+        0.5,
+        "acknowledgements were delayed when this share of the RTT samples waited for a timer",
+        "half of them; provisional",
     )
     flight_steady: float = value(
         0.55,
@@ -197,7 +217,9 @@ class Thresholds(PublishedThresholds):
         "and X·R reaches this share of that maximum",
         "validation: 0.53 and more behind small buffers, at most 0.49 for starved machines (odd seeds)",
     )
-    flight_below_window: float = value(0.8, "and that ceiling is not the window's when it is below this share of it", "provisional")
+    flight_below_window: float = value(
+        0.8, "and that ceiling is not the window's when it is below this share of it", "provisional"
+    )
     answer_late: float = value(
         0.05,
         "a sender reacts late when its median reaction to an acknowledgement takes this share of the base RTT",
@@ -235,12 +257,18 @@ class Thresholds(PublishedThresholds):
         "a rate still grew when its fast moments are this multiple of its mean, and its bytes never lay above a straight line",
         "slow start doubles it every round trip; provisional",
     )
-    growing_round_trips: float = value(25.0, "slow start is over after so many round trips", "2²⁵ initial windows; provisional")
+    growing_round_trips: float = value(
+        25.0, "slow start is over after so many round trips", "2²⁵ initial windows; provisional"
+    )
     processor_part: float = value(
-        0.25, "or below which part of the pauses: what was missed cannot have made four times as many", "provisional"
+        0.25,
+        "or below which part of the pauses: what was missed cannot have made four times as many",
+        "provisional",
     )
     processor_missed: float = value(
-        0.05, "share of the time without a wanted processor below which the machine is cleared", "a cost below five percent; provisional"
+        0.05,
+        "share of the time without a wanted processor below which the machine is cleared",
+        "a cost below five percent; provisional",
     )
     processor_mostly_missed: float = value(
         0.5,
@@ -253,7 +281,9 @@ class Thresholds(PublishedThresholds):
         "validation: 0.22 and more where it cost a fifth, at most 0.15 where it cost less than five percent (odd seeds)",
     )
     kernel_time_share: float = value(
-        0.5, "share of its busy time that a socket was limited by window or send buffer", "tcp_info: tcpi_rwnd_limited, tcpi_sndbuf_limited"
+        0.5,
+        "share of its busy time that a socket was limited by window or send buffer",
+        "tcp_info: tcpi_rwnd_limited, tcpi_sndbuf_limited",
     )
     capture_loss_share: float = value(
         0.001,
@@ -281,25 +311,37 @@ class Thresholds(PublishedThresholds):
         "the causes lie about 0.1 apart in RTT inflation (1.125 against 1.2)",
     )
     coarse_timestamp_seconds: float = value(
-        0.001, "timestamps of this granularity are reported for the whole capture", "withheld time is counted from 1 ms on"
+        0.001,
+        "timestamps of this granularity are reported for the whole capture",
+        "withheld time is counted from 1 ms on",
     )
-    clock_step_share: float = value(0.01, "a clock step of this share of a transfer's duration spoils its throughput", "one in a hundred")
+    clock_step_share: float = value(
+        0.01,
+        "a clock step of this share of a transfer's duration spoils its throughput",
+        "one in a hundred",
+    )
     reordered_share: float = value(
-        0.01, "share of records out of order from which their disorder counts as a timing error", "one in a hundred"
+        0.01,
+        "share of records out of order from which their disorder counts as a timing error",
+        "one in a hundred",
     )
     equal_timestamp_share: float = value(
         0.5,
         "share of records stamped like the one before, from which pauses below the RTT are not believed",
         "full frames at 10 Gbit/s lie 1.2 µs apart, so a clock of 1 µs alone gives a fifth of them equal stamps; provisional",
     )
-    bunched_share: float = value(0.5, "share of records stamped in bunches from which that is reported", "provisional")
+    bunched_share: float = value(
+        0.5, "share of records stamped in bunches from which that is reported", "provisional"
+    )
     far_share: float = value(
         0.8,
         "a capture was not taken beside the end that was said where that end has this share of both ends' fastest answer times",
         "the engine finds the place by the same share (crates/analyze/src/place.rs)",
     )
     far_seconds: float = value(
-        0.001, "and both of these times together are this long", "below it both ends are at hand (crates/analyze/src/place.rs)"
+        0.001,
+        "and both of these times together are this long",
+        "below it both ends are at hand (crates/analyze/src/place.rs)",
     )
     compensated_filled: float = value(
         0.95,

@@ -14,12 +14,20 @@ from trustbed.diagnose.diagnosis import Diagnosis
 from trustbed.diagnose.evidence import Row
 from trustbed.diagnose.findings import Finding, finding
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
-from trustbed.diagnose.units import count_words, number_words, percent_words, rate_words, seconds_words
+from trustbed.diagnose.units import (
+    count_words,
+    number_words,
+    percent_words,
+    rate_words,
+    seconds_words,
+)
 
 OUTAGE_SECONDS = 2.0
 
 
-def transfer_findings(row: Row, diagnosis: Diagnosis, *, thresholds: Thresholds = THRESHOLDS) -> Iterator[Finding]:
+def transfer_findings(
+    row: Row, diagnosis: Diagnosis, *, thresholds: Thresholds = THRESHOLDS
+) -> Iterator[Finding]:
     """The findings about one judged transfer."""
     scope = str(row.get("transfer") or "transfer")
     yield from _outage(row, scope)
@@ -50,7 +58,9 @@ def _outage(row: Row, scope: str) -> Iterator[Finding]:
         )
 
 
-def _flagged(row: Row, diagnosis: Diagnosis, scope: str, thresholds: Thresholds) -> Iterator[Finding]:
+def _flagged(
+    row: Row, diagnosis: Diagnosis, scope: str, thresholds: Thresholds
+) -> Iterator[Finding]:
     numbers = diagnosis.numbers
     if numbers is None:
         return
@@ -65,7 +75,11 @@ def _flagged(row: Row, diagnosis: Diagnosis, scope: str, thresholds: Thresholds)
             evidence=f"all pauses longer than the RTT: {percent_words(row.get('oversize_fraction'))} of the time",
         )
     if SENT_AT_OTHER_END in diagnosis.flags:
-        yield finding(SENT_AT_OTHER_END, "its data were sent beside the other capture, and its verdict is held at review", scope=scope)
+        yield finding(
+            SENT_AT_OTHER_END,
+            "its data were sent beside the other capture, and its verdict is held at review",
+            scope=scope,
+        )
     throughput = row.get("throughput_bytes_per_second") or 0.0
     for code, bound, limit in (
         ("exceeds_window_bound", numbers.x1_bytes_per_second, thresholds.window_exceeded),
@@ -82,7 +96,9 @@ def _flagged(row: Row, diagnosis: Diagnosis, scope: str, thresholds: Thresholds)
             )
 
 
-def _ambiguous(row: Row, diagnosis: Diagnosis, scope: str, thresholds: Thresholds) -> Iterator[Finding]:
+def _ambiguous(
+    row: Row, diagnosis: Diagnosis, scope: str, thresholds: Thresholds
+) -> Iterator[Finding]:
     if diagnosis.cause not in ("host_scheduling", "sender_application_limited"):
         return
     for alternative in diagnosis.alternatives:
@@ -96,7 +112,9 @@ def _ambiguous(row: Row, diagnosis: Diagnosis, scope: str, thresholds: Threshold
         )
 
 
-def host_findings(gaps: Mapping[str, tuple[float, ...]], *, thresholds: Thresholds = THRESHOLDS) -> Iterator[Finding]:
+def host_findings(
+    gaps: Mapping[str, tuple[float, ...]], *, thresholds: Thresholds = THRESHOLDS
+) -> Iterator[Finding]:
     """The findings about hosts that stopped: address → lengths of its stalls in seconds."""
     for host in sorted(gaps):
         stalls = gaps[host]

@@ -27,7 +27,13 @@ def seconds_words(seconds: float | None) -> str:
     """A time with a fitting unit: ``20.6 ms``; from two hours on in hours, from two days on in days."""
     if seconds is None or not math.isfinite(seconds):
         return UNKNOWN
-    for least, scale, name in ((2 * DAY, DAY, "days"), (2 * HOUR, HOUR, "h"), (1, 1, "s"), (1e-3, 1e-3, "ms"), (1e-6, 1e-6, "µs")):
+    for least, scale, name in (
+        (2 * DAY, DAY, "days"),
+        (2 * HOUR, HOUR, "h"),
+        (1, 1, "s"),
+        (1e-3, 1e-3, "ms"),
+        (1e-6, 1e-6, "µs"),
+    ):
         if abs(seconds) >= least:
             return f"{_three_digits(seconds / scale)} {name}"
     return f"{_three_digits(seconds * 1e9)} ns" if seconds else "0 s"

@@ -39,7 +39,17 @@ NEXT_STEP: Mapping[Cause, str] = MappingProxyType(
 )
 
 BEFORE_USE = "before the number is used, rule out the other causes: capture at both ends and record the CPU share of both hosts"
-_USES = frozenset({"network_congestion", "bandwidth_limited", "window_limited", "slow_start", "policed", "shaped", "reordering"})
+_USES = frozenset(
+    {
+        "network_congestion",
+        "bandwidth_limited",
+        "window_limited",
+        "slow_start",
+        "policed",
+        "shaped",
+        "reordering",
+    }
+)
 
 
 def next_step_of(cause: Cause, verdict: Verdict) -> str:
@@ -50,7 +60,11 @@ def next_step_of(cause: Cause, verdict: Verdict) -> str:
 def reasons_of(cause: Cause, case: Case) -> tuple[str, ...]:
     """The deciding numbers of this case, most telling first."""
     if cause == "insufficient":
-        return ("the transfer did not complete" if case.evidence.failed else "shorter than ten round trips, or less than 64 kB delivered",)
+        return (
+            "the transfer did not complete"
+            if case.evidence.failed
+            else "shorter than ten round trips, or less than 64 kB delivered",
+        )
     if cause in ("driver_stall", "host_stall"):
         return (_stalls(case), *_cpu(case), _rate(case))
     if cause == "receiver_limited":
@@ -60,9 +74,17 @@ def reasons_of(cause: Cause, case: Case) -> tuple[str, ...]:
     if cause in SHAPES:
         return (_rate(case), SHAPES[cause](case), _path(case))
     if cause == "slow_start":
-        return (_rate(case), "no packet was lost, and it ended before slow start could reach its bound", _path(case))
+        return (
+            _rate(case),
+            "no packet was lost, and it ended before slow start could reach its bound",
+            _path(case),
+        )
     if cause == "network_congestion" and UNEXPLAINED.holds(case) and MOSTLY_IDLE.holds(case):
-        return (_rate(case), _path(case), "on average less than one packet was in flight: it was idle most of the time")
+        return (
+            _rate(case),
+            _path(case),
+            "on average less than one packet was in flight: it was idle most of the time",
+        )
     return (_rate(case), _path(case), _pauses(case))
 
 
@@ -87,16 +109,29 @@ def _rate(case: Case) -> str:
         "capacity": "where the link carries",
         None: "where the path allows",
     }[numbers.bound]
-    share = f" ({percent_words(numbers.ratio)})" if numbers.ratio is not None else f"; the window bound is unknown, because {_unseen(case)}"
+    share = (
+        f" ({percent_words(numbers.ratio)})"
+        if numbers.ratio is not None
+        else f"; the window bound is unknown, because {_unseen(case)}"
+    )
     return f"{rate} {limit} {rate_words(numbers.expected_bytes_per_second)}{share}"
 
 
 def _unseen(case: Case) -> str:
     evidence = case.evidence
     missing = [
-        name for name, value in (("window", evidence.window_bytes), ("RTT", evidence.rtt_seconds or evidence.rtt_base_seconds)) if not value
+        name
+        for name, value in (
+            ("window", evidence.window_bytes),
+            ("RTT", evidence.rtt_seconds or evidence.rtt_base_seconds),
+        )
+        if not value
     ]
-    return f"{' and '.join(missing)} cannot be seen in this capture" if missing else "nothing bounds it"
+    return (
+        f"{' and '.join(missing)} cannot be seen in this capture"
+        if missing
+        else "nothing bounds it"
+    )
 
 
 def _pauses(case: Case) -> str:
@@ -107,14 +142,22 @@ def _pauses(case: Case) -> str:
     if longer is None and withheld is None:
         mean, period = evidence.spacing_mean_seconds, numbers.packet_period_seconds
         if mean is None or period is None:
-            return "long pauses were reported" if numbers.oversize else "no long pauses were reported"
-        return f"mean pause {seconds_words(mean)} where a packet was due every {seconds_words(period)}"
+            return (
+                "long pauses were reported" if numbers.oversize else "no long pauses were reported"
+            )
+        return (
+            f"mean pause {seconds_words(mean)} where a packet was due every {seconds_words(period)}"
+        )
     if not numbers.oversize:
         what = "withheld data" if withheld is not None else "paused for longer than a round trip"
         return f"no pauses of its own: it {what} for {percent_words(withheld if withheld is not None else longer)} of the time"
     if not at_least(withheld, thresholds.withheld_fraction):
         return f"{percent_words(longer)} of the time went into pauses longer than a round trip"
-    tail = f", {percent_words(longer)} in pauses longer than a round trip" if at_least(longer, thresholds.oversize_fraction) else ""
+    tail = (
+        f", {percent_words(longer)} in pauses longer than a round trip"
+        if at_least(longer, thresholds.oversize_fraction)
+        else ""
+    )
     return f"for {percent_words(withheld)} of the time it was allowed to send and did not{tail}"
 
 
@@ -122,7 +165,9 @@ def _path(case: Case) -> str:
     evidence, inflation = case.evidence, case.numbers.rtt_inflation
     loss = _loss(evidence.loss)
     if inflation is None:
-        rtt = f"RTT {seconds_words(evidence.rtt_seconds)}" if evidence.rtt_seconds else "RTT unknown"
+        rtt = (
+            f"RTT {seconds_words(evidence.rtt_seconds)}" if evidence.rtt_seconds else "RTT unknown"
+        )
         return f"{rtt}, {loss}"
     rtt, base = seconds_words(evidence.rtt_seconds), seconds_words(evidence.rtt_base_seconds)
     if at_least(inflation, case.thresholds.inflation):
@@ -138,14 +183,22 @@ def _loss(loss: float | None) -> str:
 
 def _stalls(case: Case) -> str:
     gaps, numbers = case.evidence.stall_gaps_seconds, case.numbers
-    near = f", each near a multiple of {case.thresholds.reset_period_seconds:g} s" if numbers.stalls_near_reset_period else ""
+    near = (
+        f", each near a multiple of {case.thresholds.reset_period_seconds:g} s"
+        if numbers.stalls_near_reset_period
+        else ""
+    )
     reset = ", and the kernel log shows a reset" if case.evidence.kernel_reset else ""
     return f"the whole host stopped {count_words(len(gaps), 'time')}, for {seconds_words(numbers.stalled_seconds)} in total{near}{reset}"
 
 
 def _cpu(case: Case) -> tuple[str, ...]:
     share = case.evidence.cpu_share
-    return () if share is None else (f"an always-ready thread obtained {percent_words(share)} of a core",)
+    return (
+        ()
+        if share is None
+        else (f"an always-ready thread obtained {percent_words(share)} of a core",)
+    )
 
 
 def _application(case: Case) -> tuple[str, ...]:
@@ -153,5 +206,9 @@ def _application(case: Case) -> tuple[str, ...]:
     if idle is None:
         return ()
     if idle < case.thresholds.app_hint:
-        return ("it did not run out of data: hardly a pause began after a short packet with everything acknowledged",)
-    return (f"for {percent_words(idle)} of the time it was idle after a short packet with everything acknowledged",)
+        return (
+            "it did not run out of data: hardly a pause began after a short packet with everything acknowledged",
+        )
+    return (
+        f"for {percent_words(idle)} of the time it was idle after a short packet with everything acknowledged",
+    )

@@ -29,9 +29,18 @@ _TRUTH: Schema = {"type": "boolean"}
 _MOMENT: Schema = {"type": ["string", "null"], "format": "date-time"}
 
 
-def _object(properties: Mapping[str, Schema], *, optional: frozenset[str] = frozenset(), nullable: bool = False) -> Schema:
+def _object(
+    properties: Mapping[str, Schema],
+    *,
+    optional: frozenset[str] = frozenset(),
+    nullable: bool = False,
+) -> Schema:
     required = [name for name in properties if name not in optional]
-    return {"type": ["object", "null"] if nullable else "object", "properties": dict(properties), "required": required}
+    return {
+        "type": ["object", "null"] if nullable else "object",
+        "properties": dict(properties),
+        "required": required,
+    }
 
 
 def _rows(schema: pa.Schema, *, without: frozenset[str] = frozenset({"stream"})) -> Schema:
@@ -44,7 +53,15 @@ def _column(field: pa.Field) -> Schema:
     metadata = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
     unit = f" [{metadata['unit']}]" if metadata["unit"] not in ("", "1") else ""
     integer, truth = pa.types.is_integer(field.type), pa.types.is_boolean(field.type)
-    kind = "boolean" if truth else "integer" if integer else "number" if pa.types.is_floating(field.type) else "string"
+    kind = (
+        "boolean"
+        if truth
+        else "integer"
+        if integer
+        else "number"
+        if pa.types.is_floating(field.type)
+        else "string"
+    )
     return {"type": [kind, "null"], "description": metadata["meaning"] + unit}
 
 
@@ -67,45 +84,89 @@ def _logscale() -> Schema:
     fit = _object(
         {
             **dict.fromkeys(("first", "last", "used"), _COUNT),
-            **_numbers("alpha", "alpha_low", "alpha_high", "hurst", "hurst_low", "hurst_high", "quality"),
+            **_numbers(
+                "alpha", "alpha_low", "alpha_high", "hurst", "hurst_low", "hurst_high", "quality"
+            ),
             "rejected": _TRUTH,
             "nonstationary": _TRUTH,
         },
         nullable=True,
     )
     octaves = _rows(burst_tables.SCHEMAS["energy"], without=frozenset({"stream", "wavelet"}))
-    return _object({"wavelet": {"enum": list(get_args(Wavelet))}, "bin_seconds": _NUMBER, "octaves": octaves, "fit": fit}, nullable=True)
+    return _object(
+        {
+            "wavelet": {"enum": list(get_args(Wavelet))},
+            "bin_seconds": _NUMBER,
+            "octaves": octaves,
+            "fit": fit,
+        },
+        nullable=True,
+    )
 
 
 def _energy() -> Schema:
-    octaves = _rows(burst_tables.SCHEMAS["energy"], without=frozenset({"stream", "wavelet", "y", "low", "high"}))
-    return _object({"bin_seconds": _NUMBER, "counted": {"enum": ["bytes", "packets"]}, "octaves": octaves}, nullable=True)
+    octaves = _rows(
+        burst_tables.SCHEMAS["energy"], without=frozenset({"stream", "wavelet", "y", "low", "high"})
+    )
+    return _object(
+        {"bin_seconds": _NUMBER, "counted": {"enum": ["bytes", "packets"]}, "octaves": octaves},
+        nullable=True,
+    )
 
 
 def _pairs() -> Schema:
-    return {"type": "array", "items": {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}}
+    return {
+        "type": "array",
+        "items": {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
+    }
 
 
 def _rates() -> Schema:
     peak = _object(_numbers("width_seconds", "bits_per_second", "start_seconds"))
     widths = _numbers("asked_bin_seconds", "bin_seconds", "longest_silence_seconds")
-    return _object({**widths, "points": _pairs(), "peaks": {"type": "array", "items": peak}}, nullable=True)
+    return _object(
+        {**widths, "points": _pairs(), "peaks": {"type": "array", "items": peak}}, nullable=True
+    )
 
 
 def _gaps() -> Schema:
-    return _object({**_numbers("mean_seconds", "p50_seconds", "p99_seconds", "max_seconds"), "cumulative": _pairs()}, nullable=True)
+    return _object(
+        {
+            **_numbers("mean_seconds", "p50_seconds", "p99_seconds", "max_seconds"),
+            "cumulative": _pairs(),
+        },
+        nullable=True,
+    )
 
 
 def _trains() -> Schema:
-    times = [f"{what}_{which}_seconds" for what in ("duration", "spacing", "pause") for which in ("mean", "p50", "p99", "max")]
-    packets = ("packets_mean", "packets_p50", "packets_p99", "packets_max", "bytes_mean", "bytes_max")
-    return _object({"trains": _COUNT, **_numbers("gap_seconds", *packets, *times, "longest_start_seconds")}, nullable=True)
+    times = [
+        f"{what}_{which}_seconds"
+        for what in ("duration", "spacing", "pause")
+        for which in ("mean", "p50", "p99", "max")
+    ]
+    packets = (
+        "packets_mean",
+        "packets_p50",
+        "packets_p99",
+        "packets_max",
+        "bytes_mean",
+        "bytes_max",
+    )
+    return _object(
+        {"trains": _COUNT, **_numbers("gap_seconds", *packets, *times, "longest_start_seconds")},
+        nullable=True,
+    )
 
 
 def _stream() -> dict[str, Schema]:
     """What is said of all packets, and of every stream."""
     summary = _object(
-        {**dict.fromkeys(("windows", "active_windows", "partial_windows"), _COUNT), **_averages(), "active": _object(_averages())},
+        {
+            **dict.fromkeys(("windows", "active_windows", "partial_windows"), _COUNT),
+            **_averages(),
+            "active": _object(_averages()),
+        },
         nullable=True,
     )
     return {
@@ -113,7 +174,9 @@ def _stream() -> dict[str, Schema]:
         "packets": _COUNT,
         "bytes": _COUNT,
         "first": _MOMENT,
-        **_numbers("first_seconds", "last_seconds", "duration_seconds", "mean_rate_bits_per_second"),
+        **_numbers(
+            "first_seconds", "last_seconds", "duration_seconds", "mean_rate_bits_per_second"
+        ),
         "basis": {"enum": list(get_args(Basis))},
         "mode": {"enum": list(get_args(Mode))},
         **_numbers("rate_bits_per_second", "link_rate_bits_per_second", "window_seconds"),
@@ -136,7 +199,12 @@ def _stream() -> dict[str, Schema]:
 
 def document() -> Schema:
     """The schema of the whole document."""
-    about = {"version": _TEXT, "schema_version": {"const": SCHEMA_VERSION}, "command": {"type": ["string", "null"]}, "started": _MOMENT}
+    about = {
+        "version": _TEXT,
+        "schema_version": {"const": SCHEMA_VERSION},
+        "command": {"type": ["string", "null"]},
+        "started": _MOMENT,
+    }
     streams = {
         "streams": {"type": "array", "items": _object(_stream())},
         "streams_left_out": _COUNT,

@@ -26,7 +26,12 @@ def render(models: Sequence[Stream], about: Mapping[str, Any]) -> str:
     several = len(models) > 1
     figures = compared(models, payload) if several else []
     bursts = [
-        section(model, payload, anchor=f"burst-{number}", title=name if several else "How bursty is the traffic?")
+        section(
+            model,
+            payload,
+            anchor=f"burst-{number}",
+            title=name if several else "How bursty is the traffic?",
+        )
         for number, (model, name) in enumerate(zip(models, called, strict=True), start=1)
     ]
     return fill(
@@ -62,8 +67,16 @@ def summary(models: Sequence[Stream]) -> str:
 
 def _provenance(models: Sequence[Stream], about: Mapping[str, Any]) -> Provenance:
     files = [file for model in models for file in (model.get("capture") or {}).get("files") or ()]
-    inputs = [Input(name=file.get("name") or "standard input", size_bytes=file.get("bytes")) for file in files]
-    return Provenance(version=about["version"], command=about.get("command"), started=about.get("started"), inputs=inputs)
+    inputs = [
+        Input(name=file.get("name") or "standard input", size_bytes=file.get("bytes"))
+        for file in files
+    ]
+    return Provenance(
+        version=about["version"],
+        command=about.get("command"),
+        started=about.get("started"),
+        inputs=inputs,
+    )
 
 
 def write(path: Path, models: Sequence[Stream], about: Mapping[str, Any]) -> None:

@@ -21,7 +21,12 @@ _F, _N, _T = pa.float64(), pa.uint64(), pa.string()
 _STREAM = column("stream", _T, "", "all packets, or the stream that --by told apart")
 _RATE = column("rate_bits_per_second", _F, "bit/s", "rate of the link")
 _WAITS = (
-    column("wait_mean_seconds", _F, "seconds", "mean time in the queue until the packet's own transmission begins, of packets not lost"),
+    column(
+        "wait_mean_seconds",
+        _F,
+        "seconds",
+        "mean time in the queue until the packet's own transmission begins, of packets not lost",
+    ),
     column("wait_p50_seconds", _F, "seconds", "what half of them wait at most"),
     column("wait_p99_seconds", _F, "seconds", "what 99 % of them wait at most"),
     column("wait_max_seconds", _F, "seconds", "the longest wait"),
@@ -31,29 +36,76 @@ SCHEMAS: Mapping[str, pa.Schema] = {
     "windows": pa.schema(
         [
             _STREAM,
-            column("start_seconds", _F, "seconds", "where the (first) window begins, since the Unix epoch"),
-            column("abw_bits_per_second", _F, "bit/s", "average rate: 8 · bytes / length of the window"),
-            column("max_q_bytes", _F, "bytes", "burstiness: the most that a packet found waiting in front of it at the bottleneck"),
-            column("max_q_sys_bytes", _F, "bytes", "the same with the packet itself: what a buffer would have to hold"),
+            column(
+                "start_seconds",
+                _F,
+                "seconds",
+                "where the (first) window begins, since the Unix epoch",
+            ),
+            column(
+                "abw_bits_per_second", _F, "bit/s", "average rate: 8 · bytes / length of the window"
+            ),
+            column(
+                "max_q_bytes",
+                _F,
+                "bytes",
+                "burstiness: the most that a packet found waiting in front of it at the bottleneck",
+            ),
+            column(
+                "max_q_sys_bytes",
+                _F,
+                "bytes",
+                "the same with the packet itself: what a buffer would have to hold",
+            ),
             column("packets", _N, "packets", "packets that arrived"),
-            column("rate_bits_per_second", _F, "bit/s", "rate of the bottleneck; null where it is not known"),
-            column("partial", pa.bool_(), "", "whether the capture ends within the window, which is then in no mean or maximum"),
-            column("windows", _N, "windows", "1, or how many windows without packets the row stands for"),
+            column(
+                "rate_bits_per_second",
+                _F,
+                "bit/s",
+                "rate of the bottleneck; null where it is not known",
+            ),
+            column(
+                "partial",
+                pa.bool_(),
+                "",
+                "whether the capture ends within the window, which is then in no mean or maximum",
+            ),
+            column(
+                "windows",
+                _N,
+                "windows",
+                "1, or how many windows without packets the row stands for",
+            ),
         ]
     ),
     "sigma": pa.schema(
         [
             _STREAM,
             _RATE,
-            column("sigma_bytes", _F, "bytes", "the smallest buffer in front of it that loses nothing; depth of a token bucket, σ(ρ)"),
-            column("role", _T, "", "why this rate: grid, mean, twice the mean, link, fastest millisecond, given"),
+            column(
+                "sigma_bytes",
+                _F,
+                "bytes",
+                "the smallest buffer in front of it that loses nothing; depth of a token bucket, σ(ρ)",
+            ),
+            column(
+                "role",
+                _T,
+                "",
+                "why this rate: grid, mean, twice the mean, link, fastest millisecond, given",
+            ),
         ]
     ),
     "queue": pa.schema(
         [
             _STREAM,
             _RATE,
-            column("buffer_bytes", _N, "bytes", "what the queue holds at most, with the packet being sent"),
+            column(
+                "buffer_bytes",
+                _N,
+                "bytes",
+                "what the queue holds at most, with the packet being sent",
+            ),
             column("lost_packets", _N, "packets", "packets that did not fit"),
             column("lost_bytes", _N, "bytes", "their bytes"),
             column("loss_rate", _F, "1", "lost packets / packets"),
@@ -64,16 +116,35 @@ SCHEMAS: Mapping[str, pa.Schema] = {
             *_WAITS,
         ]
     ),
-    "delay": pa.schema([_STREAM, _RATE, *_WAITS, column("buffer_needed_bytes", _F, "bytes", "the most that was ever in the queue")]),
+    "delay": pa.schema(
+        [
+            _STREAM,
+            _RATE,
+            *_WAITS,
+            column("buffer_needed_bytes", _F, "bytes", "the most that was ever in the queue"),
+        ]
+    ),
     "energy": pa.schema(
         [
             _STREAM,
             column("wavelet", _T, "", "haar, daubechies2 or daubechies3"),
             column("octave", _N, "1", "number of the octave, from 1"),
-            column("scale_seconds", _F, "seconds", "its time scale: the length of the blocks that are compared"),
+            column(
+                "scale_seconds",
+                _F,
+                "seconds",
+                "its time scale: the length of the blocks that are compared",
+            ),
             column("count", _N, "1", "how many coefficients"),
-            column("energy", _F, "log2", "log2 of the mean of their squares; null where nothing varies"),
-            column("y", _F, "log2", "the same without the bias of a logarithm of a mean (logscale diagram only)"),
+            column(
+                "energy", _F, "log2", "log2 of the mean of their squares; null where nothing varies"
+            ),
+            column(
+                "y",
+                _F,
+                "log2",
+                "the same without the bias of a logarithm of a mean (logscale diagram only)",
+            ),
             column("low", _F, "log2", "lower end of its 95 % interval"),
             column("high", _F, "log2", "upper end of its 95 % interval"),
         ]
@@ -82,19 +153,35 @@ SCHEMAS: Mapping[str, pa.Schema] = {
         [
             _STREAM,
             column("since_seconds", _F, "seconds", "where the bin begins, since the first packet"),
-            column("bits_per_second", _F, "bit/s", "rate in the bin; silences stand with their first and last bin"),
+            column(
+                "bits_per_second",
+                _F,
+                "bit/s",
+                "rate in the bin; silences stand with their first and last bin",
+            ),
         ]
     ),
     "lost": pa.schema(
         [
             _STREAM,
             _RATE,
-            column("buffer_bytes", _N, "bytes", "what the queue holds at most, with the packet being sent"),
             column(
-                "frame", _N, "1", "number of the packet's record in the capture, as Wireshark counts; frames of a super-packet share one"
+                "buffer_bytes",
+                _N,
+                "bytes",
+                "what the queue holds at most, with the packet being sent",
             ),
             column(
-                "time_ns", pa.timestamp("ns", "UTC"), "ns", "when it came; where the clock stepped back, time goes on from where it was"
+                "frame",
+                _N,
+                "1",
+                "number of the packet's record in the capture, as Wireshark counts; frames of a super-packet share one",
+            ),
+            column(
+                "time_ns",
+                pa.timestamp("ns", "UTC"),
+                "ns",
+                "when it came; where the clock stepped back, time goes on from where it was",
             ),
             column("length_bytes", pa.uint32(), "bytes", "its length, as --basis counts"),
         ]
@@ -124,7 +211,9 @@ def table(name: str, models: Sequence[Model]) -> pa.Table:
         return iter(model[name] or ())
 
     rows = _ROWS.get(name, plain)
-    return schemas.from_rows(({"stream": model["name"], **row} for model in models for row in rows(model)), SCHEMAS[name])
+    return schemas.from_rows(
+        ({"stream": model["name"], **row} for model in models for row in rows(model)), SCHEMAS[name]
+    )
 
 
 def lost(model: Model, queue: Model, packets: pa.Table) -> pa.Table:

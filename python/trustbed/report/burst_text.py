@@ -47,7 +47,9 @@ def section(model: Model, *, columns: int = WIDEST, paint: Paint = _PLAIN) -> st
     width = max(NARROWEST, min(columns, WIDEST))
     blocks = [list(_what_was_read("burstiness", model, width, paint))]
     if model["packets"]:
-        blocks += [list(part(model, width, paint)) for part in (_windows, _buffers, _losses, _scales)]
+        blocks += [
+            list(part(model, width, paint)) for part in (_windows, _buffers, _losses, _scales)
+        ]
     return _joined(blocks)
 
 
@@ -56,9 +58,14 @@ def _joined(blocks: Sequence[Sequence[str]]) -> str:
 
 
 def _wrapped(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False) or [
-        first
-    ]
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [first]
 
 
 def _read_so(text: str, width: int, paint: Paint) -> Iterator[str]:
@@ -77,7 +84,10 @@ def _what_was_read(name: str, model: Model, width: int, paint: Paint) -> Iterato
     yield from lines[1:]
     if model["packets"]:
         lengths = burst_words.BASES[model["basis"]]
-        yield from _wrapped(f"The traffic is taken as it was (open loop). Lengths: {lengths}. 1 KB = 1024 bytes.", width)
+        yield from _wrapped(
+            f"The traffic is taken as it was (open loop). Lengths: {lengths}. 1 KB = 1024 bytes.",
+            width,
+        )
 
 
 def _findings(model: Model, width: int, paint: Paint) -> Iterator[str]:
@@ -93,7 +103,12 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], paint: Paint) -> 
 
     def line(cells: Sequence[str]) -> str:
         first, *others = cells
-        return "  ".join([f"{first:<{widths[0]}}", *(f"{cell:>{size}}" for cell, size in zip(others, widths[1:], strict=True))]).rstrip()
+        return "  ".join(
+            [
+                f"{first:<{widths[0]}}",
+                *(f"{cell:>{size}}" for cell, size in zip(others, widths[1:], strict=True)),
+            ]
+        ).rstrip()
 
     yield paint("faint", line(head))
     for row in rows:
@@ -108,7 +123,9 @@ def _windows(model: Model, width: int, paint: Paint) -> Iterator[str]:
     active, count = summary["active_windows"], summary["windows"]
     sets = [(f"{words.counted(count, 'window')} of {length}", summary)]
     if 0 < active < count:
-        sets.append((f"{words.count(active)} of them with packets", {**summary, **summary["active"]}))
+        sets.append(
+            (f"{words.count(active)} of them with packets", {**summary, **summary["active"]})
+        )
     rows = [
         [
             over,
@@ -144,7 +161,9 @@ def _buffers(model: Model, width: int, paint: Paint) -> Iterator[str]:
         ]
         for row in rows
     ]
-    yield from _table(["LINK OF", "LOAD", "BUFFER NEEDED", "WAIT MEAN", "99 %", "LONGEST"], cells, paint)
+    yield from _table(
+        ["LINK OF", "LOAD", "BUFFER NEEDED", "WAIT MEAN", "99 %", "LONGEST"], cells, paint
+    )
     yield from _read_so(
         "What this traffic needs from a link of that rate: the buffer that loses nothing (σ), and how long packets wait in it. What is "
         "more than a packet or two is the price of bursts, and what pacing would save.",
@@ -159,8 +178,13 @@ def _losses(model: Model, width: int, paint: Paint) -> Iterator[str]:
         return
     by_place = {(row["rate_bits_per_second"], row["buffer_bytes"]): row for row in model["queue"]}
     buffers = sorted({row["buffer_bytes"] for row in model["queue"]})
-    cells = [[words.buffer(buffer), *(_loss(by_place.get((rate, buffer))) for rate in rates)] for buffer in buffers]
-    yield from _table(["LOST WITH A BUFFER OF", *(f"AT {burst_words.bits(rate)}" for rate in rates)], cells, paint)
+    cells = [
+        [words.buffer(buffer), *(_loss(by_place.get((rate, buffer))) for rate in rates)]
+        for buffer in buffers
+    ]
+    yield from _table(
+        ["LOST WITH A BUFFER OF", *(f"AT {burst_words.bits(rate)}" for rate in rates)], cells, paint
+    )
     yield from _read_so(
         "Packets that a queue of that size drops because it is full, and how many in a row at most. TCP suffers from well below 1 %.",
         width,
@@ -183,7 +207,10 @@ def sparkline(values: Sequence[float | None]) -> str:
         return ""
     low, span = min(known), (max(known) - min(known)) or 1.0
     last = len(_BARS) - 1
-    return "".join("·" if value is None else _BARS[min(last, math.floor((value - low) / span * len(_BARS)))] for value in values)
+    return "".join(
+        "·" if value is None else _BARS[min(last, math.floor((value - low) / span * len(_BARS)))]
+        for value in values
+    )
 
 
 def _scales(model: Model, width: int, paint: Paint) -> Iterator[str]:
@@ -265,13 +292,16 @@ def _streams(model: Model, width: int, paint: Paint) -> Iterator[str]:
     left_out = (model.get("streams_left_out") or 0) + max(0, len(streams) - STREAMS)
     yield from _read_so(
         "Each measured as if alone, the largest first. BUFFER: what loses nothing on a link of about twice the stream's mean rate, or on "
-        "the link that was given." + (f" {words.counted(left_out, 'more stream')} not shown." if left_out else ""),
+        "the link that was given."
+        + (f" {words.counted(left_out, 'more stream')} not shown." if left_out else ""),
         width,
         paint,
     )
 
 
-def compared(models: Sequence[tuple[str, Model]], *, columns: int = WIDEST, paint: Paint = _PLAIN) -> str:
+def compared(
+    models: Sequence[tuple[str, Model]], *, columns: int = WIDEST, paint: Paint = _PLAIN
+) -> str:
     """Several captures side by side, one line each."""
     width = max(NARROWEST, min(columns, WIDEST))
     room = width - 66
@@ -285,7 +315,16 @@ def compared(models: Sequence[tuple[str, Model]], *, columns: int = WIDEST, pain
                 burst_words.bits(summary.get("abw_max_bits_per_second")),
                 words.buffer(summary.get("max_q_mean_bytes")),
                 words.buffer(summary.get("max_q_max_bytes")),
-                _UNFITTED if fit.get("hurst") is None or fit.get("rejected") else f"{fit['hurst']:.2f}",
+                _UNFITTED
+                if fit.get("hurst") is None or fit.get("rejected")
+                else f"{fit['hurst']:.2f}",
             ]
         )
-    return "\n".join(_table(["CAPTURE", "ABW MEAN", "ABW MAX", "MAXQ MEAN", "MAXQ MAX", "HURST"], rows, paint)) + "\n"
+    return (
+        "\n".join(
+            _table(
+                ["CAPTURE", "ABW MEAN", "ABW MAX", "MAXQ MEAN", "MAXQ MAX", "HURST"], rows, paint
+            )
+        )
+        + "\n"
+    )

@@ -47,7 +47,11 @@ def times(value: float | None, mean: float | None) -> str:
         return ""
     if value > 10_000 * mean:
         return "more than 10,000 × the mean"
-    return f"{value / mean:,.0f} × the mean" if value >= 9.95 * mean else f"{value / mean:.1f} × the mean".replace(".0 ", " ")
+    return (
+        f"{value / mean:,.0f} × the mean"
+        if value >= 9.95 * mean
+        else f"{value / mean:.1f} × the mean".replace(".0 ", " ")
+    )
 
 
 def buffering(stream: Stream) -> Buffering | None:
@@ -56,12 +60,20 @@ def buffering(stream: Stream) -> Buffering | None:
     The smaller buffer is the one nearest to half of what is needed that loses anything.
     """
     given = stream.get("rate_bits_per_second") or stream.get("link_rate_bits_per_second")
-    rates = {row["rate_bits_per_second"] for row in stream.get("delay") or () if row.get("buffer_needed_bytes")}
+    rates = {
+        row["rate_bits_per_second"]
+        for row in stream.get("delay") or ()
+        if row.get("buffer_needed_bytes")
+    }
     swept = {row["rate_bits_per_second"] for row in stream.get("queue") or ()}
     rate = given if given in rates | swept else rate_near(stream, 2.0)
     if rate is None:
         return None
-    losing = [row for row in stream["queue"] if row["rate_bits_per_second"] == rate and row["lost_packets"] and row["buffer_bytes"]]
+    losing = [
+        row
+        for row in stream["queue"]
+        if row["rate_bits_per_second"] == rate and row["lost_packets"] and row["buffer_bytes"]
+    ]
     enough = _enough(stream, rate)
     if enough is None:
         return None
@@ -76,8 +88,16 @@ def buffering(stream: Stream) -> Buffering | None:
 
 def _enough(stream: Stream, rate: float) -> float | None:
     """The buffer that loses nothing at this rate: as it was measured there, or else the smallest of the sweep."""
-    exact = [row["buffer_needed_bytes"] for row in stream.get("delay") or () if row["rate_bits_per_second"] == rate]
-    exact += [point["sigma_bytes"] for point in stream.get("sigma") or () if point["rate_bits_per_second"] == rate]
+    exact = [
+        row["buffer_needed_bytes"]
+        for row in stream.get("delay") or ()
+        if row["rate_bits_per_second"] == rate
+    ]
+    exact += [
+        point["sigma_bytes"]
+        for point in stream.get("sigma") or ()
+        if point["rate_bits_per_second"] == rate
+    ]
     swept = [
         row["buffer_bytes"]
         for row in stream.get("queue") or ()
@@ -95,7 +115,9 @@ def headline(stream: Stream) -> str:
     if found is None:
         return "Too few packets to say how deep a buffer they need."
     mean = stream.get("mean_rate_bits_per_second")
-    link = bits(found.rate_bits_per_second) + (f" ({times(found.rate_bits_per_second, mean)} rate)" if mean else "")
+    link = bits(found.rate_bits_per_second) + (
+        f" ({times(found.rate_bits_per_second, mean)} rate)" if mean else ""
+    )
     said = f"A buffer of {words.buffer(found.enough_bytes)} at {link} would have passed this traffic unharmed"
     if found.small_bytes is None or found.loss is None:
         return said + "."
@@ -122,9 +144,7 @@ def bottleneck(stream: Stream) -> str:
             link = bits(stream.get("rate_bits_per_second"))
             return f"Windows of {length} at a link of {link}; what waits at the end of one waits in the next."
         case "dynamic-previous":
-            return (
-                f"Each window of {length} is played to a link as fast as the average of the last window with traffic, from an empty queue."
-            )
+            return f"Each window of {length} is played to a link as fast as the average of the last window with traffic, from an empty queue."
         case "dynamic-same-carry":
             return f"Each window of {length} is played to a link as fast as its own average; the queue is carried on (for diagnosis only)."
         case _:
@@ -133,7 +153,10 @@ def bottleneck(stream: Stream) -> str:
 
 def notes(stream: Stream) -> list[str]:
     """What was assumed. What had to be done to the packets first (offload, clock steps) is among the findings."""
-    said = [OPEN_LOOP, f"Lengths are {BASES.get(stream.get('basis') or '', 'as captured')}. 1 KB = 1024 bytes."]
+    said = [
+        OPEN_LOOP,
+        f"Lengths are {BASES.get(stream.get('basis') or '', 'as captured')}. 1 KB = 1024 bytes.",
+    ]
     if stream.get("offload") == "as-captured":
         said.append(
             "Super-packets of segmentation offload, if there are any, count as single packets: what they show is the host, not the wire."
@@ -151,7 +174,12 @@ def quantities(stream: Stream) -> list[tuple[str, str, str, str]]:
     """The plain numbers beside the charts: term, definition, value, what it says."""
     mean = stream.get("mean_rate_bits_per_second")
     found = [
-        (f"Fastest {scale(peak['width_seconds'])}", "", bits(peak["bits_per_second"]), times(peak["bits_per_second"], mean))
+        (
+            f"Fastest {scale(peak['width_seconds'])}",
+            "",
+            bits(peak["bits_per_second"]),
+            times(peak["bits_per_second"], mean),
+        )
         for peak in (stream.get("rates") or {}).get("peaks") or ()
     ]
     return [*found, *_trains(stream.get("trains") or {})]
@@ -176,8 +204,14 @@ def _trains(trains: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     ]
     if trains.get("pause_mean_seconds") is not None:
         spacing = trains.get("spacing_mean_seconds")
-        within = f"{words.duration(spacing)} from packet to packet within one" if spacing is not None else ""
-        found.append(("Pause between trains", "train", words.duration(trains["pause_mean_seconds"]), within))
+        within = (
+            f"{words.duration(spacing)} from packet to packet within one"
+            if spacing is not None
+            else ""
+        )
+        found.append(
+            ("Pause between trains", "train", words.duration(trains["pause_mean_seconds"]), within)
+        )
     return found
 
 
@@ -192,7 +226,9 @@ def hurst(stream: Stream) -> str:
     over = f" from {scale(ends[0])} to {scale(ends[1])}" if len(ends) == 2 else ""
     slope = f"Slope α = {fit['alpha']:.2f}{over}"
     if fit.get("rejected"):
-        return f"{slope}, but the points do not lie on a line: no Hurst parameter can be read from it."
+        return (
+            f"{slope}, but the points do not lie on a line: no Hurst parameter can be read from it."
+        )
     if fit.get("hurst") is None:
         return f"{slope}: steeper than stationary traffic can be, so there is no Hurst parameter."
     return f"{slope}: Hurst parameter {fit['hurst']:.2f} ({fit['hurst_low']:.2f} to {fit['hurst_high']:.2f})."

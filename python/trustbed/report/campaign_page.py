@@ -39,17 +39,27 @@ def render(model: Model, about: Mapping[str, Any], *, text: str = "") -> str:
         hours=campaign_figures.hours(model, payload),
         hours_words=campaign_words.hours(model["avoid"]),
         hosts=campaign.hosts(model),
-        hosts_words=[*campaign_words.hosts(model["avoid"]), *campaign_words.absences(model["hosts"])],
+        hosts_words=[
+            *campaign_words.hosts(model["avoid"]),
+            *campaign_words.absences(model["hosts"]),
+        ],
         made=_made(told),
         text=text,
         definitions=campaign_definitions.DEFINITIONS,
-        titles={definition.anchor: definition.term for definition in campaign_definitions.DEFINITIONS},
+        titles={
+            definition.anchor: definition.term for definition in campaign_definitions.DEFINITIONS
+        },
         moment=campaign_words.moment,
         provenance=Provenance(
             version=about["version"],
             command=about.get("command"),
             started=about.get("started"),
-            inputs=[Input(name=told["file"], sha256=told["sha256"] or hashlib.sha256(text.encode()).hexdigest())],
+            inputs=[
+                Input(
+                    name=told["file"],
+                    sha256=told["sha256"] or hashlib.sha256(text.encode()).hexdigest(),
+                )
+            ],
         ),
     )
 
@@ -61,8 +71,12 @@ def _standing(told: Mapping[str, Any]) -> str:
 
 
 def _made(told: Mapping[str, Any]) -> str:
-    windows = " and ".join(f"{words.buffer(size)} for {role}" for role, size in told["windows_bytes"].items())
-    more = f", continued {words.counted(told['sessions'] - 1, 'time')}" if told["sessions"] > 1 else ""
+    windows = " and ".join(
+        f"{words.buffer(size)} for {role}" for role, size in told["windows_bytes"].items()
+    )
+    more = (
+        f", continued {words.counted(told['sessions'] - 1, 'time')}" if told["sessions"] > 1 else ""
+    )
     return (
         f"Seed {told['seed']}, a round of every pair every {campaign_words.length(told['period_ns'])}, "
         f"{words.counted(told['pairs_at_once'], 'connection pair')} at once ({told['arrangement']}), sizes in {told['order']} order, "

@@ -19,7 +19,20 @@ WIDEST = 100
 NARROWEST = 60
 _PLAIN = Paint()
 _LABEL = 12
-_HEAD = ("index", "role", "conn.", "failed", "ideal", "min", "mean", "max", "RTT", "loss", "spacing", "more")
+_HEAD = (
+    "index",
+    "role",
+    "conn.",
+    "failed",
+    "ideal",
+    "min",
+    "mean",
+    "max",
+    "RTT",
+    "loss",
+    "spacing",
+    "more",
+)
 Row = Mapping[str, Any]
 
 
@@ -35,14 +48,21 @@ def render(model: Row, *, now_ns: int, columns: int = WIDEST, paint: Paint = _PL
 def _head(model: Row, now_ns: int, width: int) -> Iterator[str]:
     campaign = model["campaign"]
     left = (campaign["ends_ns"] - now_ns) / 1e9
-    yield from _wrapped(" · ".join([campaign["name"], *([campaign["about"]] if campaign["about"] else [])]), width)
+    yield from _wrapped(
+        " · ".join([campaign["name"], *([campaign["about"]] if campaign["about"] else [])]), width
+    )
     facts = [campaign_words.state(campaign), f"began {campaign_words.moment(campaign['began_ns'])}"]
     if left > 0 and not campaign["finished"]:
         facts.append(f"{words.duration(left)} left")
     limit = campaign["disk_limit_bytes"]
-    facts.append(f"disk {words.size(campaign['disk_bytes'])}" + ("" if limit is None else f" of {words.size(limit)}"))
+    facts.append(
+        f"disk {words.size(campaign['disk_bytes'])}"
+        + ("" if limit is None else f" of {words.size(limit)}")
+    )
     if campaign["removed_captures"]:
-        facts.append(f"{words.counted(campaign['removed_captures'], 'round')} without captures by now")
+        facts.append(
+            f"{words.counted(campaign['removed_captures'], 'round')} without captures by now"
+        )
     yield from _wrapped(" · ".join(facts), width)
 
 
@@ -63,7 +83,13 @@ def _pair(pair: Row, campaign: Row, width: int, paint: Paint) -> Iterator[str]:
         yield from (paint("discard", line) for line in _labelled("discard", bad, width))
     yield from _labelled("more", campaign_words.wanting(pair, campaign), width)
     yield from _labelled("causes", _causes(pair["causes"]), width)
-    yield from _labelled("hosts", "; ".join(campaign_words.host(role, pair["hosts"][role]) for role in ("sender", "receiver")), width)
+    yield from _labelled(
+        "hosts",
+        "; ".join(
+            campaign_words.host(role, pair["hosts"][role]) for role in ("sender", "receiver")
+        ),
+        width,
+    )
     for row in pair["both_ends"]:
         if row["role"] == "data":
             yield from _labelled("both ends", campaign_words.both_ends(row), width)
@@ -72,7 +98,9 @@ def _pair(pair: Row, campaign: Row, width: int, paint: Paint) -> Iterator[str]:
     for estimate in pair["path"]["bandwidth"]:
         yield from _labelled("available", campaign_words.available(estimate), width)
     if pair["flags"]:
-        yield from _labelled("flags", ", ".join(f"{name} in {count}" for name, count in pair["flags"].items()), width)
+        yield from _labelled(
+            "flags", ", ".join(f"{name} in {count}" for name, count in pair["flags"].items()), width
+        )
     yield ""
     yield from _table(pair["aggregates"])
     for prediction in pair["predictions"]:
@@ -86,7 +114,11 @@ def _avoid(model: Row, width: int, paint: Paint) -> Iterator[str]:
         return
     avoid = model["avoid"]
     yield paint("strong", "To avoid")
-    lines = [*campaign_words.hours(avoid), *campaign_words.hosts(avoid), *campaign_words.absences(model["hosts"])]
+    lines = [
+        *campaign_words.hours(avoid),
+        *campaign_words.hosts(avoid),
+        *campaign_words.absences(model["hosts"]),
+    ]
     for text in lines:
         yield from _wrapped(text, width, first="  ", rest="    ")
 
@@ -99,7 +131,11 @@ def _causes(causes: Sequence[Row]) -> str:
         own = [one for one in causes if one["role"] == role]
         if own:
             shown.append(
-                f"{role}: " + ", ".join(f"{one['cause']} {one['connections']} ({one['verdict'].replace('_', ' ')})" for one in own)
+                f"{role}: "
+                + ", ".join(
+                    f"{one['cause']} {one['connections']} ({one['verdict'].replace('_', ' ')})"
+                    for one in own
+                )
             )
     return "; ".join(shown)
 
@@ -108,7 +144,10 @@ def _table(aggregates: Sequence[Row]) -> Iterator[str]:
     rows = [_HEAD, *(_cells(one) for one in aggregates)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
     for row in rows:
-        cells = [cell.ljust(width) if place < 2 else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths, strict=True))]
+        cells = [
+            cell.ljust(width) if place < 2 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
         yield ("  " + "  ".join(cells)).rstrip()
 
 
@@ -135,6 +174,11 @@ def _labelled(label: str, text: str, width: int) -> list[str]:
 
 
 def _wrapped(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False) or [
-        first
-    ]
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [first]

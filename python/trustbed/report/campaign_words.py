@@ -28,14 +28,21 @@ _ENDED_EARLY = {
     "unusable": "fewer than half of its streams could be used",
     "stopped": "it was stopped",
 }
-USE_WORDS = {"trust": "may be used", "review": "look first", "discard": "measured a host", "not_judged": "not judged"}
+USE_WORDS = {
+    "trust": "may be used",
+    "review": "look first",
+    "discard": "measured a host",
+    "not_judged": "not judged",
+}
 
 
 def moment(nanoseconds: int | None) -> str:
     """A moment to the minute, in UTC."""
     if nanoseconds is None:
         return words.UNKNOWN
-    return datetime.datetime.fromtimestamp(nanoseconds // 1_000_000_000, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return datetime.datetime.fromtimestamp(nanoseconds // 1_000_000_000, datetime.UTC).strftime(
+        "%Y-%m-%d %H:%M UTC"
+    )
 
 
 def what(cause: str, verdict: str = "discard") -> str:
@@ -60,7 +67,13 @@ def between(low: float | None, high: float | None) -> str:
 
 def state(campaign: Row) -> str:
     """Whether it is finished, at work, or waits for somebody to continue it."""
-    return "finished" if campaign["finished"] else "at work" if campaign["at_work"] else "not at work: the same command continues it"
+    return (
+        "finished"
+        if campaign["finished"]
+        else "at work"
+        if campaign["at_work"]
+        else "not at work: the same command continues it"
+    )
 
 
 def headline(model: Model) -> str:
@@ -74,11 +87,20 @@ def headline(model: Model) -> str:
         return f"{words.counted(rounds, 'round')}, and nothing was captured that would say whether they measured the network."
     if len(pairs) == 1 and pairs[0]["statement"]["network"]["throughput_mean"] is not None:
         pair = pairs[0]
-        return f"{_first(network(pair['statement']))} from {pair['sender']} to {pair['receiver']}" + (
-            f"; {words.count(bad)} of {words.counted(rounds, 'round')} measured a host instead." if bad else "."
+        return (
+            f"{_first(network(pair['statement']))} from {pair['sender']} to {pair['receiver']}"
+            + (
+                f"; {words.count(bad)} of {words.counted(rounds, 'round')} measured a host instead."
+                if bad
+                else "."
+            )
         )
     where = f"{words.counted(rounds, 'round')} between {words.counted(len(pairs), 'pair')} of hosts"
-    return f"Of {where}, {words.count(bad)} measured a host instead." if bad else f"All {where} may be used."
+    return (
+        f"Of {where}, {words.count(bad)} measured a host instead."
+        if bad
+        else f"All {where} may be used."
+    )
 
 
 def _first(text: str) -> str:
@@ -91,7 +113,11 @@ def network(statement: Row) -> str:
     if usable["throughput_mean"] is None:
         return "no round that may be used says what it gives"
     interval = usable["throughput_interval"]
-    reach = "" if interval is None else f" ({words.rate(max(0.0, interval['low']))} to {words.rate(interval['high'])})"
+    reach = (
+        ""
+        if interval is None
+        else f" ({words.rate(max(0.0, interval['low']))} to {words.rate(interval['high'])})"
+    )
     text = f"{words.rate(usable['throughput_mean'])}{reach} per data connection, from {words.counted(usable['rounds'], 'round')}"
     if statement["discarded"] and everything["throughput_mean"] is not None:
         text += f"; {words.rate(everything['throughput_mean'])} with those that measured a host"
@@ -131,14 +157,23 @@ def rounds(pair: Row, campaign: Row) -> str:
     of = pair["rounds"]
     known = [f"{words.count(of[name])} {name}" for name in OUTCOMES if of.get(name)]
     left = to_come(pair)
-    running = [] if of["running"] is None or not campaign["at_work"] else [f"round {of['running']} is under way"]
-    return ", ".join([*known, *running, *([f"{words.count(left)} to come"] if left > 0 else [])]) or "none yet"
+    running = (
+        []
+        if of["running"] is None or not campaign["at_work"]
+        else [f"round {of['running']} is under way"]
+    )
+    return (
+        ", ".join([*known, *running, *([f"{words.count(left)} to come"] if left > 0 else [])])
+        or "none yet"
+    )
 
 
 def to_come(pair: Row) -> int:
     """Rounds that have neither begun nor been skipped."""
     of = pair["rounds"]
-    return int(of["asked"] - sum(of.get(name, 0) for name in OUTCOMES) - (of["running"] is not None))
+    return int(
+        of["asked"] - sum(of.get(name, 0) for name in OUTCOMES) - (of["running"] is not None)
+    )
 
 
 def host(role: str, load: Row) -> str:
@@ -167,9 +202,15 @@ def delay(found: Row) -> str:
     parts = []
     if found["round_trip_least_seconds"] is not None:
         parts.append(f"round trip {words.duration(found['round_trip_least_seconds'])} at least")
-    if ways := [told for word, way in (("there", "forward"), ("back", "backward")) if (told := _way(word, found[way]))]:
+    if ways := [
+        told
+        for word, way in (("there", "forward"), ("back", "backward"))
+        if (told := _way(word, found[way]))
+    ]:
         parts.append(", ".join(ways))
-    known = found["lost_share"] is None or all(found[way]["lost_share"] is not None for way in ("forward", "backward"))
+    known = found["lost_share"] is None or all(
+        found[way]["lost_share"] is not None for way in ("forward", "backward")
+    )
     lost = "" if known else f", {words.percent(found['lost_share'])} of them lost"
     parts.append(f"{sent} in {rounds}{lost}{_failed(failed)}")
     if found["clock_set_rounds"]:
@@ -200,11 +241,23 @@ def available(found: Row) -> str:
     parts = [f"{text} by {name}, mean of {_of(count, rounds)}" for text, count in kept[:1]]
     parts += [f"{text}, mean of {count}" for text, count in kept[1:]]
     if missing := rounds - found["failed_rounds"] - sum(count for _, count in kept):
-        parts.append(f"nothing found in {missing}" if kept else f"{name} found nothing in {_of(missing, rounds)}")
-    early = [f"{_ENDED_EARLY[one['ending']]} ({one['rounds']})" for one in found["endings"] if one["early"]]
+        parts.append(
+            f"nothing found in {missing}"
+            if kept
+            else f"{name} found nothing in {_of(missing, rounds)}"
+        )
+    early = [
+        f"{_ENDED_EARLY[one['ending']]} ({one['rounds']})"
+        for one in found["endings"]
+        if one["early"]
+    ]
     parts += [f"ended early because {', '.join(early)}"] if early else []
-    if found["runs_used"] < _MOST_RUNS * found["runs"] and all(one["ending"] != "unusable" for one in found["endings"]):
-        parts.append(f"{words.count(found['runs_used'])} of {words.counted(found['runs'], 'run')} could be used")
+    if found["runs_used"] < _MOST_RUNS * found["runs"] and all(
+        one["ending"] != "unusable" for one in found["endings"]
+    ):
+        parts.append(
+            f"{words.count(found['runs_used'])} of {words.counted(found['runs'], 'run')} could be used"
+        )
     return "; ".join(parts) + _failed(found["failed_rounds"])
 
 
@@ -212,11 +265,18 @@ def _means(found: Row) -> list[tuple[str, int]]:
     """Intervals, then bounds that are all that is known, each with the count of its rounds."""
     kept = []
     if found["estimates"]:
-        low, high = (words.rate(found[f"{end}_mean_bits_per_second"] / 8) for end in ("low", "high"))
+        low, high = (
+            words.rate(found[f"{end}_mean_bits_per_second"] / 8) for end in ("low", "high")
+        )
         kept.append((low if low == high else f"{low} to {high}", found["estimates"]))
     for bound, text in (("at_least", "at least"), ("at_most", "at most")):
         if found[f"{bound}_rounds"]:
-            kept.append((f"{text} {words.rate(found[f'{bound}_mean_bits_per_second'] / 8)}", found[f"{bound}_rounds"]))
+            kept.append(
+                (
+                    f"{text} {words.rate(found[f'{bound}_mean_bits_per_second'] / 8)}",
+                    found[f"{bound}_rounds"],
+                )
+            )
     return kept
 
 
@@ -227,11 +287,15 @@ def _of(count: int, rounds: int) -> str:
 
 def both_ends(row: Row) -> str:
     """What two captures say of the connections of a role."""
-    parts = [f"{words.count(row['lost_between'])} of {words.counted(row['sent'], 'frame')} lost between the hosts"]
+    parts = [
+        f"{words.count(row['lost_between'])} of {words.counted(row['sent'], 'frame')} lost between the hosts"
+    ]
     if row["lost_between"]:
         parts[0] += f" ({words.percent(row['lost_between_share'])})"
     if row["one_way_above_floor_p50_seconds"] is not None:
-        parts.append(f"one way {words.duration(row['one_way_above_floor_p50_seconds'])} above the least (p50)")
+        parts.append(
+            f"one way {words.duration(row['one_way_above_floor_p50_seconds'])} above the least (p50)"
+        )
     if row["turnaround_p50_seconds"] is not None:
         parts.append(
             f"the receiver took {words.duration(row['turnaround_p50_seconds'])} of a round trip ({words.percent(row['receiver_share'])})"
@@ -257,9 +321,13 @@ def hours(avoid: Row) -> list[str]:
         return [_none_discarded("hour", of)]
     if not of["enough"]:
         seen = f"{words.counted(of['rounds'], 'round')} on {words.counted(of['days'], 'day')}"
-        return [f"Nothing can be said of hours yet: {seen}. An hour counts from {FEWEST} rounds on {DAYS} days on."]
+        return [
+            f"Nothing can be said of hours yet: {seen}. An hour counts from {FEWEST} rounds on {DAYS} days on."
+        ]
     if not of["avoid"]:
-        return [f"No hour stands out: {share(of)} are to be discarded, in no hour more than chance allows."]
+        return [
+            f"No hour stands out: {share(of)} are to be discarded, in no hour more than chance allows."
+        ]
     return [
         f"Avoid {span(one)}: {_against(one)}. It was so on {one['days_discarded']} of {words.counted(one['days'], 'day')}."
         for one in of["avoid"]
@@ -293,19 +361,27 @@ def hosts(avoid: Row) -> list[str]:
         )
         return [f"Nothing can be said of hosts yet: {why}."]
     if not of["avoid"]:
-        return [f"No host stands out: {share(of)} are to be discarded, at no host more than chance allows."]
+        return [
+            f"No host stands out: {share(of)} are to be discarded, at no host more than chance allows."
+        ]
     return [_host_to_avoid(one) for one in of["avoid"]]
 
 
 def _host_to_avoid(group: Row) -> str:
     first, *rest = (f"{one['host']} as {one['role']}" for one in group["parts"])
     same = f" (or {' or '.join(rest)}: nobody else met them)" if rest else ""
-    when = f"; it is worst from {_listed([span(one) for one in group['hours']])}" if group["hours"] else ""
+    when = (
+        f"; it is worst from {_listed([span(one) for one in group['hours']])}"
+        if group["hours"]
+        else ""
+    )
     return f"Avoid {first}{same}: {_against(group)}{when}."
 
 
 def _against(row: Row) -> str:
-    return f"{share(row)} are to be discarded, of the others {words.percent(row['others']['share'])}"
+    return (
+        f"{share(row)} are to be discarded, of the others {words.percent(row['others']['share'])}"
+    )
 
 
 def _listed(parts: Sequence[str]) -> str:
@@ -316,7 +392,11 @@ def absences(hosts: Sequence[Row]) -> list[str]:
     """Hosts that were down, and what that cost."""
     return [
         f"{one['host']} was down {_times(len(one['down']))}, for {away(one)}"
-        + (f": {words.counted(one['lost_rounds'], 'round')} did not take place." if one["lost_rounds"] else ".")
+        + (
+            f": {words.counted(one['lost_rounds'], 'round')} did not take place."
+            if one["lost_rounds"]
+            else "."
+        )
         for one in hosts
         if one["down"]
     ]

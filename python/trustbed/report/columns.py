@@ -62,8 +62,15 @@ def _converted(field: pa.Field, column: pa.Array) -> list[pa.Array]:
     if pa.types.is_timestamp(field.type):
         return [_iso(column), _seconds(column.cast(pa.int64()))]
     if pa.types.is_list(field.type) or pa.types.is_large_list(field.type):
-        rows = column.to_pylist()  # few rows have any: a slice of a list column is not worth its own arithmetic
-        return [pa.array([None if row is None else [item / 1e9 for item in row] for row in rows], pa.list_(pa.float64()))]
+        rows = (
+            column.to_pylist()
+        )  # few rows have any: a slice of a list column is not worth its own arithmetic
+        return [
+            pa.array(
+                [None if row is None else [item / 1e9 for item in row] for row in rows],
+                pa.list_(pa.float64()),
+            )
+        ]
     return [_seconds(column)]
 
 
@@ -72,8 +79,12 @@ def _seconds(nanoseconds: pa.Array) -> pa.Array:
 
 
 def _iso(column: pa.Array) -> pa.Array:
-    text = column.cast(pa.timestamp("ns")).cast(pa.string())  # UTC either way; without the zone no zone data is needed
-    return pc.binary_join_element_wise(pc.replace_substring(text, " ", "T", max_replacements=1), "Z", "")
+    text = column.cast(pa.timestamp("ns")).cast(
+        pa.string()
+    )  # UTC either way; without the zone no zone data is needed
+    return pc.binary_join_element_wise(
+        pc.replace_substring(text, " ", "T", max_replacements=1), "Z", ""
+    )
 
 
 def _finite(column: pa.Array) -> pa.Array:
@@ -113,7 +124,9 @@ def values(column: pa.Array) -> list[Any]:
     if column.null_count == len(column):
         return [None] * len(column)
     begin = column.offset * column.type.byte_width
-    numbers: list[Any] = list(struct.unpack_from(f"={len(column)}{letter}", column.buffers()[1], begin))
+    numbers: list[Any] = list(
+        struct.unpack_from(f"={len(column)}{letter}", column.buffers()[1], begin)
+    )
     if column.null_count:
         for place in values(pc.indices_nonzero(column.is_null())):
             numbers[place] = None

@@ -64,7 +64,10 @@ def engine_schemas() -> dict[str, pa.Schema]:
     """The schemas of the tables that the engine fills."""
     from trustbed import _core
 
-    return {name: pa.RecordBatchReader.from_stream(table).schema for name, table in _core.schemas().items()}
+    return {
+        name: pa.RecordBatchReader.from_stream(table).schema
+        for name, table in _core.schemas().items()
+    }
 
 
 def document(tables: Mapping[str, pa.Schema]) -> Schema:
@@ -82,7 +85,13 @@ def document(tables: Mapping[str, pa.Schema]) -> Schema:
             "description": "What is known about the capture as a whole; a missing key is unknown.",
             "properties": {
                 "files": {"type": "array", "items": {"type": "object"}},
-                "problems": {"type": "array", "items": {"type": "object", "required": ["code", "file", "offset", "record", "detail"]}},
+                "problems": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["code", "file", "offset", "record", "detail"],
+                    },
+                },
             },
             "required": ["files", "problems"],
         },
@@ -139,11 +148,20 @@ def _about() -> Schema:
         "command": {"type": ["string", "null"]},
         "started": {"type": ["string", "null"], "format": "date-time"},
     }
-    return {"type": "object", "description": "What made this document.", "properties": properties, "required": list(properties)}
+    return {
+        "type": "object",
+        "description": "What made this document.",
+        "properties": properties,
+        "required": list(properties),
+    }
 
 
 def _summary() -> Schema:
-    by_verdict = {"type": "object", "properties": dict.fromkeys(VERDICTS, _COUNT), "required": sorted(VERDICTS)}
+    by_verdict = {
+        "type": "object",
+        "properties": dict.fromkeys(VERDICTS, _COUNT),
+        "required": sorted(VERDICTS),
+    }
     properties = {
         "connections": _COUNT,
         "transfers": _COUNT,
@@ -153,7 +171,12 @@ def _summary() -> Schema:
         "causes": {"type": "object", "additionalProperties": _COUNT},
         "worst_verdict": {"enum": ["discard", "review", "trust", None]},
     }
-    return {"type": "object", "description": "Counts over all transfers.", "properties": properties, "required": list(properties)}
+    return {
+        "type": "object",
+        "description": "Counts over all transfers.",
+        "properties": properties,
+        "required": list(properties),
+    }
 
 
 def _table(name: str, row: Schema) -> Schema:
@@ -175,7 +198,10 @@ def _words() -> Schema:
         "expected_ratio": {"type": ["number", "null"]},
         "without_stalls": {"type": ["string", "null"]},
     }
-    return {name: {**kinds.get(name, _TEXT), "description": meaning} for name, meaning in rows.WORDS.items()}
+    return {
+        name: {**kinds.get(name, _TEXT), "description": meaning}
+        for name, meaning in rows.WORDS.items()
+    }
 
 
 def _row(schema: pa.Schema) -> Schema:
@@ -195,7 +221,11 @@ def _described(metadata: Mapping[str, str]) -> str:
 
 def _kind(field: pa.Field, name: str) -> Schema:
     if pa.types.is_timestamp(field.type):
-        return {"type": ["number", "null"]} if name.endswith("_seconds") else {"type": ["string", "null"], "format": "date-time"}
+        return (
+            {"type": ["number", "null"]}
+            if name.endswith("_seconds")
+            else {"type": ["string", "null"], "format": "date-time"}
+        )
     if pa.types.is_list(field.type):
         numeric = not pa.types.is_string(field.type.value_type)
         return {"type": ["array", "null"], "items": {"type": "number" if numeric else "string"}}

@@ -43,9 +43,14 @@ def _host(host: Row, width: int, paint: Paint) -> Iterator[Sequence[str]]:
 
 
 def _wrapped(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False) or [
-        first
-    ]
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [first]
 
 
 def _silent(host: Row, width: int, paint: Paint) -> Iterator[str]:
@@ -57,8 +62,13 @@ def _silent(host: Row, width: int, paint: Paint) -> Iterator[str]:
 
 def _head(host: Row, facts: HostFacts, width: int, paint: Paint) -> Iterator[str]:
     yield from _wrapped(f"{host['host']} · {doctor_words.machine(facts)}", width)
-    count = {severity: sum(found["severity"] == severity for found in host["findings"]) for severity in ("warning", "error")}
-    for line in _wrapped(doctor_words.headline(host["fitness"], count["warning"], count["error"]), width):
+    count = {
+        severity: sum(found["severity"] == severity for found in host["findings"])
+        for severity in ("warning", "error")
+    }
+    for line in _wrapped(
+        doctor_words.headline(host["fitness"], count["warning"], count["error"]), width
+    ):
         yield paint(_ROLES[host["fitness"]], line)
     if facts.flag("ended_early"):
         yield "It was stopped before everything was tried."
@@ -66,7 +76,12 @@ def _head(host: Row, facts: HostFacts, width: int, paint: Paint) -> Iterator[str
 
 def _grave(host: Row, width: int, paint: Paint) -> Iterator[str]:
     margin = " " * _INDENT
-    order = [found for severity in ("error", "warning") for found in host["findings"] if found["severity"] == severity]
+    order = [
+        found
+        for severity in ("error", "warning")
+        for found in host["findings"]
+        if found["severity"] == severity
+    ]
     for number, found in enumerate(order):
         if number:
             yield ""
@@ -92,12 +107,16 @@ def _notes(host: Row, width: int, paint: Paint) -> Iterator[str]:
 def _finding(found: Row, width: int, paint: Paint) -> Iterator[str]:
     limit = found["threshold"]
     held = f" (threshold {words.quantity(limit, found['unit'])})" if limit else ""
-    first, *rest = _wrapped(found["message"] + held, width, first=f"{found['severity']:<{_INDENT}}", rest=" " * _INDENT)
+    first, *rest = _wrapped(
+        found["message"] + held, width, first=f"{found['severity']:<{_INDENT}}", rest=" " * _INDENT
+    )
     yield paint(found["severity"], first[:_INDENT]) + first[_INDENT:]
     yield from rest
 
 
-def _lines(title: str, lines: Iterator[doctor_words.Line], width: int, paint: Paint) -> Iterator[str]:
+def _lines(
+    title: str, lines: Iterator[doctor_words.Line], width: int, paint: Paint
+) -> Iterator[str]:
     rows = list(lines)
     if rows:
         yield paint("strong", title)
@@ -105,4 +124,6 @@ def _lines(title: str, lines: Iterator[doctor_words.Line], width: int, paint: Pa
         beside = len(name) < _NAME
         if not beside:
             yield f"  {name}"
-        yield from _wrapped(said, width, first=f"  {name if beside else '':<{_NAME}}", rest=" " * (_NAME + 2))
+        yield from _wrapped(
+            said, width, first=f"  {name if beside else '':<{_NAME}}", rest=" " * (_NAME + 2)
+        )

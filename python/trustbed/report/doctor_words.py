@@ -20,7 +20,11 @@ UNKNOWN = "unknown"
 
 def headline(fitness: str, warnings: int, errors: int) -> str:
     """What may be done with a host, and how much speaks against it."""
-    counts = [words.counted(count, kind) for count, kind in ((errors, "error"), (warnings, "warning")) if count]
+    counts = [
+        words.counted(count, kind)
+        for count, kind in ((errors, "error"), (warnings, "warning"))
+        if count
+    ]
     return HEADLINES[fitness] + (f": {' and '.join(counts)}" if counts else "")
 
 
@@ -58,7 +62,10 @@ def looked_at(facts: HostFacts) -> Iterator[Line]:
 
 def unknown(facts: HostFacts) -> Sequence[Line]:
     """What could not be known, and why."""
-    return [(note.text("what") or UNKNOWN, note.text("why") or UNKNOWN) for note in facts.parts("not_told")]
+    return [
+        (note.text("what") or UNKNOWN, note.text("why") or UNKNOWN)
+        for note in facts.parts("not_told")
+    ]
 
 
 def _joined(*parts: str | None) -> str:
@@ -82,10 +89,16 @@ def _clock(facts: HostFacts) -> str:
 
 def _synchronised(facts: HostFacts) -> str:
     known = facts.flag("synchronisation.synchronised")
-    programs = ", ".join(facts.texts("synchronisation.programs") or ()) or "no program seen that steers it"
+    programs = (
+        ", ".join(facts.texts("synchronisation.programs") or ()) or "no program seen that steers it"
+    )
     if known is None:
         return UNKNOWN
-    error = f"error {_seconds(facts.seconds('synchronisation.estimated_error_ns'))} by its estimate" if known else None
+    error = (
+        f"error {_seconds(facts.seconds('synchronisation.estimated_error_ns'))} by its estimate"
+        if known
+        else None
+    )
     return _joined("yes" if known else "no", error, programs)
 
 
@@ -101,7 +114,13 @@ def _timers(facts: HostFacts) -> str:
 def _processors(facts: HostFacts) -> str:
     allowed, online = facts.numbers("processors.allowed"), facts.numbers("processors.online")
     shared, isolated = facts.texts("processors.siblings"), facts.numbers("processors.isolated")
-    cores = UNKNOWN if shared is None else f"shared by {'; '.join(shared[:4])}" if shared else "one each"
+    cores = (
+        UNKNOWN
+        if shared is None
+        else f"shared by {'; '.join(shared[:4])}"
+        if shared
+        else "one each"
+    )
     return _joined(
         f"{UNKNOWN if allowed is None else len(allowed)} of {UNKNOWN if online is None else len(online)} may be used",
         f"cores: {cores}",
@@ -112,7 +131,10 @@ def _processors(facts: HostFacts) -> str:
 def _frequency(facts: HostFacts) -> str:
     if facts.part("processors.frequency") is None:
         return "not the kernel's choice here"
-    low, high = facts.number("processors.frequency.lowest_hz"), facts.number("processors.frequency.highest_hz")
+    low, high = (
+        facts.number("processors.frequency.lowest_hz"),
+        facts.number("processors.frequency.highest_hz"),
+    )
     boost = facts.flag("processors.frequency.boost")
     return _joined(
         f"governor {', '.join(facts.texts('processors.frequency.governors') or (UNKNOWN,))}",
@@ -123,10 +145,20 @@ def _frequency(facts: HostFacts) -> str:
 
 def _surroundings(facts: HostFacts) -> str:
     flag, hypervisor = facts.flag("virtual.hypervisor_flag"), facts.hypervisor
-    known = "virtual" if flag or hypervisor else "hypervisor unknown" if flag is None else "no hypervisor seen"
+    known = (
+        "virtual"
+        if flag or hypervisor
+        else "hypervisor unknown"
+        if flag is None
+        else "no hypervisor seen"
+    )
     container = facts.text("virtual.container")
     named = [hypervisor, facts.text("virtual.vendor"), facts.text("virtual.product")]
-    image = "no container, though its image has the marks of one" if facts.texts("virtual.container_marks") else "no mark of a container"
+    image = (
+        "no container, though its image has the marks of one"
+        if facts.texts("virtual.container_marks")
+        else "no mark of a container"
+    )
     return _joined(known, *named, f"container ({container})" if container else image)
 
 
@@ -139,10 +171,17 @@ def _stolen(facts: HostFacts) -> str:
 
 
 def _load(facts: HostFacts) -> str:
-    idle, waiting = (facts.number(f"live.while_sleeping.{name}_share") for name in ("idle", "waiting_for_disk"))
-    load, left = facts.number("load.run_queue.load_1min"), facts.number("load.memory.available_bytes")
+    idle, waiting = (
+        facts.number(f"live.while_sleeping.{name}_share") for name in ("idle", "waiting_for_disk")
+    )
+    load, left = (
+        facts.number("load.run_queue.load_1min"),
+        facts.number("load.memory.available_bytes"),
+    )
     return _joined(
-        None if idle is None else f"{_share(max(0.0, 1.0 - idle - (waiting or 0.0)))} used by others",
+        None
+        if idle is None
+        else f"{_share(max(0.0, 1.0 - idle - (waiting or 0.0)))} used by others",
         f"load {UNKNOWN if load is None else f'{load:.2f}'}",
         f"somebody waited for {_share(facts.number('load.pressure.processor_some_share'))} of the time",
         f"{words.size(left)} of memory left" if left is not None else None,
@@ -150,7 +189,10 @@ def _load(facts: HostFacts) -> str:
 
 
 def _limits(facts: HostFacts) -> str:
-    quota, memory = facts.number("limits.processor_quota"), facts.number("limits.memory_limit_bytes")
+    quota, memory = (
+        facts.number("limits.processor_quota"),
+        facts.number("limits.memory_limit_bytes"),
+    )
     known = facts.texts("limits.processor_groups")
     without = "no quota" if known else "quota unknown"
     files = facts.count("limits.open_files_most")
@@ -162,13 +204,25 @@ def _limits(facts: HostFacts) -> str:
 
 
 def _interface(interface: HostFacts) -> str:
-    short = {"tcp_segmentation": "tso", "generic_segmentation": "gso", "generic_receive": "gro", "large_receive": "lro"}
+    short = {
+        "tcp_segmentation": "tso",
+        "generic_segmentation": "gso",
+        "generic_receive": "gro",
+        "large_receive": "lro",
+    }
     on = [name for key, name in short.items() if interface.flag(f"offloads.{key}")]
-    kinds = dict.fromkeys(kind for qdisc in interface.parts("qdiscs") if (kind := qdisc.text("kind")))
+    kinds = dict.fromkeys(
+        kind for qdisc in interface.parts("qdiscs") if (kind := qdisc.text("kind"))
+    )
     speed, mtu = interface.number("speed_bits_per_second"), interface.number("mtu_bytes")
     wait = interface.seconds("coalescing.receive_ns")
-    packets = [interface.count(f"traffic.{name}") or 0 for name in ("received_packets", "sent_packets")]
-    lost = sum(interface.count(f"traffic.{name}") or 0 for name in ("received_drops", "received_missed", "sent_drops"))
+    packets = [
+        interface.count(f"traffic.{name}") or 0 for name in ("received_packets", "sent_packets")
+    ]
+    lost = sum(
+        interface.count(f"traffic.{name}") or 0
+        for name in ("received_drops", "received_missed", "sent_drops")
+    )
     return _joined(
         interface.text("driver") or interface.text("kind") or "driver unknown",
         f"speed {UNKNOWN}" if speed is None else words.rate(speed / 8),
@@ -183,7 +237,11 @@ def _interface(interface: HostFacts) -> str:
 def _tcp(facts: HostFacts) -> str:
     sizes = [facts.numbers(f"network.tcp_{name}_memory_bytes") for name in ("receive", "send")]
     receive, send = (words.size(one[-1]) if one else UNKNOWN for one in sizes)
-    others = [one for one in facts.texts("network.congestion_controls") or () if one != facts.text("network.congestion_control")]
+    others = [
+        one
+        for one in facts.texts("network.congestion_controls") or ()
+        if one != facts.text("network.congestion_control")
+    ]
     return _joined(
         facts.text("network.congestion_control") or UNKNOWN,
         f"also available: {' '.join(others)}" if others else None,
@@ -194,12 +252,16 @@ def _tcp(facts: HostFacts) -> str:
 def _permissions(facts: HostFacts) -> str:
     names = {"capture": "capturing", "realtime": "real-time priority", "namespaces": "namespaces"}
     said = {True: "granted", False: "refused", None: UNKNOWN}
-    return _joined(*(f"{words_} {said[facts.flag(f'permissions.{name}')]}" for name, words_ in names.items()))
+    return _joined(
+        *(f"{words_} {said[facts.flag(f'permissions.{name}')]}" for name, words_ in names.items())
+    )
 
 
 def _sleeping(facts: HostFacts) -> str:
     def of(place: str, name: str) -> str:
-        p50, p99 = (_seconds(facts.seconds(f"live.{place}.late_{key}_ns")) for key in ("p50", "p99"))
+        p50, p99 = (
+            _seconds(facts.seconds(f"live.{place}.late_{key}_ns")) for key in ("p50", "p99")
+        )
         return f"{name} late by {p50} (p50), {p99} (p99)"
 
     priority = facts.text("live.sleeping_exactly.priority") or UNKNOWN
@@ -210,11 +272,16 @@ def _sleeping(facts: HostFacts) -> str:
 
 
 def _spinning(facts: HostFacts) -> str:
-    share, longest = facts.number("live.spinning.share"), facts.seconds("live.spinning.longest_gap_ns")
+    share, longest = (
+        facts.number("live.spinning.share"),
+        facts.seconds("live.spinning.longest_gap_ns"),
+    )
     gaps = facts.count("live.spinning.gaps")
     return _joined(
         f"{_share(None if share is None else 1.0 - share)} lost",
-        "no gap" if gaps == 0 else f"{words.counted(gaps or 0, 'gap')}, the longest {_seconds(longest)}",
+        "no gap"
+        if gaps == 0
+        else f"{words.counted(gaps or 0, 'gap')}, the longest {_seconds(longest)}",
     )
 
 
@@ -223,5 +290,9 @@ def _loopback(facts: HostFacts) -> str:
     if sent is None or captured is None:
         return "not tried"
     outside = facts.count("live.loopback.stamped_outside") or 0
-    stamps = "every stamp within its call" if not outside else f"{words.counted(outside, 'stamp')} outside of the sending call"
+    stamps = (
+        "every stamp within its call"
+        if not outside
+        else f"{words.counted(outside, 'stamp')} outside of the sending call"
+    )
     return _joined(f"{words.count(captured)} of {words.counted(sent, 'packet')} captured", stamps)

@@ -29,14 +29,26 @@ def render(row: Row, explanation: str, *, columns: int = WIDEST, paint: Paint = 
         )
     )
     out = [*_folded(f"Transfer {row['transfer']}: {ends}  ({amounts})", width), ""]
-    out += [paint(row["verdict"], line) for line in _folded(headline[:1].upper() + headline[1:], width)]
+    out += [
+        paint(row["verdict"], line) for line in _folded(headline[:1].upper() + headline[1:], width)
+    ]
     for line in lines:
         folded = _folded(line, width)
-        out += [paint("strong", text) for text in folded] if line and not line.startswith((" ", "cause ")) else folded
+        out += (
+            [paint("strong", text) for text in folded]
+            if line and not line.startswith((" ", "cause "))
+            else folded
+        )
     return "\n".join(out) + "\n"
 
 
 def _folded(line: str, width: int) -> list[str]:
     found = _MARK.match(line)
     hang = " " * (len(found.group()) if found else 0)
-    return textwrap.wrap(line, width, subsequent_indent=hang + ("  " if hang else ""), drop_whitespace=True, break_on_hyphens=False) or [""]
+    return textwrap.wrap(
+        line,
+        width,
+        subsequent_indent=hang + ("  " if hang else ""),
+        drop_whitespace=True,
+        break_on_hyphens=False,
+    ) or [""]

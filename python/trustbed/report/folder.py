@@ -25,7 +25,14 @@ ROW_GROUP = 65_536
 Readers = Mapping[str, pa.RecordBatchReader]
 
 
-def write(path: Path, readers: Readers, *, manifest: Mapping[str, Any], csv: bool = False, force: bool = False) -> None:
+def write(
+    path: Path,
+    readers: Readers,
+    *,
+    manifest: Mapping[str, Any],
+    csv: bool = False,
+    force: bool = False,
+) -> None:
     """Writes every table into the folder ``path``, which appears complete or not at all."""
     placing.check_folder(path, force=force)
     with placing.whole_folder(path) as folder:
@@ -40,9 +47,13 @@ def write(path: Path, readers: Readers, *, manifest: Mapping[str, Any], csv: boo
 def _write_table(folder: Path, name: str, reader: pa.RecordBatchReader, *, csv: bool) -> None:
     with ExitStack() as stack:
         parquet = stack.enter_context(
-            pa.parquet.ParquetWriter(folder / f"{name}.parquet", reader.schema, compression="zstd", version="2.6")
+            pa.parquet.ParquetWriter(
+                folder / f"{name}.parquet", reader.schema, compression="zstd", version="2.6"
+            )
         )
-        sheet = stack.enter_context(_csv_writer(folder / f"{name}.csv", reader.schema)) if csv else None
+        sheet = (
+            stack.enter_context(_csv_writer(folder / f"{name}.csv", reader.schema)) if csv else None
+        )
         for group in regrouped(reader, reader.schema, ROW_GROUP):
             parquet.write_table(group, row_group_size=ROW_GROUP)
             if sheet is not None:
@@ -50,7 +61,9 @@ def _write_table(folder: Path, name: str, reader: pa.RecordBatchReader, *, csv: 
                     sheet.write_batch(for_csv(batch))
 
 
-def regrouped(batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int) -> Iterator[pa.Table]:
+def regrouped(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int
+) -> Iterator[pa.Table]:
     """The same rows in tables of exactly ``rows`` rows (the last one may be shorter)."""
     waiting: list[pa.RecordBatch] = []
     held = 0
@@ -71,19 +84,26 @@ def regrouped(batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int) -
 
 def _csv_writer(path: Path, schema: pa.Schema) -> pa.csv.CSVWriter:
     empty = for_csv(pa.RecordBatch.from_pylist([], schema=schema))
-    return pa.csv.CSVWriter(path, empty.schema, write_options=pa.csv.WriteOptions(quoting_style="needed"))
+    return pa.csv.CSVWriter(
+        path, empty.schema, write_options=pa.csv.WriteOptions(quoting_style="needed")
+    )
 
 
 def for_csv(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch as CSV carries it: times in seconds, lists joined by semicolons, unknown as an empty field."""
     converted = columns.for_text(batch)
-    arrays = [_joined(column) if pa.types.is_list(column.type) else _flat(column) for column in converted.columns]
+    arrays = [
+        _joined(column) if pa.types.is_list(column.type) else _flat(column)
+        for column in converted.columns
+    ]
     return pa.RecordBatch.from_arrays(arrays, names=converted.schema.names)
 
 
 def _joined(column: pa.Array) -> pa.Array:
     rows = column.to_pylist()
-    return pa.array([None if row is None else ";".join(str(item) for item in row) for row in rows], pa.string())
+    return pa.array(
+        [None if row is None else ";".join(str(item) for item in row) for row in rows], pa.string()
+    )
 
 
 def _flat(column: pa.Array) -> pa.Array:

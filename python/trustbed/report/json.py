@@ -31,8 +31,15 @@ def write(
     both_ends: Mapping[str, Any] | None = None,
 ) -> None:
     """Writes the document; the iterables are consumed one row at a time."""
-    stream.write(f'{{\n"trustbed": {_encode(about)},\n"summary": {_encode(summary)},\n"capture": {_encode(capture)}')
-    for name, rows in (("findings", findings), ("skips", skips), ("transfers", transfers), ("connections", connections)):
+    stream.write(
+        f'{{\n"trustbed": {_encode(about)},\n"summary": {_encode(summary)},\n"capture": {_encode(capture)}'
+    )
+    for name, rows in (
+        ("findings", findings),
+        ("skips", skips),
+        ("transfers", transfers),
+        ("connections", connections),
+    ):
         stream.write(f',\n"{name}": [')
         stream.writelines(_lines(rows))
         stream.write("]")

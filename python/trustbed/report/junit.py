@@ -38,7 +38,9 @@ def write(
     skipped = 0 if fail_on is None or "review" in failing else verdicts.get("review", 0)
     counts = f'tests="{judged}" failures="{failures}" errors="0" skipped="{skipped}"'
     stream.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="trustbed" {counts}>\n')
-    stream.write(f"  <testsuite name={_attribute(name)} {counts} timestamp={_attribute(started)}>\n    <properties>\n")
+    stream.write(
+        f"  <testsuite name={_attribute(name)} {counts} timestamp={_attribute(started)}>\n    <properties>\n"
+    )
     for key, value in {**properties, "transfers_not_judged": verdicts.get("not_judged", 0)}.items():
         stream.write(f"      <property name={_attribute(key)} value={_attribute(str(value))}/>\n")
     stream.write("    </properties>\n")
@@ -58,7 +60,13 @@ def _case(row: Row, suite: str, fail_on: str | None) -> str:
     head = f'    <testcase name={label} classname={_attribute(suite)} time="{seconds:.6f}">'
     message = f"{row['verdict']}: {row['headline']}"
     detail = _text(
-        "\n".join([f"{message} ({row['cause']}, confidence {row['confidence']:.2f})", *row["reasons"], f"next: {row['next_step']}"])
+        "\n".join(
+            [
+                f"{message} ({row['cause']}, confidence {row['confidence']:.2f})",
+                *row["reasons"],
+                f"next: {row['next_step']}",
+            ]
+        )
     )
     if row["verdict"] in _failing(fail_on):
         body = f"<failure message={_attribute(message)} type={_attribute(row['cause'])}>{detail}</failure>"

@@ -35,7 +35,12 @@ def _delay(way: Direction) -> str:
     if way.delay_steps is None:
         return _time(way.delay_ns)
     first, *others = way.delay_steps.steps
-    return " ".join([_time(first.delay_ns), *(f"then {_time(step.delay_ns)} from {_time(step.at_ns)}" for step in others)])
+    return " ".join(
+        [
+            _time(first.delay_ns),
+            *(f"then {_time(step.delay_ns)} from {_time(step.at_ns)}" for step in others),
+        ]
+    )
 
 
 def _time(nanoseconds: int) -> str:

@@ -22,7 +22,9 @@ def for_text_mapping(facts: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, Mapping):
             shown[name] = for_text_mapping(value)
         elif isinstance(value, (list, tuple)):
-            shown[name] = [for_text_mapping(item) if isinstance(item, Mapping) else item for item in value]
+            shown[name] = [
+                for_text_mapping(item) if isinstance(item, Mapping) else item for item in value
+            ]
         elif name.endswith(SUFFIX):
             stem = name.removesuffix(SUFFIX)
             if stem in MOMENTS:

@@ -18,15 +18,22 @@ def table(overview: Overview) -> str:
     """The judged transfers, the most severe first; what was left out is counted below."""
     rows = "".join(_row(row) for row in overview.transfers[:LISTED])
     head = "".join(
-        f"<th style='text-align:left'>{word}</th>" for word in ("verdict", "transfer", "from → to", "bytes", "time", "throughput", "why")
+        f"<th style='text-align:left'>{word}</th>"
+        for word in ("verdict", "transfer", "from → to", "bytes", "time", "throughput", "why")
     )
     left = overview.judged - min(len(overview.transfers), LISTED)
     notes = [f"{words.counted(left, 'more transfer')}"] if left > 0 else []
-    notes += [f"{words.counted(overview.not_judged, 'transfer')} too short to judge"] if overview.not_judged else []
-    notes += [f"{words.counted(len(overview.findings), 'finding')} about the capture"] if overview.findings else []
-    return (
-        f"<p><strong>{html.escape(overview.name)}</strong></p><table><tr>{head}</tr>{rows}</table><p>{html.escape(' · '.join(notes))}</p>"
+    notes += (
+        [f"{words.counted(overview.not_judged, 'transfer')} too short to judge"]
+        if overview.not_judged
+        else []
     )
+    notes += (
+        [f"{words.counted(len(overview.findings), 'finding')} about the capture"]
+        if overview.findings
+        else []
+    )
+    return f"<p><strong>{html.escape(overview.name)}</strong></p><table><tr>{head}</tr>{rows}</table><p>{html.escape(' · '.join(notes))}</p>"
 
 
 def _row(row: Row) -> str:
@@ -54,8 +61,14 @@ def burstiness(model: Mapping[str, Any]) -> str:
     if not model.get("packets"):
         return f"<p><strong>{name}</strong>: There are no packets.</p>"
     rows = burst.averages(model)
-    head = "".join(f"<th style='text-align:left'>{label}</th>" for label, _, _ in (rows[0].cells if rows else ()))
-    body = "".join(f"<tr><td>{row.over}</td>{''.join(f'<td>{value}</td>' for _, value, _ in row.cells)}</tr>" for row in rows)
+    head = "".join(
+        f"<th style='text-align:left'>{label}</th>"
+        for label, _, _ in (rows[0].cells if rows else ())
+    )
+    body = "".join(
+        f"<tr><td>{row.over}</td>{''.join(f'<td>{value}</td>' for _, value, _ in row.cells)}</tr>"
+        for row in rows
+    )
     said = html.escape(" ".join((burst_words.headline(model), burst_words.bottleneck(model))))
     facts = html.escape(burst.facts(model))
     return f"<p><strong>{name}</strong>: {facts}</p><p>{said}</p><table><tr><th></th>{head}</tr>{body}</table><p>1 KB = 1024 bytes.</p>"
@@ -65,7 +78,10 @@ def run(model: Mapping[str, Any]) -> str:
     """A run in one sentence, its cells with their results, and which repetitions must not be used."""
     from trustbed.report import run_words
 
-    head = "".join(f"<th style='text-align:left'>{word}</th>" for word in ("cell", "workload", "result", "slowdown", "repetitions"))
+    head = "".join(
+        f"<th style='text-align:left'>{word}</th>"
+        for word in ("cell", "workload", "result", "slowdown", "repetitions")
+    )
     rows = []
     for cell in model["cells"]:
         for one in cell["workloads"]:
@@ -77,6 +93,10 @@ def run(model: Mapping[str, Any]) -> str:
                 "" if place is None else run_words.times(place["ratio"]),
                 f"{cell['counted']} of {cell['planned']}",
             )
-            rows.append("<tr>" + "".join(f"<td style='text-align:left'>{text}</td>" for text in cells) + "</tr>")
+            rows.append(
+                "<tr>"
+                + "".join(f"<td style='text-align:left'>{text}</td>" for text in cells)
+                + "</tr>"
+            )
     said = html.escape(f"{run_words.headline(model)} {run_words.standing(model)}")
     return f"<p><strong>{said}</strong></p><table><tr>{head}</tr>{''.join(rows)}</table>"

@@ -6,7 +6,16 @@ import os
 from dataclasses import dataclass
 from typing import TextIO
 
-_CODES = {"discard": "1;31", "error": "1;31", "review": "1;33", "warning": "33", "trust": "1;32", "info": "36", "strong": "1", "faint": "2"}
+_CODES = {
+    "discard": "1;31",
+    "error": "1;31",
+    "review": "1;33",
+    "warning": "33",
+    "trust": "1;32",
+    "info": "36",
+    "strong": "1",
+    "faint": "2",
+}
 
 
 @dataclass(frozen=True, slots=True)

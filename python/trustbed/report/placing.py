@@ -33,7 +33,10 @@ class OutputError(Exception):
 def check_file(path: Path) -> None:
     """Finds out before a long analysis whether ``path`` can be written."""
     if path.is_dir():
-        raise OutputError(f"is a folder, not a file, {path}", f"name a file in it, for example {path / 'report.html'}")
+        raise OutputError(
+            f"is a folder, not a file, {path}",
+            f"name a file in it, for example {path / 'report.html'}",
+        )
     _check_parent(path)
 
 
@@ -64,7 +67,9 @@ def _beside(path: Path, purpose: str) -> Path:
 @contextmanager
 def whole_file(path: Path) -> Iterator[TextIO]:
     """A text file that appears under ``path`` when the block ends well, and not at all otherwise."""
-    if path.exists() and not path.is_file():  # /dev/stdout, a named pipe: there is nothing to rename
+    if (
+        path.exists() and not path.is_file()
+    ):  # /dev/stdout, a named pipe: there is nothing to rename
         with path.open("w", encoding="utf-8") as stream:
             yield stream
         return

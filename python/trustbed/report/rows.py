@@ -35,5 +35,7 @@ def with_words(row: dict[str, Any], diagnosis: Diagnosis) -> dict[str, Any]:
         "next_step": diagnosis.next_step,
         "expected_bytes_per_second": None if numbers is None else numbers.expected_bytes_per_second,
         "expected_ratio": None if numbers is None else numbers.ratio,
-        "without_stalls": None if estimate is None else estimate.words(row.get("throughput_bytes_per_second")),
+        "without_stalls": None
+        if estimate is None
+        else estimate.words(row.get("throughput_bytes_per_second")),
     }

@@ -41,7 +41,9 @@ def number(level: str) -> tuple[float, str] | None:
     digits, prefix, unit = found[1], found[2] or "", found[3] or ""
     if prefix + unit not in _UNITS and unit not in _UNITS:
         return None
-    if prefix + unit in _UNITS:  # the unit begins with the letter of a prefix, or is nothing but one
+    if (
+        prefix + unit in _UNITS
+    ):  # the unit begins with the letter of a prefix, or is nothing but one
         prefix, unit = "", prefix + unit
     return float(digits) * _PREFIXES[prefix], unit
 
@@ -53,15 +55,23 @@ def scale_of(factors: Sequence[Mapping[str, Any]], cells: Sequence[Cell]) -> Sca
         used = {cell["levels"].get(factor["key"], NOTHING) for cell in cells} - {NOTHING}
         read = {level: number(level) for level in factor["levels"] if level in used}
         known = {level: value for level, value in read.items() if value is not None}
-        if len(known) >= _FEWEST and len(known) == len(read) and len({unit for _, unit in known.values()}) == 1:
+        if (
+            len(known) >= _FEWEST
+            and len(known) == len(read)
+            and len({unit for _, unit in known.values()}) == 1
+        ):
             unit = next(iter(known.values()))[1]
-            found.append(Scale(factor["key"], unit, {level: value for level, (value, _) in known.items()}))
+            found.append(
+                Scale(factor["key"], unit, {level: value for level, (value, _) in known.items()})
+            )
     return max(found, key=lambda scale: len(scale.values), default=None)
 
 
 def others(cell: Cell, key: str) -> str:
     """A cell in the words of its factors, without one of them."""
-    return ", ".join(level for name, level in cell["levels"].items() if name != key and level != NOTHING)
+    return ", ".join(
+        level for name, level in cell["levels"].items() if name != key and level != NOTHING
+    )
 
 
 def groups(cells: Iterable[Cell]) -> list[list[Cell]]:
@@ -69,7 +79,10 @@ def groups(cells: Iterable[Cell]) -> list[list[Cell]]:
     held: dict[int | None, list[Cell]] = {}
     for cell in cells:
         held.setdefault(cell["baseline"], []).append(cell)
-    return [sorted(group, key=lambda cell: (cell["number"] != cell["baseline"], cell["number"])) for group in held.values()]
+    return [
+        sorted(group, key=lambda cell: (cell["number"] != cell["baseline"], cell["number"]))
+        for group in held.values()
+    ]
 
 
 def shared(cells: Sequence[Cell]) -> str:
@@ -85,8 +98,14 @@ def shared(cells: Sequence[Cell]) -> str:
 
 def short(cell: Cell, group: Sequence[Cell]) -> str:
     """A cell's label within its group: without what all of them share."""
-    alike = {key for key, level in cell["levels"].items() if len(group) > 1 and all(other["levels"].get(key) == level for other in group)}
-    words = [level for key, level in cell["levels"].items() if level != NOTHING and key not in alike]
+    alike = {
+        key
+        for key, level in cell["levels"].items()
+        if len(group) > 1 and all(other["levels"].get(key) == level for other in group)
+    }
+    words = [
+        level for key, level in cell["levels"].items() if level != NOTHING and key not in alike
+    ]
     return ", ".join(words) or str(cell["label"])
 
 

@@ -65,13 +65,19 @@ def _about(run: Run) -> dict[str, Any]:
         "uses": dict(sorted(uses.items())),
         "inputs": list(run.manifest.get("inputs") or ()),
         "sessions": list(run.manifest.get("sessions") or ()),
-        "failed_workloads": sum(one.get("outcome") not in (None, "complete") for each in run.repetitions for one in each.workloads),
+        "failed_workloads": sum(
+            one.get("outcome") not in (None, "complete")
+            for each in run.repetitions
+            for one in each.workloads
+        ),
     }
 
 
 def _counted(repetitions: Sequence[Repetition]) -> list[Repetition]:
     """Those whose numbers count; if there is none, all that are complete."""
-    return [one for one in repetitions if one.counts] or [one for one in repetitions if one.complete]
+    return [one for one in repetitions if one.counts] or [
+        one for one in repetitions if one.complete
+    ]
 
 
 def _cell(run: Run, cell: Row, chosen: Mapping[int, Sequence[Repetition]]) -> dict[str, Any]:
@@ -89,7 +95,8 @@ def _cell(run: Run, cell: Row, chosen: Mapping[int, Sequence[Repetition]]) -> di
         "only_discarded": bool(counted) and not any(one.counts for one in counted),
         "uses": dict(sorted(Counter(one.use for one in own).items())),
         "workloads": [
-            {**result(name, kind, counted, quiet, seed=seed), "transfers": _limits(counted, name)} for name, kind in _workloads(counted)
+            {**result(name, kind, counted, quiet, seed=seed), "transfers": _limits(counted, name)}
+            for name, kind in _workloads(counted)
         ],
         "backgrounds": _backgrounds(counted),
         "pipes": _pipes(counted),
@@ -105,15 +112,24 @@ def _baseline(run: Run, cell: Row) -> int | None:
 
 
 def _workloads(repetitions: Iterable[Repetition]) -> list[tuple[str, str]]:
-    found = {one["name"]: str(one.get("kind") or "") for each in repetitions for one in each.workloads}
+    found = {
+        one["name"]: str(one.get("kind") or "") for each in repetitions for one in each.workloads
+    }
     return list(found.items())
 
 
 def _limits(repetitions: Iterable[Repetition], workload: str | None = None) -> list[dict[str, Any]]:
     """What limited the transfers, the most frequent first; of one workload, or of all."""
-    found = Counter((row["cause"], row["verdict"]) for each in repetitions for row in each.transfers if workload in (None, row["workload"]))
+    found = Counter(
+        (row["cause"], row["verdict"])
+        for each in repetitions
+        for row in each.transfers
+        if workload in (None, row["workload"])
+    )
     ordered = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
-    return [{"cause": cause, "verdict": verdict, "count": count} for (cause, verdict), count in ordered]
+    return [
+        {"cause": cause, "verdict": verdict, "count": count} for (cause, verdict), count in ordered
+    ]
 
 
 # What passed the links.
@@ -132,7 +148,11 @@ def _background(name: str, rows: Sequence[Row]) -> dict[str, Any]:
     sent = [row.get("send") or {} for row in rows]
     offered = _sum(one.get("offered_packets") for one in sent)
     arrived = _sum(_arrived(row) for row in rows)
-    losses = [1 - got / gave for row in rows if (got := _arrived(row)) is not None and (gave := _offered(row))]
+    losses = [
+        1 - got / gave
+        for row in rows
+        if (got := _arrived(row)) is not None and (gave := _offered(row))
+    ]
     over = mean_interval(losses)
     lateness = [one.get("lateness") or {} for one in sent]
     rates = [rate for row in rows if (rate := _rate(row.get("send") or {})) is not None]
@@ -195,7 +215,9 @@ def _pipe(name: str, rows: Sequence[Row]) -> dict[str, Any]:
     packets = sum(row.get("packets") or 0 for row in rows)
     dropped: Counter[str] = Counter()
     for row in rows:
-        dropped.update({cause: count for cause, count in (row.get("dropped") or {}).items() if count})
+        dropped.update(
+            {cause: count for cause, count in (row.get("dropped") or {}).items() if count}
+        )
     return {
         "name": name,
         "from": rows[0].get("from"),
@@ -205,7 +227,9 @@ def _pipe(name: str, rows: Sequence[Row]) -> dict[str, Any]:
         "queue_p50_seconds": _mean_of(delays, "p50_ns", SECOND),
         "queue_p99_seconds": _mean_of(delays, "p99_ns", SECOND),
         "queue_max_seconds": _most(delay.get("max_ns") for delay in delays),
-        "deepest_queue_packets": max((row.get("deepest_queue_packets") or 0 for row in rows), default=None),
+        "deepest_queue_packets": max(
+            (row.get("deepest_queue_packets") or 0 for row in rows), default=None
+        ),
         "dropped": dict(sorted(dropped.items())),
         "dropped_share": sum(dropped.values()) / packets if packets else None,
     }
@@ -223,8 +247,16 @@ def _burstiness(repetitions: Sequence[Repetition]) -> list[dict[str, Any]]:
         table = each.table("burstiness")
         for row in table.to_pylist() if table is not None else ():
             held.setdefault(row["capture"], []).append(row)
-    keys = ("mean_rate_bits_per_second", "max_q_mean_bytes", "max_q_max_bytes", "abw_max_bits_per_second")
-    return [{"capture": name, **{key: _mean_of(rows, key) for key in keys}} for name, rows in held.items()]
+    keys = (
+        "mean_rate_bits_per_second",
+        "max_q_mean_bytes",
+        "max_q_max_bytes",
+        "abw_max_bits_per_second",
+    )
+    return [
+        {"capture": name, **{key: _mean_of(rows, key) for key in keys}}
+        for name, rows in held.items()
+    ]
 
 
 # What each repetition is worth.
@@ -257,7 +289,10 @@ def _repetition(one: Repetition, run: Run) -> dict[str, Any]:
             "overdue_share": lateness.get("overdue_share"),
             "priority": (one.record.get("emulator_ready") or {}).get("priority"),
         },
-        "workloads": [{key: each.get(key) for key in ("name", "outcome", "reason", "seconds")} for each in one.workloads],
+        "workloads": [
+            {key: each.get(key) for key in ("name", "outcome", "reason", "seconds")}
+            for each in one.workloads
+        ],
     }
 
 
@@ -266,7 +301,9 @@ def _queues(run: Run, chosen: Mapping[int, Sequence[Repetition]]) -> list[dict[s
     found = []
     for cell in run.cells[:CHARTED]:
         counted = chosen[cell["number"]]
-        one = next((each for each in counted if each.use == "trust"), counted[0] if counted else None)
+        one = next(
+            (each for each in counted if each.use == "trust"), counted[0] if counted else None
+        )
         shown = run_queue.over_time(one) if one is not None else None
         if shown is not None:
             found.append({"cell": cell["number"], "label": cell["label"], **shown})

@@ -32,7 +32,9 @@ def render(model: Model, about: Mapping[str, Any], *, scenario: str = "") -> str
         title=told["name"] or told["folder"],
         about=told["about"],
         summary=run_words.headline(model),
-        standing=" ".join(part for part in (run_words.assurance(model), run_words.standing(model)) if part),
+        standing=" ".join(
+            part for part in (run_words.assurance(model), run_words.standing(model)) if part
+        ),
         complete=told["complete"],
         vitals=run.vitals(model),
         sections=sections,
@@ -42,7 +44,8 @@ def render(model: Model, about: Mapping[str, Any], *, scenario: str = "") -> str
         applied=any(pair.above is not None for pair in queues),
         queues_left_out=len(model["cells"]) - len(queues),
         unusable=unusable,
-        unusable_left_out=sum(one["use"] != "missing" for one in run_words.unusable(model)) - len(unusable),
+        unusable_left_out=sum(one["use"] != "missing" for one in run_words.unusable(model))
+        - len(unusable),
         gathered=run_words.gathered(model["repetitions"]),
         repetitions=run.repetitions(model),
         pipes=run.pipes(model),
@@ -58,7 +61,9 @@ def render(model: Model, about: Mapping[str, Any], *, scenario: str = "") -> str
 
 def _made(told: Mapping[str, Any]) -> str:
     sessions = told["sessions"]
-    began = f", begun on {sessions[0]['started']}" if sessions and sessions[0].get("started") else ""
+    began = (
+        f", begun on {sessions[0]['started']}" if sessions and sessions[0].get("started") else ""
+    )
     more = f", continued {words.counted(len(sessions) - 1, 'time')}" if len(sessions) > 1 else ""
     return f"Seed {told['seed']}{began}{more}. The same scenario with the same seed carries out the same cells in the same order."
 
@@ -66,7 +71,11 @@ def _made(told: Mapping[str, Any]) -> str:
 def _host(host: Mapping[str, Any]) -> str:
     """What is known of the machine, in one line: what decides how well it can emulate, and nothing that only it is called."""
     kernel = re.match(r"\d+\.\d+", str(host.get("kernel") or ""))
-    cores, memory, load = host.get("processors_allowed"), host.get("memory_bytes"), host.get("load_1min")
+    cores, memory, load = (
+        host.get("processors_allowed"),
+        host.get("memory_bytes"),
+        host.get("load_1min"),
+    )
     parts = [
         f"{host.get('system') or 'kernel'} {kernel[0]}" if kernel else "",
         str(host.get("processor") or ""),
@@ -80,8 +89,16 @@ def _host(host: Mapping[str, Any]) -> str:
 
 def _provenance(told: Mapping[str, Any], about: Mapping[str, Any]) -> Provenance:
     inputs = [Input(name=told["file"] or "scenario.toml", sha256=told["sha256"])]
-    inputs += [Input(name=one["file"], size_bytes=one.get("bytes"), sha256=one.get("sha256")) for one in told["inputs"]]
-    return Provenance(version=about["version"], command=about.get("command"), started=about.get("started"), inputs=inputs)
+    inputs += [
+        Input(name=one["file"], size_bytes=one.get("bytes"), sha256=one.get("sha256"))
+        for one in told["inputs"]
+    ]
+    return Provenance(
+        version=about["version"],
+        command=about.get("command"),
+        started=about.get("started"),
+        inputs=inputs,
+    )
 
 
 def write(path: Path, model: Model, about: Mapping[str, Any], *, scenario: str = "") -> None:

@@ -32,15 +32,28 @@ def over_time(repetition: Repetition) -> dict[str, Any] | None:
     path = repetition.path / "ledger" / LEDGER
     extent = _extent(path) if path.is_file() else None
     begin = repetition.record.get("epoch_ns") or (extent[0] if extent else None)
-    applications = [found for one in repetition.workloads if (found := _application(repetition, one, begin)) is not None]
+    applications = [
+        found
+        for one in repetition.workloads
+        if (found := _application(repetition, one, begin)) is not None
+    ]
     ends = [found["t"][-1] for found in applications if found["t"]]
     if begin is not None and extent is not None:
         ends.append((extent[1] - begin) / SECOND)
     duration = max(ends, default=0.0)
-    pipes = _pipes(path, begin, duration) if begin is not None and extent is not None and duration > 0 else []
+    pipes = (
+        _pipes(path, begin, duration)
+        if begin is not None and extent is not None and duration > 0
+        else []
+    )
     if not pipes and not applications:
         return None
-    return {"folder": repetition.folder, "duration_seconds": duration, "pipes": pipes, "applications": applications}
+    return {
+        "folder": repetition.folder,
+        "duration_seconds": duration,
+        "pipes": pipes,
+        "applications": applications,
+    }
 
 
 # The ledger.
@@ -81,17 +94,28 @@ def _pipes(path: Path, begin: int, duration: float) -> list[dict[str, Any]]:
 def _sliced(batch: pa.RecordBatch, begin: int, width: int) -> list[dict[str, Any]]:
     fate = batch.column("fate")
     words = fate.cast(pa.string()) if pa.types.is_dictionary(fate.type) else fate
-    passed = pc.is_in(words, value_set=pa.array(sorted(PASSED))) if pa.types.is_string(words.type) else pc.equal(words, 0)
+    passed = (
+        pc.is_in(words, value_set=pa.array(sorted(PASSED)))
+        if pa.types.is_string(words.type)
+        else pc.equal(words, 0)
+    )
     pipe = batch.column("pipe")
     table = pa.table(
         {
             "pipe": pipe.cast(pa.string()),
-            "slice": pc.cast(pc.divide(pc.subtract(batch.column("arrived_ns"), begin), width), pa.int64()),
+            "slice": pc.cast(
+                pc.divide(pc.subtract(batch.column("arrived_ns"), begin), width), pa.int64()
+            ),
             "found_packets": batch.column("found_packets").cast(pa.int64()),
             "lost": pc.cast(pc.invert(passed), pa.int64()),
         }
     )
-    held = [("found_packets", "max"), ("found_packets", "sum"), ("found_packets", "count"), ("lost", "sum")]
+    held = [
+        ("found_packets", "max"),
+        ("found_packets", "sum"),
+        ("found_packets", "count"),
+        ("lost", "sum"),
+    ]
     rows: list[dict[str, Any]] = table.group_by(["pipe", "slice"]).aggregate(held).to_pylist()
     return rows
 
@@ -114,21 +138,38 @@ def _pipe(name: str, slices: Mapping[int, Sequence[int]], width: int) -> dict[st
 def _application(repetition: Repetition, workload: Row, begin: int | None) -> dict[str, Any] | None:
     name = workload["name"]
     requests = repetition.table(f"{name}.requests")
-    if requests is not None and requests.num_rows and requests["started"].null_count < requests.num_rows and begin is not None:
+    if (
+        requests is not None
+        and requests.num_rows
+        and requests["started"].null_count < requests.num_rows
+        and begin is not None
+    ):
         return _thinned_requests(name, requests, begin)
     intervals = repetition.table(f"{name}.intervals")
     if intervals is not None and intervals.num_rows and "bits_per_second" in intervals.column_names:
         started = workload.get("started_ns") or repetition.record.get("workload_start_ns")
-        return _rates(name, intervals, ((started - begin) / SECOND) if started is not None and begin is not None else 0.0)
+        return _rates(
+            name,
+            intervals,
+            ((started - begin) / SECOND) if started is not None and begin is not None else 0.0,
+        )
     return _seconds(repetition, workload, begin)
 
 
 def _seconds(repetition: Repetition, workload: Row, begin: int | None) -> dict[str, Any] | None:
     """What a bulk transfer of ours delivered second by second: as its receiver saw it, where it is the only one; else as it was sent."""
     bulk = [one for one in repetition.workloads if one.get("kind") == "bulk"]
-    taken = [one.get("report") for one in repetition.record.get("services") or () if one.get("verb") == "bulk"]
+    taken = [
+        one.get("report")
+        for one in repetition.record.get("services") or ()
+        if one.get("verb") == "bulk"
+    ]
     report = (taken[0] if len(bulk) == len(taken) == 1 else workload.get("report")) or {}
-    series = [one["payload_bytes_per_second"] for one in report.get("transfers") or () if one.get("payload_bytes_per_second")]
+    series = [
+        one["payload_bytes_per_second"]
+        for one in report.get("transfers") or ()
+        if one.get("payload_bytes_per_second")
+    ]
     started = report.get("start_ns") if workload.get("kind") == "bulk" else None
     if not series or started is None or begin is None:
         return None
@@ -137,7 +178,9 @@ def _seconds(repetition: Repetition, workload: Row, begin: int | None) -> dict[s
         "name": workload["name"],
         "measure": "throughput",
         "t": [(started - begin) / SECOND + second for second in range(length)],
-        "bits_per_second": [8 * sum(one[second] for one in series if second < len(one)) for second in range(length)],
+        "bits_per_second": [
+            8 * sum(one[second] for one in series if second < len(one)) for second in range(length)
+        ],
     }
 
 
@@ -166,7 +209,10 @@ def _extremes(rows: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     kept: set[int] = set()
     for first in range(0, len(rows), width):
         places = range(first, min(first + width, len(rows)))
-        kept |= {min(places, key=lambda place: rows[place][1]), max(places, key=lambda place: rows[place][1])}
+        kept |= {
+            min(places, key=lambda place: rows[place][1]),
+            max(places, key=lambda place: rows[place][1]),
+        }
     return [rows[place] for place in sorted(kept)]
 
 

@@ -22,7 +22,12 @@ from trustbed.workload import Responses, steady_rows
 Row: TypeAlias = Mapping[str, Any]
 
 SECOND = 1e9
-_RATES = ("received_bits_per_second", "goodput_bits_per_second", "bits_per_second", "sent_bits_per_second")
+_RATES = (
+    "received_bits_per_second",
+    "goodput_bits_per_second",
+    "bits_per_second",
+    "sent_bits_per_second",
+)
 _MEANS = ("response_mean_ns", "latency_mean_ns", "connection_mean_ns")
 
 
@@ -114,7 +119,9 @@ class Repetition:
         if table is None or not set(columns) <= set(table.column_names):
             return []
         rows: list[Row] = table.select(columns).to_pylist()
-        return [row for row in rows if row["workload"] is not None and row["verdict"] != "not_judged"]
+        return [
+            row for row in rows if row["workload"] is not None and row["verdict"] != "not_judged"
+        ]
 
     def measured(self, workload: str) -> Measured | None:
         """What a workload measured; ``None`` if it left no result. Kept for a baseline, which every cell is held against."""
@@ -134,13 +141,21 @@ class Repetition:
             return _requests(requests, first, self._discarded_seconds(workload))
         percentiles = self.table(f"{workload}.percentiles")
         if percentiles is not None and percentiles.num_rows:
-            held = {row["share"]: row["response_ns"] / SECOND for row in percentiles.to_pylist() if row["response_ns"] is not None}
+            held = {
+                row["share"]: row["response_ns"] / SECOND
+                for row in percentiles.to_pylist()
+                if row["response_ns"] is not None
+            }
             return Measured(percentiles=held, requests=first.get("requests"), failed=_failed(first))
         rate = _rate(told)
         if rate is not None:
             return Measured(rate=rate)
         mean = next((first[name] / SECOND for name in _MEANS if first.get(name) is not None), None)
-        return None if mean is None else Measured(mean=mean, requests=first.get("replies"), failed=_failed(first))
+        return (
+            None
+            if mean is None
+            else Measured(mean=mean, requests=first.get("replies"), failed=_failed(first))
+        )
 
     def _discarded_seconds(self, workload: str) -> float:
         return float(self.workload(workload).get("discard_seconds") or 0.0)
@@ -155,9 +170,14 @@ class Run:
         try:
             self.cells: Sequence[Row] = [dict(cell) for cell in self.manifest["cells"]]
             quiet = {cell.get("baseline") for cell in self.cells}
-            self.repetitions = [Repetition(self.directory, place, is_baseline=place["cell"] in quiet) for place in self.manifest["order"]]
+            self.repetitions = [
+                Repetition(self.directory, place, is_baseline=place["cell"] in quiet)
+                for place in self.manifest["order"]
+            ]
         except (KeyError, TypeError, AttributeError) as error:
-            raise RunDirectoryError(f"manifest lacks something, {path}: {error}", "restore it, or run into a new folder") from None
+            raise RunDirectoryError(
+                f"manifest lacks something, {path}: {error}", "restore it, or run into a new folder"
+            ) from None
 
     @property
     def path(self) -> Path:
@@ -183,7 +203,14 @@ def _requests(table: pa.Table, summary: Row, discarded_seconds: float) -> Measur
 
 
 def _failed(summary: Row) -> int:
-    columns = ("failed_requests", "failed_connect", "failed_read", "failed_write", "timeouts", "errors")
+    columns = (
+        "failed_requests",
+        "failed_connect",
+        "failed_read",
+        "failed_write",
+        "timeouts",
+        "errors",
+    )
     if summary.get("failed_requests") is not None:
         return int(summary["failed_requests"])
     return sum(int(summary.get(name) or 0) for name in columns)
@@ -209,5 +236,9 @@ def _json(path: Path) -> Row:
 
 
 def _damaged(path: Path, why: object) -> RunDirectoryError:
-    hint = "remove the folder of this repetition and let trustbed run continue" if path.name == RECORD else "judge the repetition again"
+    hint = (
+        "remove the folder of this repetition and let trustbed run continue"
+        if path.name == RECORD
+        else "judge the repetition again"
+    )
     return RunDirectoryError(f"cannot be read, {path}: {why}", hint)

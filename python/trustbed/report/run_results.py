@@ -40,7 +40,12 @@ Found = tuple[Repetition, Measured]
 
 
 def result(
-    workload: str, kind: str, repetitions: Sequence[Repetition], baseline: Sequence[Repetition] | None, *, seed: int
+    workload: str,
+    kind: str,
+    repetitions: Sequence[Repetition],
+    baseline: Sequence[Repetition] | None,
+    *,
+    seed: int,
 ) -> dict[str, Any]:
     """What a workload measured in a cell. ``baseline`` holds the repetitions without background, ``None`` if the matrix has none.
 
@@ -49,7 +54,13 @@ def result(
     """
     taken = _measured(workload, repetitions)
     quiet = _measured(workload, baseline or ())
-    found: dict[str, Any] = {"name": workload, "kind": kind, "measure": None, "repetitions": len(taken), "flags": []}
+    found: dict[str, Any] = {
+        "name": workload,
+        "kind": kind,
+        "measure": None,
+        "repetitions": len(taken),
+        "flags": [],
+    }
     if not taken:
         return found
     if all(one.responses is not None for _, one in taken):
@@ -57,14 +68,18 @@ def result(
     elif all(one.percentiles for _, one in taken):
         found |= _percentiles(taken, [pair for pair in quiet if pair[1].percentiles])
     elif all(one.rate is not None for _, one in taken):
-        found |= _scalar("throughput", taken, quiet, lambda one: one.rate, slower=lambda own, base: base / own)
+        found |= _scalar(
+            "throughput", taken, quiet, lambda one: one.rate, slower=lambda own, base: base / own
+        )
     else:
         found |= _scalar("mean_response_time", taken, quiet, lambda one: one.mean, slower=_times)
     return found
 
 
 def _measured(workload: str, repetitions: Sequence[Repetition]) -> list[Found]:
-    return [(one, measured) for one in repetitions if (measured := one.measured(workload)) is not None]
+    return [
+        (one, measured) for one in repetitions if (measured := one.measured(workload)) is not None
+    ]
 
 
 # Response times, request by request.
@@ -79,12 +94,18 @@ def _responses(taken: Sequence[Found], quiet: Sequence[Found], seed: int) -> dic
         "requests": len(seconds),
         "failed": sum(measured.failed for _, measured in taken),
         "dropped_at_start": sum(responses.warm_up for _, responses in each),
-        **{f"p{round(100 * share)}_seconds": quantile(seconds, share) for share in SLOWDOWN_SHARES if share != 0.5},
+        **{
+            f"p{round(100 * share)}_seconds": quantile(seconds, share)
+            for share in SLOWDOWN_SHARES
+            if share != 0.5
+        },
         "per_repetition": [_of_one(one, responses) for one, responses in each],
         "cdf": [[step.value, step.share] for step in cumulative(seconds, most=STEPS)],
         "slowdown": [],
     }
-    found |= _estimate("median", seconds, [quantile(one.seconds, 0.5) for _, one in each], quantile_interval)
+    found |= _estimate(
+        "median", seconds, [quantile(one.seconds, 0.5) for _, one in each], quantile_interval
+    )
     found |= _estimate("mean", seconds, [mean(one.seconds) for _, one in each], mean_interval)
     if base and seconds:
         found |= _against(each, base, seconds, seed)
@@ -105,15 +126,25 @@ def _of_one(one: Repetition, responses: Responses) -> dict[str, Any]:
     }
 
 
-_CENTRES: Mapping[str, Callable[[Sequence[float]], float | None]] = {"median": lambda values: quantile(values, 0.5), "mean": mean}
+_CENTRES: Mapping[str, Callable[[Sequence[float]], float | None]] = {
+    "median": lambda values: quantile(values, 0.5),
+    "mean": mean,
+}
 
 
 def _estimate(
-    name: str, pooled: Sequence[float], each: Sequence[float | None], within: Callable[[Sequence[float]], Interval | None]
+    name: str,
+    pooled: Sequence[float],
+    each: Sequence[float | None],
+    within: Callable[[Sequence[float]], Interval | None],
 ) -> dict[str, Any]:
     value = _CENTRES[name](pooled)
     interval, basis = _interval(value, each, lambda: within(pooled))
-    return {f"{name}_seconds": value, **_ends(f"{name}_", interval, "_seconds"), f"{name}_basis": basis}
+    return {
+        f"{name}_seconds": value,
+        **_ends(f"{name}_", interval, "_seconds"),
+        f"{name}_basis": basis,
+    }
 
 
 def _interval(
@@ -139,13 +170,22 @@ def _ends(prefix: str, interval: Interval | None, suffix: str = "") -> dict[str,
 
 
 def _against(
-    each: Sequence[tuple[Repetition, Responses]], base: Sequence[tuple[Repetition, Responses]], seconds: Sequence[float], seed: int
+    each: Sequence[tuple[Repetition, Responses]],
+    base: Sequence[tuple[Repetition, Responses]],
+    seconds: Sequence[float],
+    seed: int,
 ) -> dict[str, Any]:
     quiet = _pooled([responses for _, responses in base])
-    medians, whole = {one.round: quantile(responses.seconds, 0.5) for one, responses in base}, quantile(quiet, 0.5)
+    medians, whole = (
+        {one.round: quantile(responses.seconds, 0.5) for one, responses in base},
+        quantile(quiet, 0.5),
+    )
     rows = []
     for share in SLOWDOWN_SHARES:
-        ratios = [_ratio(quantile(responses.seconds, share), medians.get(one.round) or whole) for one, responses in each]
+        ratios = [
+            _ratio(quantile(responses.seconds, share), medians.get(one.round) or whole)
+            for one, responses in each
+        ]
         ratio = slowdown(seconds, quiet, share)
         interval, basis = _interval(ratio, ratios, _within(seconds, share, quiet, seed))
         rows.append({"share": share, "ratio": ratio, **_ends("", interval), "basis": basis})
@@ -161,7 +201,9 @@ def _against(
     }
 
 
-def _within(seconds: Sequence[float], share: float, quiet: Sequence[float], seed: int) -> Callable[[], Interval | None]:
+def _within(
+    seconds: Sequence[float], share: float, quiet: Sequence[float], seed: int
+) -> Callable[[], Interval | None]:
     return lambda: ratio_interval(seconds, share, quiet, seed=seed, rounds=ROUNDS)
 
 
@@ -184,7 +226,12 @@ def _percentiles(taken: Sequence[Found], quiet: Sequence[Found]) -> dict[str, An
         "requests": sum(one.requests or 0 for _, one in taken),
         "failed": sum(one.failed for _, one in taken),
         "per_repetition": [
-            {"folder": place.folder, "requests": one.requests, "failed": one.failed, "median_seconds": one.percentiles.get(0.5)}
+            {
+                "folder": place.folder,
+                "requests": one.requests,
+                "failed": one.failed,
+                "median_seconds": one.percentiles.get(0.5),
+            }
             for place, one in taken
         ],
         "cdf": [[mean(at(share, taken)), share] for share in shares],
@@ -194,12 +241,21 @@ def _percentiles(taken: Sequence[Found], quiet: Sequence[Found]) -> dict[str, An
         values, name = at(share, taken), "median" if share == 0.5 else f"p{round(100 * share)}"
         found[f"{name}_seconds"] = mean(values)
         if share == 0.5:
-            found |= {**_ends("median_", mean_interval(values), "_seconds"), "median_basis": "repetitions" if len(values) > 1 else None}
+            found |= {
+                **_ends("median_", mean_interval(values), "_seconds"),
+                "median_basis": "repetitions" if len(values) > 1 else None,
+            }
     base = at(0.5, quiet)
     if base:
         rounds = {place.round: one.percentiles.get(0.5) for place, one in quiet}
         found["slowdown"] = [
-            _slower(share, [(place.round, one.percentiles[share]) for place, one in taken], rounds, mean(base), _times)
+            _slower(
+                share,
+                [(place.round, one.percentiles[share]) for place, one in taken],
+                rounds,
+                mean(base),
+                _times,
+            )
             for share in SLOWDOWN_SHARES
             if share in shares
         ]
@@ -221,7 +277,9 @@ def _scalar(
     found: dict[str, Any] = {
         "measure": measure,
         "failed": sum(one.failed for _, one in taken),
-        "per_repetition": [{"folder": place.folder, f"mean_{unit}": value} for place, value in known],
+        "per_repetition": [
+            {"folder": place.folder, f"mean_{unit}": value} for place, value in known
+        ],
         f"mean_{unit}": mean(values),
         **_ends("mean_", mean_interval(values), f"_{unit}"),
         "mean_basis": "repetitions" if len(values) > 1 else None,
@@ -230,7 +288,9 @@ def _scalar(
     if base and values:
         rounds = {place.round: value for place, value in base}
         whole = mean([value for _, value in base])
-        found["slowdown"] = [_slower(None, [(place.round, value) for place, value in known], rounds, whole, slower)]
+        found["slowdown"] = [
+            _slower(None, [(place.round, value) for place, value in known], rounds, whole, slower)
+        ]
     return found
 
 
@@ -247,7 +307,11 @@ def _slower(
 ) -> dict[str, Any]:
     """How many times slower than the baseline of the same round; where that is missing, than the baseline's mean."""
     middle = mean([value for _, value in own])
-    ratios = [slower(value, base) for number, value in own if value and (base := rounds.get(number) or whole)]
+    ratios = [
+        slower(value, base)
+        for number, value in own
+        if value and (base := rounds.get(number) or whole)
+    ]
     ratio = slower(middle, whole) if middle and whole else None
     interval, basis = _interval(ratio, ratios, lambda: None)
     return {"share": share, "ratio": ratio, **_ends("", interval), "basis": basis}

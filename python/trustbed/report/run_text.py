@@ -45,14 +45,23 @@ def render(model: Model, path: str, *, columns: int = WIDEST, paint: Paint = _PL
 
 
 def _wrapped(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False) or [
-        first
-    ]
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [first]
 
 
 def _head(model: Model, width: int, paint: Paint) -> Iterator[str]:
     about = model["run"]
-    facts = [about["name"] or about["folder"], words.counted(len(model["cells"]), "cell"), words.counted(about["rounds"] or 0, "round")]
+    facts = [
+        about["name"] or about["folder"],
+        words.counted(len(model["cells"]), "cell"),
+        words.counted(about["rounds"] or 0, "round"),
+    ]
     late = run_words.lateness(model)
     if late is not None:
         facts.append(f"emulator late by at most {words.duration(late)} (p99)")
@@ -66,16 +75,35 @@ def _head(model: Model, width: int, paint: Paint) -> Iterator[str]:
 def _results(model: Model, width: int, paint: Paint) -> Iterator[Iterator[str]]:
     every = groups(model["cells"])
     for group in every:
-        for name in dict.fromkeys(one["name"] for cell in group for one in cell["workloads"] if one["measure"]):
+        for name in dict.fromkeys(
+            one["name"] for cell in group for one in cell["workloads"] if one["measure"]
+        ):
             yield _group(name, group, shared(group) if len(every) > 1 else "", width, paint)
 
 
 def _group(name: str, group: Sequence[Row], where: str, width: int, paint: Paint) -> Iterator[str]:
-    pairs = [(cell, one) for cell in group for one in cell["workloads"] if one["name"] == name and one["measure"]]
+    pairs = [
+        (cell, one)
+        for cell in group
+        for one in cell["workloads"]
+        if one["name"] == name and one["measure"]
+    ]
     rate = pairs[0][1]["measure"] == "throughput"
     compared = any(one["slowdown"] for _, one in pairs)
-    value = "throughput" if rate else "median" if pairs[0][1]["measure"] == "response_time" else "mean time"
-    head = ["CELL", "USED", value.upper(), "95 % INTERVAL", *(("SLOWDOWN", "95 % INTERVAL") if compared else ())]
+    value = (
+        "throughput"
+        if rate
+        else "median"
+        if pairs[0][1]["measure"] == "response_time"
+        else "mean time"
+    )
+    head = [
+        "CELL",
+        "USED",
+        value.upper(),
+        "95 % INTERVAL",
+        *(("SLOWDOWN", "95 % INTERVAL") if compared else ()),
+    ]
     rows = [[_name(cell, group), *_cells(cell, one, compared)] for cell, one in pairs[:CELLS]]
     if any(one.get("transfers") for _, one in pairs):
         head.append("TRANSFERS MOSTLY")
@@ -89,18 +117,36 @@ def _group(name: str, group: Sequence[Row], where: str, width: int, paint: Paint
 
 
 def _name(cell: Row, group: Sequence[Row]) -> str:
-    text = short(cell, group) + (" (baseline)" if cell["number"] == cell["baseline"] and len(group) > 1 else "")
+    text = short(cell, group) + (
+        " (baseline)" if cell["number"] == cell["baseline"] and len(group) > 1 else ""
+    )
     return text if len(text) <= _NAME else text[: _NAME - 1] + "…"
 
 
 def _cells(cell: Row, one: Row, compared: bool) -> list[str]:
-    used = str(cell["counted"]) if cell["counted"] == cell["planned"] else f"{cell['counted']} of {cell['planned']}"
-    shape: Callable[[float | None], str] = bits if one["measure"] == "throughput" else words.duration
-    key = {"throughput": "mean{}_bits_per_second", "response_time": "median{}_seconds"}.get(one["measure"], "mean{}_seconds")
-    found = [used, shape(one.get(key.format(""))), _short(one.get(key.format("_low")), one.get(key.format("_high")), shape)]
+    used = (
+        str(cell["counted"])
+        if cell["counted"] == cell["planned"]
+        else f"{cell['counted']} of {cell['planned']}"
+    )
+    shape: Callable[[float | None], str] = (
+        bits if one["measure"] == "throughput" else words.duration
+    )
+    key = {"throughput": "mean{}_bits_per_second", "response_time": "median{}_seconds"}.get(
+        one["measure"], "mean{}_seconds"
+    )
+    found = [
+        used,
+        shape(one.get(key.format(""))),
+        _short(one.get(key.format("_low")), one.get(key.format("_high")), shape),
+    ]
     if compared:
         place = run_words.central(one)
-        found += ["", ""] if place is None else [times(place["ratio"]), _short(place["low"], place["high"], factor)]
+        found += (
+            ["", ""]
+            if place is None
+            else [times(place["ratio"]), _short(place["low"], place["high"], factor)]
+        )
     return found
 
 
@@ -113,7 +159,9 @@ def _limited(one: Row) -> str:
     return limited[0][0] if limited else ""
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int, paint: Paint) -> Iterator[str]:
+def _table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], width: int, paint: Paint
+) -> Iterator[str]:
     """Columns as wide as they must be; the last ones are left out where the terminal is too narrow."""
     sizes = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
     while len(sizes) > 2 and sum(sizes) + 2 * (len(sizes) - 1) > width:
@@ -121,7 +169,12 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int, paint
 
     def line(cells: Sequence[str]) -> str:
         first, *others = cells[: len(sizes)]
-        return "  ".join([f"{first:<{sizes[0]}}", *(f"{cell:>{size}}" for cell, size in zip(others, sizes[1:], strict=True))]).rstrip()
+        return "  ".join(
+            [
+                f"{first:<{sizes[0]}}",
+                *(f"{cell:>{size}}" for cell, size in zip(others, sizes[1:], strict=True)),
+            ]
+        ).rstrip()
 
     yield paint("faint", line(head))
     for row in rows:
@@ -143,7 +196,9 @@ def _backgrounds(model: Model, width: int, paint: Paint) -> Iterator[str]:
     if not rows:
         return
     yield paint("strong", "Background")
-    yield from _table(["CELL AND SOURCE", "OFFERED", "LOST", "LATE (P99)"], rows[:CELLS], width, paint)
+    yield from _table(
+        ["CELL AND SOURCE", "OFFERED", "LOST", "LATE (P99)"], rows[:CELLS], width, paint
+    )
     if len(rows) > CELLS:
         yield f"… and {len(rows) - CELLS} more (--json and --out show them)"
 
@@ -157,7 +212,10 @@ def _unusable(model: Model, width: int, paint: Paint) -> Iterator[str]:
     for one in found[:UNUSABLE]:
         use = run_words.USE_WORDS[one["use"]]
         lines = _wrapped(
-            f"{one['folder']} ({one['label']}): {run_words.why(one) or 'no reason was given'}", width, first=margin, rest=margin
+            f"{one['folder']} ({one['label']}): {run_words.why(one) or 'no reason was given'}",
+            width,
+            first=margin,
+            rest=margin,
         )
         yield paint(one["use"], f"{use:<{_INDENT}}") + lines[0][_INDENT:]
         yield from lines[1:]
@@ -171,7 +229,9 @@ def _found(model: Model, width: int, paint: Paint) -> Iterator[str]:
         yield paint("strong", "Found in several repetitions, or worth knowing")
     margin = " " * _INDENT
     for row in rows:
-        lines = _wrapped(f"in {row['found_in']}: {row['message']}", width, first=margin, rest=margin)
+        lines = _wrapped(
+            f"in {row['found_in']}: {row['message']}", width, first=margin, rest=margin
+        )
         yield paint(row["severity"], f"{row['severity']:<{_INDENT}}") + lines[0][_INDENT:]
         yield from lines[1:]
 

@@ -58,13 +58,17 @@ def middle(workload: Row) -> tuple[float | None, str]:
     if workload["measure"] == "throughput":
         value = workload.get("mean_bits_per_second")
         return value, bits(value)
-    value = workload.get("median_seconds" if workload["measure"] == "response_time" else "mean_seconds")
+    value = workload.get(
+        "median_seconds" if workload["measure"] == "response_time" else "mean_seconds"
+    )
     return value, words.duration(value)
 
 
 def central(workload: Row) -> Row | None:
     """The slowdown that stands for a workload: at the median, or of the mean where only that is known."""
-    return next((place for place in workload.get("slowdown") or () if place["share"] in (0.5, None)), None)
+    return next(
+        (place for place in workload.get("slowdown") or () if place["share"] in (0.5, None)), None
+    )
 
 
 def headline(model: Model) -> str:
@@ -75,8 +79,18 @@ def headline(model: Model) -> str:
     if all(cell["only_discarded"] or not cell["counted"] for cell in cells):
         return "No repetition may be used: the testbed was measured, not the network."
     held = _usable(model)
-    found = [(cell, workload) for cell in held for workload in cell["workloads"][:1] if workload["measure"]]
-    return _slowed(found) or _ranged(found) or _lost(held) or "No workload left a result that can be read."
+    found = [
+        (cell, workload)
+        for cell in held
+        for workload in cell["workloads"][:1]
+        if workload["measure"]
+    ]
+    return (
+        _slowed(found)
+        or _ranged(found)
+        or _lost(held)
+        or "No workload left a result that can be read."
+    )
 
 
 def _usable(model: Model) -> list[Row]:
@@ -105,20 +119,34 @@ def _slowed(found: Sequence[tuple[Row, Row]]) -> str:
 
 def assurance(model: Model) -> str:
     """How far to trust the number of the headline, where it is a slowdown."""
-    held = [(cell, workload) for cell in _usable(model) for workload in cell["workloads"][:1] if workload["measure"]]
+    held = [
+        (cell, workload)
+        for cell in _usable(model)
+        for workload in cell["workloads"][:1]
+        if workload["measure"]
+    ]
     worst = _worst(held)
     if worst is None or worst[2]["ratio"] < _SMALL or worst[2]["low"] is None:
         return ""
     _, workload, place = worst
-    between = f"with 95 % confidence between {factor(place['low'])} and {factor(place['high'])} times"
+    between = (
+        f"with 95 % confidence between {factor(place['low'])} and {factor(place['high'])} times"
+    )
     if place["basis"] == "requests":
         return f"Within its only repetition {between}; what a second repetition would give is not known."
     quiet = "the median" if place["share"] == 0.5 else "the mean"
-    return f"That is {quiet} over {words.counted(workload['repetitions'], 'repetition')}, {between}."
+    return (
+        f"That is {quiet} over {words.counted(workload['repetitions'], 'repetition')}, {between}."
+    )
 
 
 def _ranged(found: Sequence[tuple[Row, Row]]) -> str:
-    known = [(value, text, cell, workload) for cell, workload in found for value, text in (middle(workload),) if value is not None]
+    known = [
+        (value, text, cell, workload)
+        for cell, workload in found
+        for value, text in (middle(workload),)
+        if value is not None
+    ]
     if not known:
         return ""
     least, most = min(known, key=lambda one: one[0]), max(known, key=lambda one: one[0])
@@ -130,7 +158,12 @@ def _ranged(found: Sequence[tuple[Row, Row]]) -> str:
 
 
 def _lost(cells: Sequence[Row]) -> str:
-    known = [(one["loss_share"], cell, one) for cell in cells for one in cell["backgrounds"] if one["loss_share"] is not None]
+    known = [
+        (one["loss_share"], cell, one)
+        for cell in cells
+        for one in cell["backgrounds"]
+        if one["loss_share"] is not None
+    ]
     if not known:
         return ""
     least, most = min(known, key=lambda one: one[0]), max(known, key=lambda one: one[0])
@@ -153,7 +186,9 @@ def standing(model: Model) -> str:
     )
     parts = [done]
     if uses.get("discard"):
-        parts.append(f"{uses['discard']} to be discarded, which {'does' if uses['discard'] == 1 else 'do'} not count below")
+        parts.append(
+            f"{uses['discard']} to be discarded, which {'does' if uses['discard'] == 1 else 'do'} not count below"
+        )
     if uses.get("review"):
         parts.append(f"{uses['review']} to be looked at before use")
     if uses.get("not_judged"):
@@ -165,13 +200,19 @@ def standing(model: Model) -> str:
 
 def limits(transfers: Sequence[Row]) -> list[tuple[str, str, int]]:
     """What limited transfers in words, with the verdict and how many: ``slowed by packet loss``, ``review``, 3."""
-    return [(WHAT.get(one["cause"], one["cause"]), one["verdict"], one["count"]) for one in transfers]
+    return [
+        (WHAT.get(one["cause"], one["cause"]), one["verdict"], one["count"]) for one in transfers
+    ]
 
 
 def why(repetition: Row) -> str:
     """Why a repetition is used as it is, with what limited the transfers that are the reason."""
     said = repetition["why"]
-    blamed = [what for what, verdict, _ in limits(repetition.get("transfers") or ()) if verdict == repetition["use"]]
+    blamed = [
+        what
+        for what, verdict, _ in limits(repetition.get("transfers") or ())
+        if verdict == repetition["use"]
+    ]
     graver = any(finding["severity"] == "error" for finding in repetition["findings"])
     return f"{said}: {', '.join(dict.fromkeys(blamed))}" if said and blamed and not graver else said
 
@@ -182,11 +223,19 @@ def notes(cells: Sequence[Row], workload: str) -> list[str]:
     said = [FLAGS[flag] for flag in FLAGS if any(flag in one["flags"] for _, one in own)]
     single = [short(cell, cells) for cell, one in own if one["measure"] and one["repetitions"] == 1]
     if single:
-        which = "every cell has" if len(single) == len(own) else f"{', '.join(single)} {'has' if len(single) == 1 else 'have'}"
-        said.append(f"{which} a single repetition: its intervals say nothing about what a second one would give")
+        which = (
+            "every cell has"
+            if len(single) == len(own)
+            else f"{', '.join(single)} {'has' if len(single) == 1 else 'have'}"
+        )
+        said.append(
+            f"{which} a single repetition: its intervals say nothing about what a second one would give"
+        )
     bad = [short(cell, cells) for cell, _ in own if cell["only_discarded"]]
     if bad:
-        said.append(f"every repetition of {', '.join(bad)} is to be discarded; its numbers are shown, and must not be used")
+        said.append(
+            f"every repetition of {', '.join(bad)} is to be discarded; its numbers are shown, and must not be used"
+        )
     return said
 
 
@@ -208,8 +257,17 @@ def gathered(repetitions: Sequence[Row]) -> list[dict[str, Any]]:
             len({one["folder"] for one, _ in pairs}),
             sum(bool(one["use"] in ("trust", "review", "discard")) for one in repetitions),
         )
-        rows.append({**worst, "message": f"{worst['message']} ({worst_of['folder']})", "found_in": f"{count} of {judged}", "count": count})
-    told = [row for row in rows if row["severity"] != "error" or row["count"] > 1]  # a single error stands with its repetition
+        rows.append(
+            {
+                **worst,
+                "message": f"{worst['message']} ({worst_of['folder']})",
+                "found_in": f"{count} of {judged}",
+                "count": count,
+            }
+        )
+    told = [
+        row for row in rows if row["severity"] != "error" or row["count"] > 1
+    ]  # a single error stands with its repetition
     return sorted(told, key=lambda row: (-_GRAVITY[row["severity"]], row["code"]))
 
 

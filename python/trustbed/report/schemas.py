@@ -27,7 +27,12 @@ VERDICT_FIELDS = (
         "1",
         "probability that the cause is right, 0.05 to 0.99: how often its rule was on validated transfers; see docs/diagnosis.md",
     ),
-    column("verdict", pa.string(), "", "whether the number may be used: trust, review, discard or not_judged"),
+    column(
+        "verdict",
+        pa.string(),
+        "",
+        "whether the number may be used: trust, review, discard or not_judged",
+    ),
     column("rule", pa.string(), "", "the rule that decided; see docs/diagnosis.md"),
     column("verdict_flags", WORDS, "", "what the diagnosis noticed beside the cause"),
     column(
@@ -37,8 +42,18 @@ VERDICT_FIELDS = (
         "estimate, measured by nobody: what the network would have given a transfer that is discarded for stalls of its host; "
         "null for all others and where no estimate is possible; see docs/diagnosis.md",
     ),
-    column("without_stalls_low_bytes_per_second", pa.float64(), "B/s", "lower end of that estimate's 95 % interval"),
-    column("without_stalls_high_bytes_per_second", pa.float64(), "B/s", "upper end of that estimate's 95 % interval"),
+    column(
+        "without_stalls_low_bytes_per_second",
+        pa.float64(),
+        "B/s",
+        "lower end of that estimate's 95 % interval",
+    ),
+    column(
+        "without_stalls_high_bytes_per_second",
+        pa.float64(),
+        "B/s",
+        "upper end of that estimate's 95 % interval",
+    ),
 )
 
 FINDINGS = pa.schema(
@@ -78,15 +93,23 @@ ABOUT: Mapping[str, str] = {
 
 def ordered(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     """The same rows, each field's metadata in one order: it arrives in any, and would make equal tables different files."""
-    fields = [field.with_metadata(dict(sorted((field.metadata or {}).items(), reverse=True))) for field in reader.schema]
+    fields = [
+        field.with_metadata(dict(sorted((field.metadata or {}).items(), reverse=True)))
+        for field in reader.schema
+    ]
     schema = pa.schema(fields)
-    return pa.RecordBatchReader.from_batches(schema, (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in reader))
+    return pa.RecordBatchReader.from_batches(
+        schema, (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in reader)
+    )
 
 
 def from_rows(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
     """A table of plain rows; a missing key is null."""
     kept = list(rows)
-    columns: Sequence[Any] = [pa.array([_fitting(row.get(field.name), field.type) for row in kept], field.type) for field in schema]
+    columns: Sequence[Any] = [
+        pa.array([_fitting(row.get(field.name), field.type) for row in kept], field.type)
+        for field in schema
+    ]
     return pa.Table.from_arrays(columns, schema=schema)
 
 

@@ -52,9 +52,14 @@ def render(overview: Overview, *, asked: str, columns: int = WIDEST, paint: Pain
 
 
 def _wrapped(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False) or [
-        first
-    ]
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [first]
 
 
 def _what_was_read(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
@@ -91,11 +96,15 @@ def _quality(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
     about_one = len(overview.findings) - len(about_all)
     if not about_all:
         if about_one:
-            yield from _wrapped(f"{words.counted(about_one, 'finding')} about single transfers (--json and --report show them)", width)
+            yield from _wrapped(
+                f"{words.counted(about_one, 'finding')} about single transfers (--json and --report show them)",
+                width,
+            )
         return
     yield paint("strong", "Capture quality")
     grave = sorted(
-        (finding for finding in about_all if finding["severity"] != "info"), key=lambda finding: _SEVERITIES.index(finding["severity"])
+        (finding for finding in about_all if finding["severity"] != "info"),
+        key=lambda finding: _SEVERITIES.index(finding["severity"]),
     )
     for finding in grave[:FINDINGS]:
         yield from _finding(finding, width, paint)
@@ -104,15 +113,22 @@ def _quality(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
     for finding in notes[:FINDINGS]:
         yield from _finding(finding, width, paint)
     left = max(0, len(grave) - FINDINGS) + max(0, len(notes) - FINDINGS)
-    more = [f"{left} more" if left else "", f"{about_one} about single transfers" if about_one else ""]
+    more = [
+        f"{left} more" if left else "",
+        f"{about_one} about single transfers" if about_one else "",
+    ]
     if any(more):
-        text = f"… and {' and '.join(part for part in more if part)} (--json and --report show them)"
+        text = (
+            f"… and {' and '.join(part for part in more if part)} (--json and --report show them)"
+        )
         yield from _wrapped(text, width, first=" " * _INDENT, rest=" " * _INDENT)
 
 
 def _finding(finding: Row, width: int, paint: Paint) -> Iterator[str]:
     severity = finding["severity"]
-    first, *rest = _wrapped(finding["message"], width, first=f"{severity:<{_INDENT}}", rest=" " * _INDENT)
+    first, *rest = _wrapped(
+        finding["message"], width, first=f"{severity:<{_INDENT}}", rest=" " * _INDENT
+    )
     yield paint(severity, first[:_INDENT]) + first[_INDENT:]
     yield from rest
 
@@ -135,7 +151,10 @@ def _transfers(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
         if place and place < IN_FULL:
             yield ""
         ends = _ends(row, room) if beside else ""
-        yield paint(row["verdict"], f"{row['verdict']:<{_INDENT}}") + f"{row['transfer']:<{name_width}}  {ends:<{room}}{_amounts(row)}"
+        yield (
+            paint(row["verdict"], f"{row['verdict']:<{_INDENT}}")
+            + f"{row['transfer']:<{name_width}}  {ends:<{room}}{_amounts(row)}"
+        )
         if not beside:
             yield " " * _INDENT + _ends(row, width - _INDENT)
         yield from _why(row, width, paint, in_full=place < IN_FULL, placed=_is_uniform(overview))
@@ -157,16 +176,25 @@ def _amounts(row: Row) -> str:
 def _why(row: Row, width: int, paint: Paint, *, in_full: bool, placed: bool) -> Iterator[str]:
     margin = " " * _INDENT
     headline = row["headline"][:1].upper() + row["headline"][1:]
-    cause = f"{row['cause']}, confidence {row['confidence']:.2f}" + ("" if placed else f"; {_place(row)}")
+    cause = f"{row['cause']}, confidence {row['confidence']:.2f}" + (
+        "" if placed else f"; {_place(row)}"
+    )
     lines = _wrapped(f"{headline} ({cause})", width, first=margin, rest=margin)
     yield from "\n".join(lines).replace(headline, paint("strong", headline), 1).split("\n")
     for reason in row["reasons"] if in_full else row["reasons"][:1]:
         yield from _wrapped(reason, width, first=f"{margin}· ", rest=f"{margin}  ")
     if in_full:
         if row.get("without_stalls"):
-            yield from _wrapped(row["without_stalls"], width, first=f"{margin}≈ ", rest=f"{margin}  ")
+            yield from _wrapped(
+                row["without_stalls"], width, first=f"{margin}≈ ", rest=f"{margin}  "
+            )
         for other in row.get("alternatives") or ():
-            yield from _wrapped(f"or {other['cause']}: {other['hint']}", width, first=f"{margin}? ", rest=f"{margin}  ")
+            yield from _wrapped(
+                f"or {other['cause']}: {other['hint']}",
+                width,
+                first=f"{margin}? ",
+                rest=f"{margin}  ",
+            )
 
 
 def _what_would_settle(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
@@ -178,13 +206,21 @@ def _what_would_settle(overview: Overview, width: int, paint: Paint) -> Iterator
     if asked:
         yield paint("strong", "To settle what the packets leave open (?)")
     for settled_by, transfers in asked.items():
-        yield from _wrapped(f"{', '.join(dict.fromkeys(transfers))}: {settled_by}", width, first=" " * _INDENT, rest=" " * (_INDENT + 2))
+        yield from _wrapped(
+            f"{', '.join(dict.fromkeys(transfers))}: {settled_by}",
+            width,
+            first=" " * _INDENT,
+            rest=" " * (_INDENT + 2),
+        )
 
 
 def _left_out(overview: Overview, width: int) -> Iterator[str]:
     if overview.not_judged:
         count = words.counted(overview.not_judged, "transfer")
-        yield from _wrapped(f"{count} too short to judge (fewer than 10 round trips, or less than 64 kB delivered)", width)
+        yield from _wrapped(
+            f"{count} too short to judge (fewer than 10 round trips, or less than 64 kB delivered)",
+            width,
+        )
     elif not overview.judged:
         yield "No TCP transfer in this capture: there is nothing to judge."
 
@@ -192,7 +228,10 @@ def _left_out(overview: Overview, width: int) -> Iterator[str]:
 def _next(overview: Overview, asked: str, width: int, paint: Paint) -> Iterator[str]:
     if not overview.transfers:
         return
-    steps = [f"trustbed explain {asked} {overview.transfers[0]['transfer']}", f"trustbed analyze {asked} --report report.html"]
+    steps = [
+        f"trustbed explain {asked} {overview.transfers[0]['transfer']}",
+        f"trustbed analyze {asked} --report report.html",
+    ]
     said = ["the rule that decided, number by number", "the same with charts, for the browser"]
     column = max(len(step) for step in steps) + 2
     fits = len("Next: ") + column + max(len(meaning) for meaning in said) <= width

@@ -34,9 +34,18 @@ def buffer(octets: float | None) -> str:
     """The depth of a queue or a buffer, in KB of 1024 bytes: 46.9 KB, 1.25 MB."""
     if octets is None or not math.isfinite(octets):
         return UNKNOWN
-    scale, name = next(((scale, name) for scale, name in ((2**30, "GB"), (2**20, "MB")) if octets >= scale), (2**10, "KB"))
+    scale, name = next(
+        ((scale, name) for scale, name in ((2**30, "GB"), (2**20, "MB")) if octets >= scale),
+        (2**10, "KB"),
+    )
     value = octets / scale
-    return f"{value:.0f} {name}" if value == 0 or value >= 99.95 else f"{value:.1f} {name}" if value >= 9.95 else f"{value:.2f} {name}"
+    return (
+        f"{value:.0f} {name}"
+        if value == 0 or value >= 99.95
+        else f"{value:.1f} {name}"
+        if value >= 9.95
+        else f"{value:.2f} {name}"
+    )
 
 
 def rate(bytes_per_second: float | None) -> str:
@@ -63,7 +72,13 @@ def duration(seconds: float | None) -> str:
 
 def quantity(value: float | None, unit: str) -> str:
     """A value in the base unit that a finding or a column names: 20.6 ms, 80 %, 1,234 packets."""
-    shapes = {"seconds": duration, "bytes": size, "bytes_per_second": rate, "share": percent, "ratio": units.number_words}
+    shapes = {
+        "seconds": duration,
+        "bytes": size,
+        "bytes_per_second": rate,
+        "share": percent,
+        "ratio": units.number_words,
+    }
     if unit in shapes:
         return _cell(shapes[unit](value))
     if value is None:

@@ -74,11 +74,19 @@ class _Wanted:
 
     @property
     def server(self) -> str:
-        return self.source.url if isinstance(self.source, Prometheus) else self.source.endpoint or f"cloudwatch {self.source.region}"
+        return (
+            self.source.url
+            if isinstance(self.source, Prometheus)
+            else self.source.endpoint or f"cloudwatch {self.source.region}"
+        )
 
     @property
     def after_ns(self) -> int:
-        return CLOUDWATCH_AFTER_NS + self.source.period_ns if isinstance(self.source, CloudWatch) else PROMETHEUS_AFTER_NS
+        return (
+            CLOUDWATCH_AFTER_NS + self.source.period_ns
+            if isinstance(self.source, CloudWatch)
+            else PROMETHEUS_AFTER_NS
+        )
 
 
 @dataclass(order=True, slots=True)
@@ -109,19 +117,30 @@ class Asking(AbstractContextManager["Asking"]):
             )
             for pair in campaign.pairs
         }
-        self._new: queue.SimpleQueue[tuple[RoundFolder, Mapping[str, Any]] | None] = queue.SimpleQueue()
+        self._new: queue.SimpleQueue[tuple[RoundFolder, Mapping[str, Any]] | None] = (
+            queue.SimpleQueue()
+        )
         self._waiting: list[_Waiting] = []
         self._quiet: dict[str, int] = {}
         self._cancelled = threading.Event()
         # As a daemon: a question that never ends is left behind, and the program is not kept by it.
-        self._thread = threading.Thread(target=self._run, name="ask others", daemon=True) if any(self._wanted.values()) else None
+        self._thread = (
+            threading.Thread(target=self._run, name="ask others", daemon=True)
+            if any(self._wanted.values())
+            else None
+        )
 
     def __enter__(self) -> Asking:
         if self._thread is not None:
             self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         if self._thread is None:
             return
         if kind is not None:
@@ -143,7 +162,9 @@ class Asking(AbstractContextManager["Asking"]):
     def _run(self) -> None:
         for folder in self._directory.rounds():
             # Others come by `put`, when they are judged.
-            if any(not state.is_whole and state.times < MOST_TIMES for state in Kept(folder).states):
+            if any(
+                not state.is_whole and state.times < MOST_TIMES for state in Kept(folder).states
+            ):
                 with self._excused():
                     self._take(folder, folder.record())
         while True:
@@ -164,7 +185,11 @@ class Asking(AbstractContextManager["Asking"]):
         return max(0.0, (self._waiting[0].due_ns - time.time_ns()) / 1e9) if self._waiting else None
 
     def _look(self) -> None:
-        if self._waiting and self._waiting[0].due_ns <= time.time_ns() and not self._cancelled.is_set():
+        if (
+            self._waiting
+            and self._waiting[0].due_ns <= time.time_ns()
+            and not self._cancelled.is_set()
+        ):
             self._answer(heapq.heappop(self._waiting))
 
     def _take(self, folder: RoundFolder, record: Mapping[str, Any]) -> None:
@@ -208,7 +233,13 @@ class Asking(AbstractContextManager["Asking"]):
 
     def _ask_one(self, waiting: _Waiting, wanted: _Wanted) -> None:
         now = time.time_ns()
-        state = State(role=wanted.role, host=wanted.host, source=name_of(wanted.source), asked=asdict(wanted.source), asked_ns=now)
+        state = State(
+            role=wanted.role,
+            host=wanted.host,
+            source=name_of(wanted.source),
+            asked=asdict(wanted.source),
+            asked_ns=now,
+        )
         with Kept(waiting.folder).changed() as kept:
             try:
                 kept.told(state, waiting.span, self._ask(wanted.source, waiting.span, now))
@@ -219,7 +250,11 @@ class Asking(AbstractContextManager["Asking"]):
             except OSError:
                 raise
             except Exception as error:  # a slip of ours: resources are context, and no campaign of weeks may end for them
-                kept.failed(state, f"what {state.source} answers could not be read: {error!r:.300}", "this is a mistake of trustbed")
+                kept.failed(
+                    state,
+                    f"what {state.source} answers could not be read: {error!r:.300}",
+                    "this is a mistake of trustbed",
+                )
 
     @contextlib.contextmanager
     def _excused(self) -> Iterator[None]:
@@ -231,4 +266,8 @@ class Asking(AbstractContextManager["Asking"]):
 def span_of(record: Mapping[str, Any]) -> Span | None:
     """The time that a round took, by our clock; nothing where its record does not say."""
     began, ended = record.get("began_ns"), record.get("ended_ns")
-    return Span(from_ns=began, until_ns=ended) if isinstance(began, int) and isinstance(ended, int) and began < ended else None
+    return (
+        Span(from_ns=began, until_ns=ended)
+        if isinstance(began, int) and isinstance(ended, int) and began < ended
+        else None
+    )

@@ -30,7 +30,13 @@ _METRICS: Mapping[str, tuple[str, str]] = {
     "NetworkPacketsOut": ("Sum", "network_sent_packets_per_second"),
 }
 _MOST_PAGES = 20
-_KEY_ERRORS = ("AccessDenied", "AccessDeniedException", "UnrecognizedClientException", "InvalidClientTokenId", "ExpiredToken")
+_KEY_ERRORS = (
+    "AccessDenied",
+    "AccessDeniedException",
+    "UnrecognizedClientException",
+    "InvalidClientTokenId",
+    "ExpiredToken",
+)
 
 
 def check() -> None:
@@ -75,7 +81,9 @@ def ask(source: CloudWatch, span: Span, *, now_ns: int) -> Answer:
     return Answer(observations, reached if reached > begin else None, problems)
 
 
-def _points(source: CloudWatch, begin: int, end: int) -> tuple[dict[str, dict[int, float]], list[str]]:
+def _points(
+    source: CloudWatch, begin: int, end: int
+) -> tuple[dict[str, dict[int, float]], list[str]]:
     """Values of each metric by the beginnings of their periods, and what was not told."""
     found: dict[str, dict[int, float]] = {}
     problems: list[str] = []
@@ -100,7 +108,14 @@ def _points(source: CloudWatch, begin: int, end: int) -> tuple[dict[str, dict[in
 def _query(key: str, name: str, source: CloudWatch) -> dict[str, Any]:
     dimensions = [{"Name": "InstanceId", "Value": source.instance}]
     metric = {"Namespace": _NAMESPACE, "MetricName": name, "Dimensions": dimensions}
-    return {"Id": key, "MetricStat": {"Metric": metric, "Period": source.period_ns // _SECOND, "Stat": _METRICS[name][0]}}
+    return {
+        "Id": key,
+        "MetricStat": {
+            "Metric": metric,
+            "Period": source.period_ns // _SECOND,
+            "Stat": _METRICS[name][0],
+        },
+    }
 
 
 def _pages(source: CloudWatch, question: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -108,7 +123,11 @@ def _pages(source: CloudWatch, question: Mapping[str, Any]) -> Sequence[Mapping[
     import botocore.config
     import botocore.exceptions
 
-    settings = botocore.config.Config(connect_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS, retries={"total_max_attempts": 2})
+    settings = botocore.config.Config(
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+        retries={"total_max_attempts": 2},
+    )
     where = source.endpoint or f"CloudWatch in {source.region}"
     pages: list[Mapping[str, Any]] = []
     try:
@@ -126,13 +145,28 @@ def _pages(source: CloudWatch, question: Mapping[str, Any]) -> Sequence[Mapping[
     except botocore.exceptions.ClientError as error:
         told = error.response.get("Error", {})
         code = str(told.get("Code", ""))
-        hint = "the key must be allowed cloudwatch:GetMetricData" if code in _KEY_ERRORS else "region and instance stand in the inventory"
-        raise SourceError(f"{where} answers {code}: {told.get('Message', '')!s:.300}", hint) from None
-    except (botocore.exceptions.ProfileNotFound, botocore.exceptions.PartialCredentialsError) as error:
-        raise SourceError(f"boto3: {error}", "profile in the inventory names one of ~/.aws/config") from None
-    except Exception as error:  # boto3 hands on whatever its parsers and transports raise, of no common kind
+        hint = (
+            "the key must be allowed cloudwatch:GetMetricData"
+            if code in _KEY_ERRORS
+            else "region and instance stand in the inventory"
+        )
         raise SourceError(
-            f"{where} does not answer: {str(error) or type(error).__name__:.300}", "is it reached from here?", is_away=True
+            f"{where} answers {code}: {told.get('Message', '')!s:.300}", hint
+        ) from None
+    except (
+        botocore.exceptions.ProfileNotFound,
+        botocore.exceptions.PartialCredentialsError,
+    ) as error:
+        raise SourceError(
+            f"boto3: {error}", "profile in the inventory names one of ~/.aws/config"
+        ) from None
+    except (
+        Exception
+    ) as error:  # boto3 hands on whatever its parsers and transports raise, of no common kind
+        raise SourceError(
+            f"{where} does not answer: {str(error) or type(error).__name__:.300}",
+            "is it reached from here?",
+            is_away=True,
         ) from None
     return pages
 

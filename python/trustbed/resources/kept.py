@@ -89,7 +89,10 @@ class Kept:
         before = dict(self._states)
         yield self
         if self._states != before:
-            write_whole(self._folder.path / RESOURCES, as_text({"sources": [asdict(state) for state in self._states.values()]}))
+            write_whole(
+                self._folder.path / RESOURCES,
+                as_text({"sources": [asdict(state) for state in self._states.values()]}),
+            )
 
     def expect(self, role: str, host: str, source: SourceName) -> None:
         """Somebody is to be asked."""
@@ -108,8 +111,12 @@ class Kept:
         """
         self._write(asked, answer)
         problems = tuple({"message": text, "hint": ""} for text in answer.problems)
-        is_whole = answer.reached_ns is not None and answer.reached_ns >= span.until_ns and not problems
-        self._put(replace(asked, reached_ns=answer.reached_ns, is_whole=is_whole, problems=problems))
+        is_whole = (
+            answer.reached_ns is not None and answer.reached_ns >= span.until_ns and not problems
+        )
+        self._put(
+            replace(asked, reached_ns=answer.reached_ns, is_whole=is_whole, problems=problems)
+        )
 
     def failed(self, asked: State, message: str, hint: str) -> None:
         """A source has not answered what it was asked; what it said before stays.
@@ -120,7 +127,11 @@ class Kept:
             hint: What can be done.
         """
         before = self.state(asked.role, asked.source) or asked
-        self._put(replace(asked, reached_ns=before.reached_ns, problems=({"message": message, "hint": hint},)))
+        self._put(
+            replace(
+                asked, reached_ns=before.reached_ns, problems=({"message": message, "hint": hint},)
+            )
+        )
 
     def _put(self, state: State) -> None:
         before = self.state(state.role, state.source) or state
@@ -128,12 +139,22 @@ class Kept:
 
     def _write(self, asked: State, answer: Answer) -> None:
         """Puts an answer in the place of an earlier one of the same source."""
-        place = Place(pair=self._folder.pair, round=self._folder.number, role=asked.role, host=asked.host, source=asked.source)
+        place = Place(
+            pair=self._folder.pair,
+            round=self._folder.number,
+            role=asked.role,
+            host=asked.host,
+            source=asked.source,
+        )
         try:
             earlier = self.table()
         except OSError:
             earlier = nothing()  # damaged: others are asked again by whoever misses it
-        others = pc.invert(pc.and_(pc.equal(earlier["role"], asked.role), pc.equal(earlier["source"], asked.source)))
+        others = pc.invert(
+            pc.and_(
+                pc.equal(earlier["role"], asked.role), pc.equal(earlier["source"], asked.source)
+            )
+        )
         whole = pa.concat_tables([earlier.filter(others), table_of(place, answer.observations)])
         write_table(whole, self._folder.path / RESOURCE_TABLE)
 

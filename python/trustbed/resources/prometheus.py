@@ -66,7 +66,12 @@ _COUNTERS = {
 _INTERFACES = {
     f"node_network_{way}_{what}_total": f"network_{ours}_{meant}_per_second"
     for way, ours in (("receive", "received"), ("transmit", "sent"))
-    for what, meant in (("bytes", "bytes"), ("packets", "packets"), ("errs", "errors"), ("drop", "drops"))
+    for what, meant in (
+        ("bytes", "bytes"),
+        ("packets", "packets"),
+        ("errs", "errors"),
+        ("drop", "drops"),
+    )
 }
 _DRIVER = "node_ethtool_"
 _DRIVER_COUNTERS = f"{_DRIVER}.+_allowance_exceeded(_total)?"
@@ -109,7 +114,9 @@ def ask(source: Prometheus, span: Span, *, now_ns: int) -> Answer:
     scrapes = asking.read(f"max(timestamp({_CPU}{{{matcher}}}))", _scrapes)
     if not scrapes.moments:
         message = f"{source.url} knows nothing of the instance {source.instance} at that time"
-        raise SourceError(message, "its page Status, Targets has the labels; the host must run node_exporter")
+        raise SourceError(
+            message, "its page Status, Targets has the labels; the host must run node_exporter"
+        )
     observations: list[Observation] = []
     problems: list[str] = []
     questions = (
@@ -123,7 +130,11 @@ def ask(source: Prometheus, span: Span, *, now_ns: int) -> Answer:
             observations += asking.read(question, functools.partial(_listed, read, scrapes))
         except SourceError as error:
             problems.append(error.message)
-    inside = [one for one in observations if one.time_ns < span.until_ns and one.time_ns + one.resolution_ns > span.from_ns]
+    inside = [
+        one
+        for one in observations
+        if one.time_ns < span.until_ns and one.time_ns + one.resolution_ns > span.from_ns
+    ]
     return Answer(inside, scrapes.moments[-1][0], problems)
 
 
@@ -137,7 +148,11 @@ class _Asking:
         self._url = source.url
         end = max(span.until_ns, min(now_ns, span.until_ns + _BEYOND))
         step = max(1, math.ceil((end - span.from_ns) / _SECOND / _MOST_POINTS))
-        self._grid = {"start": f"{span.from_ns / 1e9:.3f}", "end": f"{end / 1e9:.3f}", "step": str(step)}
+        self._grid = {
+            "start": f"{span.from_ns / 1e9:.3f}",
+            "end": f"{end / 1e9:.3f}",
+            "step": str(step),
+        }
         self._deadline = time.monotonic() + TIMEOUT_SECONDS
 
     def read(self, question: str, read: Callable[[Sequence[_Series]], T]) -> T:
@@ -146,7 +161,9 @@ class _Asking:
         Raises:
             SourceError: There is no answer, or none that can be read.
         """
-        words = urllib.parse.urlencode({"query": question, **self._grid, "timeout": f"{TIMEOUT_SECONDS:g}s"})
+        words = urllib.parse.urlencode(
+            {"query": question, **self._grid, "timeout": f"{TIMEOUT_SECONDS:g}s"}
+        )
         found = self._fetch(f"{self._url}/api/v1/query_range?{words}")
         try:
             return read(_series(json.loads(found)))
@@ -188,20 +205,33 @@ class _Asking:
         return b"".join(pieces)
 
     def _late(self) -> SourceError:
-        return SourceError(f"{self._url} has not answered within {TIMEOUT_SECONDS:g} s", _HINT, is_away=True)
+        return SourceError(
+            f"{self._url} has not answered within {TIMEOUT_SECONDS:g} s", _HINT, is_away=True
+        )
 
     def _refused(self, error: urllib.error.HTTPError) -> SourceError:
         """What the server says of a request that it did not carry out; Prometheus says why, as JSON."""
         try:
             told = json.loads(error.read1(_PIECE))
             why = f": {told['error']!s:.300}"
-        except (OSError, http.client.HTTPException, ValueError, TypeError, KeyError, RecursionError):
+        except (
+            OSError,
+            http.client.HTTPException,
+            ValueError,
+            TypeError,
+            KeyError,
+            RecursionError,
+        ):
             why = f" ({error.reason})" if error.reason else ""
-        return SourceError(f"{self._url} answers {error.code}{why}", _HINT, is_away=error.code >= 500)
+        return SourceError(
+            f"{self._url} answers {error.code}{why}", _HINT, is_away=error.code >= 500
+        )
 
 
 def _listed(
-    read: Callable[[Sequence[_Series], _Scrapes], Iterator[Observation]], scrapes: _Scrapes, series: Sequence[_Series]
+    read: Callable[[Sequence[_Series], _Scrapes], Iterator[Observation]],
+    scrapes: _Scrapes,
+    series: Sequence[_Series],
 ) -> list[Observation]:
     return list(read(series, scrapes))
 
@@ -214,8 +244,13 @@ def _series(found: Any) -> list[_Series]:  # noqa: ANN401 - whatever came
         raise ValueError(found["data"]["resultType"])
     series = []
     for one in found["data"]["result"]:
-        labels = {str(name): str(value).encode(errors="replace").decode() for name, value in one["metric"].items()}
-        points = {float(at): value for at, text in one["values"] if math.isfinite(value := float(text))}
+        labels = {
+            str(name): str(value).encode(errors="replace").decode()
+            for name, value in one["metric"].items()
+        }
+        points = {
+            float(at): value for at, text in one["values"] if math.isfinite(value := float(text))
+        }
         series.append(_Series(labels, points))
     return sorted(series, key=lambda one: sorted(one.labels.items()))
 
@@ -256,7 +291,14 @@ def _grown(points: Points, before: float, now: float) -> float | None:
     return None if grown < 0 else grown
 
 
-def _rates(one: _Series, scrapes: _Scrapes, metric: str, *, scope: Scope = "host", counter: str | None = None) -> Iterator[Observation]:
+def _rates(
+    one: _Series,
+    scrapes: _Scrapes,
+    metric: str,
+    *,
+    scope: Scope = "host",
+    counter: str | None = None,
+) -> Iterator[Observation]:
     name = one.labels.get("device") if scope == "interface" else None
     for (begin, before), (end, now) in scrapes.intervals():
         if now in one.points:
@@ -272,7 +314,12 @@ def _processors(series: Sequence[_Series], scrapes: _Scrapes) -> Iterator[Observ
         whole = sum(value or 0.0 for value in grown.values())
         is_known = whole > 0 and None not in grown.values()
 
-        def share(*wanted: str, grown: Mapping[str, float | None] = grown, whole: float = whole, known: bool = is_known) -> float | None:
+        def share(
+            *wanted: str,
+            grown: Mapping[str, float | None] = grown,
+            whole: float = whole,
+            known: bool = is_known,
+        ) -> float | None:
             there = [mode for mode in wanted if mode in grown]
             return sum(grown[mode] or 0.0 for mode in there) / whole if known and there else None
 
@@ -299,7 +346,9 @@ def _host(series: Sequence[_Series], scrapes: _Scrapes) -> Iterator[Observation]
         elif name in _LEVELS:
             for (begin, _), (end, now) in scrapes.intervals():
                 if now in one.points:
-                    yield Observation("host", None, _LEVELS[name], begin, end - begin, one.points[now])
+                    yield Observation(
+                        "host", None, _LEVELS[name], begin, end - begin, one.points[now]
+                    )
 
 
 def _interfaces(series: Sequence[_Series], scrapes: _Scrapes) -> Iterator[Observation]:
@@ -313,7 +362,9 @@ def _drivers(series: Sequence[_Series], scrapes: _Scrapes) -> Iterator[Observati
     for one in _first_by(series, "__name__", "device"):
         counter = one.labels.get("__name__", "").removeprefix(_DRIVER).removesuffix("_total")
         if "device" in one.labels:
-            yield from _rates(one, scrapes, "driver_counter_per_second", scope="interface", counter=counter)
+            yield from _rates(
+                one, scrapes, "driver_counter_per_second", scope="interface", counter=counter
+            )
 
 
 def _first_by(series: Sequence[_Series], *labels: str) -> Iterator[_Series]:

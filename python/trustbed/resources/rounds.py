@@ -42,7 +42,13 @@ def round_resources(folder: RoundFolder) -> pa.Table:
     except OSError as error:
         damaged = [Problem(span=span, text=str(error))]
     for state in kept.states:
-        place = Place(pair=folder.pair, round=folder.number, role=state.role, host=state.host, source=state.source)
+        place = Place(
+            pair=folder.pair,
+            round=folder.number,
+            role=state.role,
+            host=state.host,
+            source=state.source,
+        )
         tables.append(table_of(place, (), [*_problems(state, span), *damaged]))
     return pa.concat_tables(tables)
 
@@ -54,7 +60,11 @@ def _sampled(folder: RoundFolder, role: str, record: Mapping[str, Any], span: Sp
     def place(source: Source) -> Place:
         return Place(pair=folder.pair, round=folder.number, role=role, host=host, source=source)
 
-    troubles = [one["message"] for one in record.get("troubles") or () if one.get("what") in (f"samples of {host}", f"{role}.samples")]
+    troubles = [
+        one["message"]
+        for one in record.get("troubles") or ()
+        if one.get("what") in (f"samples of {host}", f"{role}.samples")
+    ]
     try:
         sampled = read_samples(folder.path / f"{role}.samples.jsonl")
     except OSError as error:
@@ -62,22 +72,38 @@ def _sampled(folder: RoundFolder, role: str, record: Mapping[str, Any], span: Sp
         return table_of(place("proc"), (), [Problem(span=span, text=text) for text in why])
     short = [] if sampled.proc or troubles else ["no sample falls into the time of the connections"]
     problems = [Problem(span=span, text=text) for text in (*troubles, *short, *sampled.not_told)]
-    return pa.concat_tables([table_of(place("proc"), sampled.proc, problems), table_of(place("cgroup"), sampled.cgroup)])
+    return pa.concat_tables(
+        [table_of(place("proc"), sampled.proc, problems), table_of(place("cgroup"), sampled.cgroup)]
+    )
 
 
 def _problems(state: State, span: Span) -> Iterator[Problem]:
     """What a source did not tell of a round."""
     for one in state.problems:
-        yield Problem(span=span, text=f"{one['message']} ({one['hint']})" if one.get("hint") else one["message"])
+        yield Problem(
+            span=span,
+            text=f"{one['message']} ({one['hint']})" if one.get("hint") else one["message"],
+        )
     if state.times == 0:
-        yield Problem(span=span, text=f"{state.source} was not asked yet; the campaign does it when it goes on")
+        yield Problem(
+            span=span,
+            text=f"{state.source} was not asked yet; the campaign does it when it goes on",
+        )
     elif not state.is_whole and not state.problems:
-        reached = span.from_ns if state.reached_ns is None else max(span.from_ns, min(state.reached_ns, span.until_ns))
+        reached = (
+            span.from_ns
+            if state.reached_ns is None
+            else max(span.from_ns, min(state.reached_ns, span.until_ns))
+        )
         rest = Span(from_ns=reached, until_ns=span.until_ns)
-        yield Problem(span=rest, text=f"{state.source} knew nothing from here on when it was asked last")
+        yield Problem(
+            span=rest, text=f"{state.source} knew nothing from here on when it was asked last"
+        )
 
 
-def campaign_resources(path: str | os.PathLike[str], *, only: tuple[str, int] | None = None) -> Iterator[pa.Table]:
+def campaign_resources(
+    path: str | os.PathLike[str], *, only: tuple[str, int] | None = None
+) -> Iterator[pa.Table]:
     """The tables of a campaign's rounds, one after another: those of a pair in order, behind those of the pair before.
 
     Args:
@@ -92,15 +118,21 @@ def campaign_resources(path: str | os.PathLike[str], *, only: tuple[str, int] | 
     if only is None:
         return (round_resources(folder) for folder in directory.rounds())
     if only[0] not in pairs:
-        raise RunDirectoryError(f"no pair {only[0]} in this campaign, {directory.path}", nearest(only[0], pairs))
+        raise RunDirectoryError(
+            f"no pair {only[0]} in this campaign, {directory.path}", nearest(only[0], pairs)
+        )
     folder = directory.round(*only)
     if not folder.is_complete:
         hint = f"those that have ended lie in {folder.path.parent}"
-        raise RunDirectoryError(f"no round {only[1]} of {only[0]} has ended, {directory.path}", hint)
+        raise RunDirectoryError(
+            f"no round {only[1]} of {only[0]} has ended, {directory.path}", hint
+        )
     return iter([round_resources(folder)])
 
 
-def write_resources(path: str | os.PathLike[str], file: Path, *, only: tuple[str, int] | None = None) -> int:
+def write_resources(
+    path: str | os.PathLike[str], file: Path, *, only: tuple[str, int] | None = None
+) -> int:
     """Writes the table of a campaign or of one of its rounds as Parquet. Memory is what one round needs.
 
     Args:
@@ -119,7 +151,12 @@ def write_resources(path: str | os.PathLike[str], file: Path, *, only: tuple[str
     check_file(file)
     tables = campaign_resources(path, only=only)
     rows = 0
-    with whole_file(file) as stream, pa.parquet.ParquetWriter(stream.buffer, RESOURCES, compression="zstd", version="2.6") as writer:
+    with (
+        whole_file(file) as stream,
+        pa.parquet.ParquetWriter(
+            stream.buffer, RESOURCES, compression="zstd", version="2.6"
+        ) as writer,
+    ):
         for table in tables:
             if table.num_rows:
                 writer.write_table(table)

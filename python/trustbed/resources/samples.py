@@ -24,7 +24,13 @@ _SHARES = {
     "cpu_idle_share": "idle_share",
     "cpu_waiting_for_disk_share": "waiting_for_disk_share",
 }
-_PRESSURES = ("processor_some_share", "memory_some_share", "memory_full_share", "disk_some_share", "disk_full_share")
+_PRESSURES = (
+    "processor_some_share",
+    "memory_some_share",
+    "memory_full_share",
+    "disk_some_share",
+    "disk_full_share",
+)
 _TCP = (
     "received_segments",
     "sent_segments",
@@ -60,7 +66,11 @@ def read_samples(file: Path) -> Sampled:
     for line in lines_of(file):
         interval = line.get("interval_ns")
         if interval:
-            moment = _Moment(line["at_ns"] - interval, interval, len((line.get("processors") or {}).get("busy_shares") or ()))
+            moment = _Moment(
+                line["at_ns"] - interval,
+                interval,
+                len((line.get("processors") or {}).get("busy_shares") or ()),
+            )
             proc += _of_host(line, moment)
             proc += _of_interfaces(line, moment)
             proc += _of_drivers(line)
@@ -77,16 +87,36 @@ class _Moment:
     interval_ns: int
     processors: int
 
-    def level(self, metric: str, value: float | None, *, scope: Scope = "host", name: str | None = None) -> Observation:
-        return Observation(scope, name, metric, self.time_ns, self.interval_ns, None if value is None else float(value))
+    def level(
+        self, metric: str, value: float | None, *, scope: Scope = "host", name: str | None = None
+    ) -> Observation:
+        return Observation(
+            scope,
+            name,
+            metric,
+            self.time_ns,
+            self.interval_ns,
+            None if value is None else float(value),
+        )
 
-    def rate(self, metric: str, grown: float | None, *, scope: Scope = "host", name: str | None = None) -> Observation:
+    def rate(
+        self, metric: str, grown: float | None, *, scope: Scope = "host", name: str | None = None
+    ) -> Observation:
         """Of something that has grown by so much."""
-        return self.level(metric, None if grown is None else grown * 1e9 / self.interval_ns, scope=scope, name=name)
+        return self.level(
+            metric,
+            None if grown is None else grown * 1e9 / self.interval_ns,
+            scope=scope,
+            name=name,
+        )
 
     def used(self, used_ns: float | None, *, scope: Scope, name: str) -> Observation:
         """Processor time as a share of the node's."""
-        share = None if used_ns is None or not self.processors else used_ns / self.interval_ns / self.processors
+        share = (
+            None
+            if used_ns is None or not self.processors
+            else used_ns / self.interval_ns / self.processors
+        )
         return self.level("cpu_utilisation_share", share, scope=scope, name=name)
 
 
@@ -124,7 +154,12 @@ def _of_interfaces(line: Mapping[str, Any], moment: _Moment) -> Iterator[Observa
     for one in line.get("interfaces") or ():
         for way in _WAYS:
             for what in _COUNTS:
-                yield moment.rate(f"network_{way}_{what}_per_second", one.get(f"{way}_{what}"), scope="interface", name=one["name"])
+                yield moment.rate(
+                    f"network_{way}_{what}_per_second",
+                    one.get(f"{way}_{what}"),
+                    scope="interface",
+                    name=one["name"],
+                )
 
 
 def _of_drivers(line: Mapping[str, Any]) -> Iterator[Observation]:
@@ -133,7 +168,15 @@ def _of_drivers(line: Mapping[str, Any]) -> Iterator[Observation]:
         interval = one["interval_ns"]
         for counter, grown in one["counters"].items():
             rate = grown * 1e9 / interval
-            yield Observation("interface", one["name"], "driver_counter_per_second", line["at_ns"] - interval, interval, rate, counter)
+            yield Observation(
+                "interface",
+                one["name"],
+                "driver_counter_per_second",
+                line["at_ns"] - interval,
+                interval,
+                rate,
+                counter,
+            )
 
 
 def _of_processes(line: Mapping[str, Any], moment: _Moment) -> Iterator[Observation]:
@@ -141,8 +184,15 @@ def _of_processes(line: Mapping[str, Any], moment: _Moment) -> Iterator[Observat
         name = str(one["process"])
         yield moment.used(one.get("ran_ns"), scope="process", name=name)
         waited = one.get("waited_ns")
-        yield moment.rate("cpu_waited_seconds_per_second", None if waited is None else waited / 1e9, scope="process", name=name)
-        yield moment.level("memory_resident_bytes", one.get("resident_bytes"), scope="process", name=name)
+        yield moment.rate(
+            "cpu_waited_seconds_per_second",
+            None if waited is None else waited / 1e9,
+            scope="process",
+            name=name,
+        )
+        yield moment.level(
+            "memory_resident_bytes", one.get("resident_bytes"), scope="process", name=name
+        )
 
 
 def _of_cgroups(line: Mapping[str, Any], moment: _Moment) -> Iterator[Observation]:
@@ -152,7 +202,12 @@ def _of_cgroups(line: Mapping[str, Any], moment: _Moment) -> Iterator[Observatio
         share = one.get("throttled_periods", 0) / periods if periods else None
         yield moment.level("cpu_throttled_periods_share", share, scope="cgroup", name=name)
         throttled = one.get("throttled_ns")
-        yield moment.rate("cpu_throttled_seconds_per_second", None if throttled is None else throttled / 1e9, scope="cgroup", name=name)
+        yield moment.rate(
+            "cpu_throttled_seconds_per_second",
+            None if throttled is None else throttled / 1e9,
+            scope="cgroup",
+            name=name,
+        )
 
 
 def _not_told(file: Path) -> tuple[str, ...]:
@@ -164,4 +219,6 @@ def _not_told(file: Path) -> tuple[str, ...]:
     except ValueError:
         return ()
     told = head.get("not_told") if isinstance(head, dict) else None
-    return tuple(f"{one.get('what')}: {one.get('why')}" for one in told or () if isinstance(one, dict))
+    return tuple(
+        f"{one.get('what')}: {one.get('why')}" for one in told or () if isinstance(one, dict)
+    )

@@ -49,14 +49,28 @@ _LEVELS = {
     "tcp_established": ("1", "TCP connections that are open"),
 }
 _RATES = {
-    "cpu_waited_seconds_per_second": ("1", "how long the tasks of a process could have run and did not"),
-    "cpu_throttled_seconds_per_second": ("1", "how long tasks waited for the next period of a quota"),
+    "cpu_waited_seconds_per_second": (
+        "1",
+        "how long the tasks of a process could have run and did not",
+    ),
+    "cpu_throttled_seconds_per_second": (
+        "1",
+        "how long tasks waited for the next period of a quota",
+    ),
     "context_switches_per_second": ("1/s", "context switches"),
     "interrupts_per_second": ("1/s", "interrupts"),
     **{
-        f"network_{way}_{what}_per_second": (unit, f"{what} {way}; without an interface's name, of all that the source counts")
+        f"network_{way}_{what}_per_second": (
+            unit,
+            f"{what} {way}; without an interface's name, of all that the source counts",
+        )
         for way in ("received", "sent")
-        for what, unit in (("bytes", "B/s"), ("packets", "1/s"), ("errors", "1/s"), ("drops", "1/s"))
+        for what, unit in (
+            ("bytes", "B/s"),
+            ("packets", "1/s"),
+            ("errors", "1/s"),
+            ("drops", "1/s"),
+        )
     },
     "driver_counter_per_second": (
         "1/s",
@@ -70,9 +84,16 @@ _RATES = {
     "tcp_opened_per_second": ("1/s", "TCP connections opened from here"),
     "tcp_accepted_per_second": ("1/s", "TCP connections opened from elsewhere"),
     "tcp_timeouts_per_second": ("1/s", "TCP retransmission time-outs"),
-    "tcp_listen_drops_per_second": ("1/s", "TCP connections that a listener had no room for, or dropped"),
+    "tcp_listen_drops_per_second": (
+        "1/s",
+        "TCP connections that a listener had no room for, or dropped",
+    ),
 }
-METRICS: dict[str, tuple[str, str]] = {**{name: ("1", meaning) for name, meaning in _SHARES.items()}, **_LEVELS, **_RATES}
+METRICS: dict[str, tuple[str, str]] = {
+    **{name: ("1", meaning) for name, meaning in _SHARES.items()},
+    **_LEVELS,
+    **_RATES,
+}
 """Every metric that there is: its unit, and its meaning."""
 
 RESOURCES = pa.schema(
@@ -81,16 +102,51 @@ RESOURCES = pa.schema(
         column("round", pa.int64(), "1", "its round"),
         column("role", pa.string(), "", "what the host was in it: `sender` or `receiver`"),
         column("host", pa.string(), "", "the host, as the inventory names it"),
-        column("source", pa.string(), "", "who tells it: `proc` and `cgroup` (the agent on the host), `prometheus`, `cloudwatch`"),
-        column("scope", pa.string(), "", "of what: `host`, `process`, `cgroup`, `interface`; null in a row that tells a problem"),
-        column("name", pa.string(), "", "of which process (its number), control group or interface; null for the host"),
-        column("metric", pa.string(), "", "what is told: one of those below; null in a row that tells a problem"),
+        column(
+            "source",
+            pa.string(),
+            "",
+            "who tells it: `proc` and `cgroup` (the agent on the host), `prometheus`, `cloudwatch`",
+        ),
+        column(
+            "scope",
+            pa.string(),
+            "",
+            "of what: `host`, `process`, `cgroup`, `interface`; null in a row that tells a problem",
+        ),
+        column(
+            "name",
+            pa.string(),
+            "",
+            "of which process (its number), control group or interface; null for the host",
+        ),
+        column(
+            "metric",
+            pa.string(),
+            "",
+            "what is told: one of those below; null in a row that tells a problem",
+        ),
         column("counter", pa.string(), "", "a driver's own name of its counter; null for all else"),
         column("unit", pa.string(), "", "of the value"),
-        column("time_ns", pa.int64(), "ns", "beginning of the interval that the value is of, since the epoch, by the clock of its source"),
+        column(
+            "time_ns",
+            pa.int64(),
+            "ns",
+            "beginning of the interval that the value is of, since the epoch, by the clock of its source",
+        ),
         column("resolution_ns", pa.int64(), "ns", "length of the interval"),
-        column("covered_ns", pa.int64(), "ns", "how much of it the value is known for: less than all in the first and last minutes"),
-        column("value", pa.float64(), "1", "the value, in its unit; null where the source does not know it"),
+        column(
+            "covered_ns",
+            pa.int64(),
+            "ns",
+            "how much of it the value is known for: less than all in the first and last minutes",
+        ),
+        column(
+            "value",
+            pa.float64(),
+            "1",
+            "the value, in its unit; null where the source does not know it",
+        ),
         column(
             "problem",
             pa.string(),
@@ -162,13 +218,21 @@ def per_minute(observations: Iterable[Observation]) -> Iterator[Observation]:
             part = min(end, minute + MINUTE) - begin
             key = (one.scope, one.name, one.metric, one.counter, minute)
             weighted, known = sums.get(key, (0.0, 0))
-            sums[key] = (weighted, known) if one.value is None else (weighted + one.value * part, known + part)
+            sums[key] = (
+                (weighted, known)
+                if one.value is None
+                else (weighted + one.value * part, known + part)
+            )
             begin += part
     for (scope, name, metric, counter, minute), (weighted, known) in sums.items():
-        yield Observation(scope, name, metric, minute, MINUTE, weighted / known if known else None, counter, known)
+        yield Observation(
+            scope, name, metric, minute, MINUTE, weighted / known if known else None, counter, known
+        )
 
 
-def table_of(place: Place, observations: Iterable[Observation], problems: Sequence[Problem] = ()) -> pa.Table:
+def table_of(
+    place: Place, observations: Iterable[Observation], problems: Sequence[Problem] = ()
+) -> pa.Table:
     """Rows of one source on one host: what it tells, the same per minute where it is finer, and what it does not tell.
 
     Returns:
@@ -177,8 +241,17 @@ def table_of(place: Place, observations: Iterable[Observation], problems: Sequen
     told = list(observations)
     told += per_minute(told)
     count = len(told) + len(problems)
-    fixed = {"pair": place.pair, "round": place.round, "role": place.role, "host": place.host, "source": place.source}
-    columns = {name: pa.repeat(pa.scalar(value, RESOURCES.field(name).type), count) for name, value in fixed.items()}
+    fixed = {
+        "pair": place.pair,
+        "round": place.round,
+        "role": place.role,
+        "host": place.host,
+        "source": place.source,
+    }
+    columns = {
+        name: pa.repeat(pa.scalar(value, RESOURCES.field(name).type), count)
+        for name, value in fixed.items()
+    }
     rows: dict[str, list[Any]] = {
         "scope": [one.scope for one in told],
         "name": [one.name for one in told],
@@ -186,13 +259,16 @@ def table_of(place: Place, observations: Iterable[Observation], problems: Sequen
         "counter": [one.counter for one in told],
         "unit": [METRICS[one.metric][0] for one in told],
         "time_ns": [one.time_ns for one in told] + [one.span.from_ns for one in problems],
-        "resolution_ns": [one.resolution_ns for one in told] + [one.span.length_ns for one in problems],
+        "resolution_ns": [one.resolution_ns for one in told]
+        + [one.span.length_ns for one in problems],
         "covered_ns": [_covered(one) for one in told] + [0] * len(problems),
         "value": [one.value for one in told],
         "problem": [None] * len(told) + [one.text for one in problems],
     }
     for name, values in rows.items():
-        columns[name] = pa.array(values + [None] * (count - len(values)), RESOURCES.field(name).type)
+        columns[name] = pa.array(
+            values + [None] * (count - len(values)), RESOURCES.field(name).type
+        )
     return pa.table(columns, schema=RESOURCES)
 
 

@@ -23,7 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from trustbed.rounds.journal import Journal
-from trustbed.run.folder import ManifestFolder, RunDirectoryError, as_text, flush, flush_tree, write_whole
+from trustbed.run.folder import (
+    ManifestFolder,
+    RunDirectoryError,
+    as_text,
+    flush,
+    flush_tree,
+    write_whole,
+)
 from trustbed.scenario.campaign import CampaignFile
 from trustbed.scenario.campaign_model import ROLES, Campaign
 
@@ -99,7 +106,11 @@ class CampaignDirectory(ManifestFolder):
             "format": FORMAT,
             "kind": self.kind,
             "trustbed": dict(about),
-            "campaign": {"sha256": study.sha256, "file": str(study.file.absolute()), **_told(study.campaign)},
+            "campaign": {
+                "sha256": study.sha256,
+                "file": str(study.file.absolute()),
+                **_told(study.campaign),
+            },
             "began_ns": began_ns,
         }
         self.begin_folder(manifest, {CAMPAIGN: study.text})
@@ -112,7 +123,10 @@ class CampaignDirectory(ManifestFolder):
         """
         manifest = self.manifest()
         if manifest.get("kind") != self.kind or manifest.get("format") != FORMAT:
-            raise RunDirectoryError(f"holds no campaign that this version can read, {self.path}", "name one that trustbed pairs has made")
+            raise RunDirectoryError(
+                f"holds no campaign that this version can read, {self.path}",
+                "name one that trustbed pairs has made",
+            )
         return manifest
 
     def check(self, study: CampaignFile) -> int:
@@ -123,7 +137,10 @@ class CampaignDirectory(ManifestFolder):
         """
         manifest = self.manifest()
         if manifest.get("kind") != self.kind or manifest.get("format") != FORMAT:
-            raise RunDirectoryError(f"holds no campaign that this version can continue, {self.path}", "give --out another name")
+            raise RunDirectoryError(
+                f"holds no campaign that this version can continue, {self.path}",
+                "give --out another name",
+            )
         known = manifest.get("campaign") or {}
         if known.get("sha256") != study.sha256:
             message = f"holds a campaign of another file, or of {study.file.name} before it was changed, {self.path}"
@@ -146,7 +163,10 @@ class CampaignDirectory(ManifestFolder):
         """All that are complete, those of one pair after those of another, in order."""
         for pair in _entries(self.path / ROUNDS):
             for one in _entries(pair):
-                if one.name.isdecimal() and (folder := RoundFolder(int(one.name), pair.name, one)).is_complete:
+                if (
+                    one.name.isdecimal()
+                    and (folder := RoundFolder(int(one.name), pair.name, one)).is_complete
+                ):
                     yield folder
 
     def write_host(self, host: str, at_ns: int, facts: Mapping[str, Any]) -> str:
@@ -168,7 +188,10 @@ def _told(campaign: Campaign) -> dict[str, Any]:
         "name": campaign.name,
         "about": campaign.about,
         "seed": campaign.seed,
-        "pairs": [{"pair": pair.name, "sender": pair.sender, "receiver": pair.receiver} for pair in campaign.pairs],
+        "pairs": [
+            {"pair": pair.name, "sender": pair.sender, "receiver": pair.receiver}
+            for pair in campaign.pairs
+        ],
         "hosts": [host.name for host in campaign.hosts],
         "rounds_per_pair": rounds.count,
         "period_ns": rounds.period_ns,
@@ -191,5 +214,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise RunDirectoryError(f"cannot be read, {path}: {error}", "restore it, or remove the folder it is in") from None
+        raise RunDirectoryError(
+            f"cannot be read, {path}: {error}", "restore it, or remove the folder it is in"
+        ) from None
     return found

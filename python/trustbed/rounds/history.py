@@ -33,7 +33,9 @@ class History:
     last_ns: int | None = None
 
     def _add(self, pair: str, kind: str, begin: int, end: int, rounds: int = 1) -> None:
-        self.stretches.setdefault(pair, []).append(Stretch(kind=intern(kind), from_ns=begin, to_ns=end, rounds=rounds))
+        self.stretches.setdefault(pair, []).append(
+            Stretch(kind=intern(kind), from_ns=begin, to_ns=end, rounds=rounds)
+        )
 
     def _host(self, host: str, at: int, *, up: bool) -> None:
         spans = self.down.setdefault(host, [])
@@ -72,7 +74,12 @@ def history_of(lines: Iterable[Line], *, period_ns: int) -> History:
                     history.lost_to[host] += held[line["pair"]]
                 if line["outcome"] != "complete":
                     begin = history.began.get((line["pair"], line["number"]), at)
-                    history._add(line["pair"], line["outcome"], begin, max(at, begin) if line["outcome"] != "interrupted" else begin)
+                    history._add(
+                        line["pair"],
+                        line["outcome"],
+                        begin,
+                        max(at, begin) if line["outcome"] != "interrupted" else begin,
+                    )
             case "skipped":
                 due, count = int(line["due_ns"] or at), line["count"]
                 history._add(line["pair"], line["reason"], due, due + count * period_ns, count)

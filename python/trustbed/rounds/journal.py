@@ -38,7 +38,12 @@ class Journal:
 
     def skipped(self, at_ns: int, skip: Skip) -> None:
         """Rounds that do not take place."""
-        facts = {"pair": skip.pair.name, "first": skip.numbers.start, "count": len(skip.numbers), "index": skip.index.name}
+        facts = {
+            "pair": skip.pair.name,
+            "first": skip.numbers.start,
+            "count": len(skip.numbers),
+            "index": skip.index.name,
+        }
         self.append(at_ns, "skipped", **facts, due_ns=skip.due_ns, reason=skip.reason, by=skip.by)
 
     def lines(self) -> Iterator[Line]:
@@ -89,7 +94,9 @@ class State:
     @property
     def interrupted(self) -> Iterator[tuple[str, int]]:
         """Rounds that began and did not end."""
-        return ((name, pair.running) for name, pair in self.pairs.items() if pair.running is not None)
+        return (
+            (name, pair.running) for name, pair in self.pairs.items() if pair.running is not None
+        )
 
 
 def state_of(lines: Iterator[Line]) -> State:
@@ -114,7 +121,11 @@ def state_of(lines: Iterator[Line]) -> State:
                 pair.outcomes[line["outcome"]] += 1
                 pair.running = None
                 counts = line["outcome"] not in NOT_MEASURED
-                state.rounds.append(Recorded(pair=line["pair"], number=line["number"], began_ns=at if counts else None))
+                state.rounds.append(
+                    Recorded(
+                        pair=line["pair"], number=line["number"], began_ns=at if counts else None
+                    )
+                )
             case "skipped":
                 state.of(line["pair"]).outcomes[line["reason"]] += line["count"]
                 last = line["first"] + line["count"] - 1

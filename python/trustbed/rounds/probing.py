@@ -98,11 +98,17 @@ class Probing(Generic[HostT]):
             with self.excused("reflector of test packets"):
                 found["reflector"] = _plain(reflector.stop())
                 if count := found["reflector"]["too_fast_packets"]:
-                    message = f"{count} test packets came too fast to be answered; they count as lost"
-                    raise TestbedError(message, "the path did not lose them: give mean_gap a longer time")
+                    message = (
+                        f"{count} test packets came too fast to be answered; they count as lost"
+                    )
+                    raise TestbedError(
+                        message, "the path did not lose them: give mean_gap a longer time"
+                    )
         return found
 
-    def bandwidth(self, estimator: Estimator, limit_ns: int, *, long_packets: bool) -> dict[str, Any]:
+    def bandwidth(
+        self, estimator: Estimator, limit_ns: int, *, long_packets: bool
+    ) -> dict[str, Any]:
         """What an estimator found, as the sender's agent tells, with what both hosts' lateness spoilt.
 
         Raises:
@@ -110,13 +116,26 @@ class Probing(Generic[HostT]):
             TestbedError: A host is gone, or the way to one was while they began.
         """
         nonce, longest = secrets.randbits(63), limit_ns + _SETTLING_NS
-        takes = {"role": "receive", "listen": f"{self.listens_at}:0", "peer": self.peer, "nonce": nonce}
+        takes = {
+            "role": "receive",
+            "listen": f"{self.listens_at}:0",
+            "peer": self.peer,
+            "nonce": nonce,
+        }
         limit = "time_limit_ns" if estimator == "pathload" else "duration_ns"
-        with self.start(self.receiver, "estimate", {**takes, "duration_ns": longest + _BEGINNING_NS}) as receiver:
+        with self.start(
+            self.receiver, "estimate", {**takes, "duration_ns": longest + _BEGINNING_NS}
+        ) as receiver:
             began = self.now()
             receiver.begin()
             settings = {"kind": estimator, limit: limit_ns, "long_packets": long_packets}
-            asks = {"role": "send", "to": self._to(receiver), "from": self.own, "nonce": nonce, "estimator": settings}
+            asks = {
+                "role": "send",
+                "to": self._to(receiver),
+                "from": self.own,
+                "nonce": nonce,
+                "estimator": settings,
+            }
             with self.start(self.sender, "estimate", asks) as sender:
                 self._begin(sender, began)
                 found = _plain(self.report(sender, longest / 1e9))
@@ -129,7 +148,10 @@ class Probing(Generic[HostT]):
         near.begin()
         if self.now() - began_ns > _BEGINNING_NS:
             hint = "the way to a host was lost, or a host is overloaded; the next round asks again"
-            raise TestbedError(f"{near.name}: it began more than {_BEGINNING_NS / 1e9:g} s behind the other end", hint)
+            raise TestbedError(
+                f"{near.name}: it began more than {_BEGINNING_NS / 1e9:g} s behind the other end",
+                hint,
+            )
 
 
 def _plain(event: Mapping[str, Any]) -> dict[str, Any]:

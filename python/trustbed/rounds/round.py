@@ -67,7 +67,15 @@ class CancelledRoundError(Exception):
 class RoundCarrier:
     """Carries rounds out. One at a time uses it; several of it may be at work."""
 
-    def __init__(self, campaign: Campaign, one: Round, sender: Host, receiver: Host, address: Address, cancelled: threading.Event) -> None:
+    def __init__(
+        self,
+        campaign: Campaign,
+        one: Round,
+        sender: Host,
+        receiver: Host,
+        address: Address,
+        cancelled: threading.Event,
+    ) -> None:
         """Prepares a round.
 
         Args:
@@ -89,7 +97,11 @@ class RoundCarrier:
         translated = address == far.measured
         self._listens_at = (far.private if translated else None) or address
         """Where the receiver's ports are: another address behind a translation."""
-        self._seen_as = (described[sender.name].private, described[sender.name].measured) if translated else (None, None)
+        self._seen_as = (
+            (described[sender.name].private, described[sender.name].measured)
+            if translated
+            else (None, None)
+        )
         """The sender's own address, and the one that it has for others, where those are two."""
         self._cancelled = cancelled
         self._troubles: list[dict[str, str]] = []
@@ -187,7 +199,9 @@ class RoundCarrier:
             found = record.setdefault("bandwidth", {})
             found[estimator] = None
             with self._excused(f"available bandwidth by {estimator}"):
-                found[estimator] = path.bandwidth(estimator, limit, long_packets=self._rounds.long_packets)
+                found[estimator] = path.bandwidth(
+                    estimator, limit, long_packets=self._rounds.long_packets
+                )
 
     def _clocks(self) -> dict[str, Any]:
         """How far the hosts' clocks are from ours, where they say."""
@@ -199,8 +213,18 @@ class RoundCarrier:
 
     # The connections.
 
-    def _exchange(self, folder: Path, record: dict[str, Any], pinged: Mapping[str, Any], stack: contextlib.ExitStack) -> None:
-        common = {"round": self._round.number, "nonce": secrets.token_hex(16), "connections": self._declared()}
+    def _exchange(
+        self,
+        folder: Path,
+        record: dict[str, Any],
+        pinged: Mapping[str, Any],
+        stack: contextlib.ExitStack,
+    ) -> None:
+        common = {
+            "round": self._round.number,
+            "nonce": secrets.token_hex(16),
+            "connections": self._declared(),
+        }
         limit = self._rounds.limit_ns
         windows = {role: self._rounds.window_of(role) for role in ROLES}
         lasts = self._rounds.longest_ns - self._rounds.before_ns + 2 * _ANSWER_NS
@@ -221,7 +245,10 @@ class RoundCarrier:
             )
         )
         opened = receiving.ready["listening"]
-        to = {role: end and f"{_written(self._address)}:{end.rpartition(':')[2]}" for role, end in opened.items()}
+        to = {
+            role: end and f"{_written(self._address)}:{end.rpartition(':')[2]}"
+            for role, end in opened.items()
+        }
         sending = stack.enter_context(
             self._start(
                 self._sender,
@@ -237,13 +264,18 @@ class RoundCarrier:
             )
         )
         losses = self._losses()
-        watching = self._watch(folder, pinged, to, stack, {"sender": sending.pid, "receiver": receiving.pid}, limit_ns)
+        watching = self._watch(
+            folder, pinged, to, stack, {"sender": sending.pid, "receiver": receiving.pid}, limit_ns
+        )
         started = {"receiver": receiving.begin()["start_ns"], "sender": sending.begin()["start_ns"]}
         record["started_ns"] = started
         record["start_spread_ns"] = _spread(started, record.get("clocks_before", record["clocks"]))
         if self._losses() != losses:
             # Whoever looks on may be at the end of its time before they are.
-            raise TestbedError("the way to a host was lost when the connections were about to begin", "the next round has the same sizes")
+            raise TestbedError(
+                "the way to a host was lost when the connections were about to begin",
+                "the next round has the same sizes",
+            )
         record["sent"] = _plain(self._report(sending, lasts / 1e9 + _MARGIN_SECONDS))
         # What has not come by now will not come.
         record["received"] = _plain(receiving.stop())
@@ -254,7 +286,9 @@ class RoundCarrier:
     def _declared(self) -> list[dict[str, Any]]:
         index = self._round.index
         return [
-            {"pair": number, "role": role, "bytes": index.size_of(role)} for number in range(self._rounds.pairs_at_once) for role in ROLES
+            {"pair": number, "role": role, "bytes": index.size_of(role)}
+            for number in range(self._rounds.pairs_at_once)
+            for role in ROLES
         ]
 
     def _watch(
@@ -270,16 +304,28 @@ class RoundCarrier:
         watching: dict[str, Agent] = {}
         for role, host in (("sender", self._sender), ("receiver", self._receiver)):
             with self._excused(f"samples of {host.name}"):
-                asked: dict[str, Any] = {"path": folder / f"{role}.samples.jsonl", "naps_every_ns": NAPS_EVERY_NS}
+                asked: dict[str, Any] = {
+                    "path": folder / f"{role}.samples.jsonl",
+                    "naps_every_ns": NAPS_EVERY_NS,
+                }
                 asked |= {"processes": [processes[role]], "duration_ns": limit_ns}
-                watching[f"{role}.samples"] = stack.enter_context(self._start(host, "sample", asked))
+                watching[f"{role}.samples"] = stack.enter_context(
+                    self._start(host, "sample", asked)
+                )
         if self._recording.capture:
             ends = (("sender", self._sender, CAPTURE), ("receiver", self._receiver, FAR_CAPTURE))
             for role, host, name in ends:
                 with self._excused(f"capture on {host.name}"):
-                    interface = pinged["interface"] if role == "sender" else self._far_interface(pinged)
-                    asked = self._capture(host, interface, to) | {"path": folder / name, "duration_ns": limit_ns}
-                    watching[f"{role}.capture"] = stack.enter_context(self._start(host, "capture", asked))
+                    interface = (
+                        pinged["interface"] if role == "sender" else self._far_interface(pinged)
+                    )
+                    asked = self._capture(host, interface, to) | {
+                        "path": folder / name,
+                        "duration_ns": limit_ns,
+                    }
+                    watching[f"{role}.capture"] = stack.enter_context(
+                        self._start(host, "capture", asked)
+                    )
         for name, agent in watching.items():
             with self._excused(name):
                 agent.begin()
@@ -287,14 +333,25 @@ class RoundCarrier:
 
     def _far_interface(self, pinged: Mapping[str, Any]) -> str | None:
         """The interface of the receiver that has the measured address: pinging is prepared there, and not begun."""
-        with self._start(self._receiver, "ping", {"to": self._peer(pinged), "from": str(self._listens_at), "count": 0}) as agent:
+        with self._start(
+            self._receiver,
+            "ping",
+            {"to": self._peer(pinged), "from": str(self._listens_at), "count": 0},
+        ) as agent:
             found: str | None = agent.ready["interface"]
             return found
 
-    def _capture(self, host: Host, interface: str | None, to: Mapping[str, str | None]) -> dict[str, Any]:
+    def _capture(
+        self, host: Host, interface: str | None, to: Mapping[str, str | None]
+    ) -> dict[str, Any]:
         if interface is None:
-            raise TestbedError(f"no interface of {host.name} has the address that is measured", "its capture is left out")
-        ports = " or ".join(f"port {end.rpartition(':')[2]}" for end in to.values() if end is not None)
+            raise TestbedError(
+                f"no interface of {host.name} has the address that is measured",
+                "its capture is left out",
+            )
+        ports = " or ".join(
+            f"port {end.rpartition(':')[2]}" for end in to.values() if end is not None
+        )
         address = self._listens_at if host is self._receiver else self._address
         return {
             "interface": interface,
@@ -342,7 +399,10 @@ def _written(address: Address) -> str:
 
 
 def _told(error: Exception) -> dict[str, str]:
-    return {"message": str(getattr(error, "message", error)), "hint": str(getattr(error, "hint", ""))}
+    return {
+        "message": str(getattr(error, "message", error)),
+        "hint": str(getattr(error, "hint", "")),
+    }
 
 
 def _plain(event: Event) -> dict[str, Any]:
@@ -364,17 +424,27 @@ def connections_of(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Why each connection of a round failed, if it did: the receiver judges; where it said nothing, its sender knows what it knows."""
     sent, received = ends_of(record, "sent"), ends_of(record, "received")
     return [
-        {"number": key[0], "role": key[1], "failure": _failure(sent.get(key), received.get(key), record["limit_ns"])}
+        {
+            "number": key[0],
+            "role": key[1],
+            "failure": _failure(sent.get(key), received.get(key), record["limit_ns"]),
+        }
         for key in dict.fromkeys((*sent, *received))
     ]
 
 
-def ends_of(record: Mapping[str, Any], end: Literal["sent", "received"]) -> dict[tuple[int, str], Mapping[str, Any]]:
+def ends_of(
+    record: Mapping[str, Any], end: Literal["sent", "received"]
+) -> dict[tuple[int, str], Mapping[str, Any]]:
     """What one of the two hosts said of each connection, by number and role."""
-    return {(row["pair"], row["role"]): row for row in (record.get(end) or {}).get("connections") or ()}
+    return {
+        (row["pair"], row["role"]): row for row in (record.get(end) or {}).get("connections") or ()
+    }
 
 
-def _failure(sent: Mapping[str, Any] | None, received: Mapping[str, Any] | None, limit_ns: int) -> str | None:
+def _failure(
+    sent: Mapping[str, Any] | None, received: Mapping[str, Any] | None, limit_ns: int
+) -> str | None:
     if received is not None:
         if not received["failed"]:
             return None

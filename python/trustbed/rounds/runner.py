@@ -201,7 +201,12 @@ class Runner:
         self._await_hosts(time.monotonic() + FIRST_SECONDS)
         while True:
             self._look_at_hosts()
-            step = schedule.next(time.time_ns(), running=tuple(self._running), down=tuple(self._down), known=self._known)
+            step = schedule.next(
+                time.time_ns(),
+                running=tuple(self._running),
+                down=tuple(self._down),
+                known=self._known,
+            )
             self._known = step.known
             for skip in step.skip:
                 self._journal.skipped(time.time_ns(), skip)
@@ -215,7 +220,11 @@ class Runner:
     def _wait(self, until_ns: int | None) -> None:
         """Until a round has ended, or a moment; looks at the hosts now and then."""
         self._listener.on_waiting(until_ns, len(self._running))
-        left = _LONGEST_WAIT_SECONDS if until_ns is None else min(_LONGEST_WAIT_SECONDS, max(0.0, (until_ns - time.time_ns()) / 1e9))
+        left = (
+            _LONGEST_WAIT_SECONDS
+            if until_ns is None
+            else min(_LONGEST_WAIT_SECONDS, max(0.0, (until_ns - time.time_ns()) / 1e9))
+        )
         with contextlib.suppress(queue.Empty):
             self._on_event(self._events.get(timeout=left))
             while True:
@@ -233,9 +242,17 @@ class Runner:
 
     def _look_at_hosts(self) -> None:
         """Notices hosts that are gone, and has them connected again by a thread, so that no round waits for it."""
-        gone = [host.name for host in self._campaign.hosts if host.name not in self._down and not self._is_there(host.name)]
+        gone = [
+            host.name
+            for host in self._campaign.hosts
+            if host.name not in self._down and not self._is_there(host.name)
+        ]
         for name in gone:
-            what = "the way to the host {} is lost" if self._hosts[name].is_away else "the host {} is gone"
+            what = (
+                "the way to the host {} is lost"
+                if self._hosts[name].is_away
+                else "the host {} is gone"
+            )
             self._down[name] = TestbedError(what.format(name), "it is tried again")
             self._tell(name)
         if self._connecting is not None and not self._connecting.is_alive():
@@ -258,7 +275,9 @@ class Runner:
             with contextlib.suppress(queue.Empty):
                 self._on_event(self._events.get(timeout=max(0.0, until - time.monotonic())))
         for name in [name for name in waiting - self._told.keys() if not self._is_there(name)]:
-            self._down[name] = TestbedError(f"the host {name} has not answered within {FIRST_SECONDS:g} s", "it is still tried")
+            self._down[name] = TestbedError(
+                f"the host {name} has not answered within {FIRST_SECONDS:g} s", "it is still tried"
+            )
         for name in sorted(waiting - self._told.keys()):
             self._tell(name)
 
@@ -273,7 +292,11 @@ class Runner:
 
     def _connect(self) -> Mapping[str, TestbedError]:
         """Connects those that are not connected, and writes down what they are like; why the others could not be."""
-        known = {host.name: self._hosts[host.name] for host in self._campaign.hosts if host.name in self._hosts}
+        known = {
+            host.name: self._hosts[host.name]
+            for host in self._campaign.hosts
+            if host.name in self._hosts
+        }
         failed = self._hosts.connect()
         for host in self._campaign.hosts:
             # One that has only lost the way to it is what it was, and may be in the middle of a round.
@@ -282,7 +305,9 @@ class Runner:
         return failed
 
     def _is_there(self, name: str) -> bool:
-        return name in self._hosts and not self._hosts[name].is_gone and not self._hosts[name].is_away
+        return (
+            name in self._hosts and not self._hosts[name].is_gone and not self._hosts[name].is_away
+        )
 
     def _see_hosts(self, failed: Mapping[str, TestbedError]) -> None:
         for host in self._campaign.hosts:
@@ -295,7 +320,10 @@ class Runner:
     def _remember(self, name: str) -> None:
         """What a host is like, as its agent tells; one that does not tell may measure all the same."""
         host = self._hosts[name]
-        with contextlib.suppress(AgentError, TestbedError), host.start_agent("facts", {"live": None}, name=f"facts on {name}") as agent:
+        with (
+            contextlib.suppress(AgentError, TestbedError),
+            host.start_agent("facts", {"live": None}, name=f"facts on {name}") as agent,
+        ):
             agent.begin()
             facts = {**agent.report(RETRY_SECONDS), "host": host.facts()}
             self._facts[name] = self._directory.write_host(name, time.time_ns(), facts)
@@ -314,12 +342,21 @@ class Runner:
     def _start(self, one: Round, address: Address) -> None:
         self._make_room()
         name = one.pair.name
-        self._journal.append(time.time_ns(), "began", pair=name, number=one.number, index=one.index.name, due_ns=one.due_ns)
+        self._journal.append(
+            time.time_ns(),
+            "began",
+            pair=name,
+            number=one.number,
+            index=one.index.name,
+            due_ns=one.due_ns,
+        )
         folder = self._directory.begin_round(name, one.number)
         sender, receiver = (self._hosts[host] for host in one.pair.hosts)
         carrier = self._carrier(self._campaign, one, sender, receiver, address, self._cancelled)
         running = _Running(one, folder)
-        running.thread = threading.Thread(target=self._carry_out, args=(running, carrier), name=f"round of {name}")
+        running.thread = threading.Thread(
+            target=self._carry_out, args=(running, carrier), name=f"round of {name}"
+        )
         self._running[name] = running
         self._listener.on_round(one)
         running.thread.start()
@@ -341,8 +378,14 @@ class Runner:
         running = self._running.pop(event.pair)
         number = running.round.number
         came = "interrupted" if event.record is None else event.record["outcome"]
-        lost = {} if event.record is None or not event.record.get("ways_lost") else {"ways_lost": _hosts_of(event.record["ways_lost"])}
-        self._journal.append(time.time_ns(), "ended", pair=event.pair, number=number, outcome=came, **lost)
+        lost = (
+            {}
+            if event.record is None or not event.record.get("ways_lost")
+            else {"ways_lost": _hosts_of(event.record["ways_lost"])}
+        )
+        self._journal.append(
+            time.time_ns(), "ended", pair=event.pair, number=number, outcome=came, **lost
+        )
         if event.error is not None:
             raise event.error
         if came in NOT_MEASURED and event.pair in self._known:
@@ -364,7 +407,9 @@ class Runner:
         while self._running:
             event = self._events.get()
             if isinstance(event, _Ended):
-                with contextlib.suppress(OSError):  # a full disk: the next session finds that it began and did not end
+                with contextlib.suppress(
+                    OSError
+                ):  # a full disk: the next session finds that it began and did not end
                     self._on_ended(event)
 
     def _give_up_waiting(self) -> None:
@@ -393,12 +438,20 @@ class Runner:
             for file in captures:
                 file.unlink()
             self._used -= size
-            self._journal.append(time.time_ns(), "captures_removed", pair=folder.pair, number=folder.number, bytes=size)
+            self._journal.append(
+                time.time_ns(),
+                "captures_removed",
+                pair=folder.pair,
+                number=folder.number,
+                bytes=size,
+            )
             if self._used < limit:
                 return
         free = shutil.disk_usage(self._directory.path).free
         message = f"the campaign takes {self._used:,} bytes of the {limit:,} that it may, without any capture left to give up"
-        raise CampaignError(message, f"let it have more ([recording] disk); {free:,} bytes are free here")
+        raise CampaignError(
+            message, f"let it have more ([recording] disk); {free:,} bytes are free here"
+        )
 
     # Judging.
 
@@ -441,5 +494,8 @@ def _address(campaign: Campaign, pair: HostPair) -> Address:
             found = ipaddress.ip_address(described.way.address)
     if found is None:
         message = f"nothing says at which address {pair.receiver} is measured"
-        raise CampaignError(message, f'write measure = "192.0.2.1" to {pair.receiver} in the inventory, or address to the pair')
+        raise CampaignError(
+            message,
+            f'write measure = "192.0.2.1" to {pair.receiver} in the inventory, or address to the pair',
+        )
     return found

@@ -78,9 +78,14 @@ class Hosts:
         self._stack.callback(agent.close)
         return agent
 
-    def program(self, name: str, host: str, command: tuple[str, ...], environment: Mapping[str, str]) -> Process:
+    def program(
+        self, name: str, host: str, command: tuple[str, ...], environment: Mapping[str, str]
+    ) -> Process:
         """A program that runs; ``NAME.out`` and ``NAME.err`` have what it writes."""
-        out, err = (self._stack.enter_context((self.logs / f"{name}.{ending}").open("wb")) for ending in ("out", "err"))
+        out, err = (
+            self._stack.enter_context((self.logs / f"{name}.{ending}").open("wb"))
+            for ending in ("out", "err")
+        )
         process = self.bed.start(host, command, stdout=out, stderr=err, environment=environment)
         self._stack.callback(process.end)
         return process

@@ -50,11 +50,17 @@ class Ceiling:
 
     def carried(self, packet_bytes: float) -> float:
         """Packets of a length that the emulator passes on in a second."""
-        return self._between(packet_bytes, self.small.carried_packets_per_second, self.full.carried_packets_per_second)
+        return self._between(
+            packet_bytes,
+            self.small.carried_packets_per_second,
+            self.full.carried_packets_per_second,
+        )
 
     def made(self, packet_bytes: float) -> float:
         """Packets of a length that a sender makes in a second."""
-        return self._between(packet_bytes, self.small.made_packets_per_second, self.full.made_packets_per_second)
+        return self._between(
+            packet_bytes, self.small.made_packets_per_second, self.full.made_packets_per_second
+        )
 
     def _between(self, packet_bytes: float, small: float, full: float) -> float:
         share = (min(max(packet_bytes, SMALL), FULL_SIZE) - SMALL) / (FULL_SIZE - SMALL)
@@ -69,18 +75,30 @@ def facts(ceiling: Ceiling | None) -> Mapping[str, int | None]:
 
     return {
         "emulator_ceiling_bits_per_second": number(lambda one: one.full.carried_bits_per_second),
-        "emulator_ceiling_packets_per_second": number(lambda one: one.full.carried_packets_per_second),
-        "emulator_ceiling_small_packets_per_second": number(lambda one: one.small.carried_packets_per_second),
+        "emulator_ceiling_packets_per_second": number(
+            lambda one: one.full.carried_packets_per_second
+        ),
+        "emulator_ceiling_small_packets_per_second": number(
+            lambda one: one.small.carried_packets_per_second
+        ),
         "sender_ceiling_packets_per_second": number(lambda one: one.full.made_packets_per_second),
-        "sender_ceiling_small_packets_per_second": number(lambda one: one.small.made_packets_per_second),
+        "sender_ceiling_small_packets_per_second": number(
+            lambda one: one.small.made_packets_per_second
+        ),
     }
 
 
 def measure(packet_bytes: int) -> Pace:
     """What a sender makes, and what the emulator passes on of it when it gets more than it can take."""
-    hosts = [Host(name="near", addresses=("10.77.0.1",)), Host(name="far", addresses=("10.77.0.2",))]
+    hosts = [
+        Host(name="near", addresses=("10.77.0.1",)),
+        Host(name="far", addresses=("10.77.0.2",)),
+    ]
     planned = plan(hosts)
-    pipes = [{"name": "up", "from": "near", "to": "far"}, {"name": "down", "from": "far", "to": "near"}]
+    pipes = [
+        {"name": "up", "from": "near", "to": "far"},
+        {"name": "down", "from": "far", "to": "near"},
+    ]
     described = [{"name": host.name, "addresses": list(host.addresses)} for host in hosts]
     rate = _FLOOD_PACKETS * packet_bytes * 8 * SECOND // _FLOOD_NS
     source = {
@@ -94,9 +112,15 @@ def measure(packet_bytes: int) -> Pace:
         "duration_ns": _FLOOD_NS,
     }
     with Testbed(planned, purpose="what the emulator carries") as bed:
-        emulator = bed.start_agent("emulate", planned.emulator({"hosts": described, "routers": [], "pipes": pipes}, seed=1), where="net")
+        emulator = bed.start_agent(
+            "emulate",
+            planned.emulator({"hosts": described, "routers": [], "pipes": pipes}, seed=1),
+            where="net",
+        )
         emulator.begin()
-        sink = bed.start_agent("sink", {"listen": [{"transport": "udp", "address": f"0.0.0.0:{_PORT}"}]}, where="far")
+        sink = bed.start_agent(
+            "sink", {"listen": [{"transport": "udp", "address": f"0.0.0.0:{_PORT}"}]}, where="far"
+        )
         sink.begin()
         sender = bed.start_agent("send", {"sources": [source]}, where="near")
         sender.begin()
@@ -105,14 +129,19 @@ def measure(packet_bytes: int) -> Pace:
     seconds = max(sent["end_ns"] - sent["start_ns"], 1) / SECOND
     return Pace(
         packet_bytes=packet_bytes,
-        made_packets_per_second=max(sum(one["sent_packets"] for one in sent["sources"]), 1) / seconds,
+        made_packets_per_second=max(sum(one["sent_packets"] for one in sent["sources"]), 1)
+        / seconds,
         carried_packets_per_second=max(carried["delivered_packets"], 1) / seconds,
     )
 
 
 def refuse_too_much(scenarios: Sequence[Scenario]) -> Ceiling | None:
     """Raises :class:`RunError` for a scenario beyond the ceiling; returns the ceiling where it was measured."""
-    demanding = [scenario for scenario in scenarios if not is_modest(emulated(scenario, _recorded)) or not _makes_little(scenario)]
+    demanding = [
+        scenario
+        for scenario in scenarios
+        if not is_modest(emulated(scenario, _recorded)) or not _makes_little(scenario)
+    ]
     if not demanding:
         return None
     ceiling = Ceiling(full=measure(FULL_SIZE), small=measure(SMALL))
@@ -147,7 +176,10 @@ def _refuse(what: str, loads: Sequence[Load], ceiling: Ceiling) -> None:
     """All of it at once, each packet at what it costs: in the end the same packets, fewer of them."""
     share = sum(load.packets_per_second / ceiling.carried(load.packet_bytes) for load in loads)
     if share > 1:
-        bits, packets = (sum(getattr(load, name) for load in loads) for name in ("bits_per_second", "packets_per_second"))
+        bits, packets = (
+            sum(getattr(load, name) for load in loads)
+            for name in ("bits_per_second", "packets_per_second")
+        )
         asked = Load(bits_per_second=bits, packet_bytes=bits / 8 / packets)
         most = Load(bits_per_second=bits / share, packet_bytes=asked.packet_bytes)
         raise RunError(
@@ -165,8 +197,13 @@ def _said(load: Load) -> str:
 def _recorded(background: Background, reverse: bool) -> Load | None:
     """The mean of what is played; nothing where there are not two packets, or no time between them."""
     chosen = background.reverse_filter if reverse else background.filter
-    read = _core.arrivals([str(background.file)], basis="ip", filter=chosen, offload="as-captured", by="interface")
+    read = _core.arrivals(
+        [str(background.file)], basis="ip", filter=chosen, offload="as-captured", by="interface"
+    )
     if read.ends is None or read.ends[1] <= read.ends[0]:
         return None
     bytes_ = sum(stream[2] for stream in read.streams) + read.beyond[1]
-    return Load(bits_per_second=bytes_ * 8 * SECOND / (read.ends[1] - read.ends[0]), packet_bytes=bytes_ / read.packets)
+    return Load(
+        bits_per_second=bytes_ * 8 * SECOND / (read.ends[1] - read.ends[0]),
+        packet_bytes=bytes_ / read.packets,
+    )

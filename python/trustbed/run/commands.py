@@ -47,20 +47,60 @@ def command_of(workload: Workload, scenario: Scenario) -> tuple[str, ...]:
         case "ab":
             reuse = ("-k",) if workload.reuse else ()
             # -t first: it sets a number of requests of its own, which -n then overrules.
-            amount = ("-n", str(workload.requests)) if workload.requests else ("-t", whole, "-n", str(_MANY))
+            amount = (
+                ("-n", str(workload.requests))
+                if workload.requests
+                else ("-t", whole, "-n", str(_MANY))
+            )
             return ("ab", "-q", *reuse, "-c", connections, *amount, *more, url)
         case "wrk":
             return ("wrk", "-t", "1", "-c", connections, "-d", f"{whole}s", *more, url)
         case "httperf":
             amount = ("--num-calls" if workload.reuse else "--num-conns", str(workload.requests))
-            return ("httperf", "--hog", "--server", address, "--port", str(workload.port), "--uri", path_of(workload), *amount, *more)
+            return (
+                "httperf",
+                "--hog",
+                "--server",
+                address,
+                "--port",
+                str(workload.port),
+                "--uri",
+                path_of(workload),
+                *amount,
+                *more,
+            )
         case "curl":
             several = f"{url}?[1-{workload.requests}]" if (workload.requests or 1) > 1 else url
-            return ("curl", "-o", "/dev/null", "--max-time", f"{workload.limit_ns / SECOND:g}", *more, several)
+            return (
+                "curl",
+                "-o",
+                "/dev/null",
+                "--max-time",
+                f"{workload.limit_ns / SECOND:g}",
+                *more,
+                several,
+            )
         case "iperf3":
             heading = ("-R",) if workload.heading == "reverse" else ()
-            control = ("-C", workload.congestion_control) if workload.congestion_control and "-u" not in more else ()
-            return ("iperf3", "-c", address, "-p", str(workload.port), "-t", whole, "-P", connections, *control, *heading, *more)
+            control = (
+                ("-C", workload.congestion_control)
+                if workload.congestion_control and "-u" not in more
+                else ()
+            )
+            return (
+                "iperf3",
+                "-c",
+                address,
+                "-p",
+                str(workload.port),
+                "-t",
+                whole,
+                "-P",
+                connections,
+                *control,
+                *heading,
+                *more,
+            )
     raise AssertionError(f"{workload.kind} is no program")
 
 

@@ -38,7 +38,9 @@ class Flow:
     @property
     def name(self) -> str:
         """``noise``, or ``noise.reverse`` for the way back."""
-        return self.background.name if self.heading == "forward" else f"{self.background.name}.reverse"
+        return (
+            self.background.name if self.heading == "forward" else f"{self.background.name}.reverse"
+        )
 
 
 def raw(folder: Path, host: str, kind: str) -> Path:
@@ -58,7 +60,15 @@ def flows(scenario: Scenario) -> tuple[Flow, ...]:
         if background.heading in ("reverse", "both"):
             ways.append(("reverse", background.to, background.source))
         for heading, source, to in ways:
-            found.append(Flow(background=background, heading=heading, source=source, to=to, port=BACKGROUND_PORT + len(found)))
+            found.append(
+                Flow(
+                    background=background,
+                    heading=heading,
+                    source=source,
+                    to=to,
+                    port=BACKGROUND_PORT + len(found),
+                )
+            )
     return tuple(found)
 
 
@@ -109,7 +119,13 @@ def _known(**keys: object) -> Configuration:
 
 
 def _pace(pace: Pace | None) -> Configuration | None:
-    return None if pace is None else _known(burst_bytes=pace.burst_bytes, pause_ns=pace.pause_ns, rate_bits_per_second=pace.rate)
+    return (
+        None
+        if pace is None
+        else _known(
+            burst_bytes=pace.burst_bytes, pause_ns=pace.pause_ns, rate_bits_per_second=pace.rate
+        )
+    )
 
 
 def _receive(workload: Workload, address: str) -> Configuration:
@@ -161,11 +177,17 @@ def client(workload: Workload, scenario: Scenario, logs: Path) -> Part | None:
             "confirm_timeout_ns": max(_LEAST_CONFIRM_NS, workload.limit_ns - workload.duration_ns),
             **_known(write=_pace(workload.write)),
         }
-        asked |= {"duration_ns": workload.duration_ns} if workload.bytes is None else {"bytes": workload.bytes}
+        asked |= (
+            {"duration_ns": workload.duration_ns}
+            if workload.bytes is None
+            else {"bytes": workload.bytes}
+        )
         return Part(verb="bulk", where=sender, configuration=asked)
     if workload.kind == "http":
         assert workload.to is not None, "reading saw to it"
-        return Part(verb="fetch", where=workload.host, configuration=_fetch(workload, scenario, logs))
+        return Part(
+            verb="fetch", where=workload.host, configuration=_fetch(workload, scenario, logs)
+        )
     return None
 
 
@@ -178,8 +200,16 @@ def _fetch(workload: Workload, scenario: Scenario, logs: Path) -> Configuration:
         "reuse": workload.reuse,
         "rows": str(logs / f"{workload.name}.requests.rows"),
     }
-    asked |= {"object_bytes": workload.object_bytes} if workload.path is None else {"path": workload.path}
-    return asked | ({"duration_ns": workload.duration_ns} if workload.requests is None else {"count": workload.requests})
+    asked |= (
+        {"object_bytes": workload.object_bytes}
+        if workload.path is None
+        else {"path": workload.path}
+    )
+    return asked | (
+        {"duration_ns": workload.duration_ns}
+        if workload.requests is None
+        else {"count": workload.requests}
+    )
 
 
 def _other(workload: Workload) -> str:
@@ -188,20 +218,33 @@ def _other(workload: Workload) -> str:
     return workload.to if workload.data_from == workload.host else workload.host
 
 
-def disturb(fault: Fault, processes: Sequence[int], *, group: Group | None, processor: int | None) -> Configuration:
+def disturb(
+    fault: Fault, processes: Sequence[int], *, group: Group | None, processor: int | None
+) -> Configuration:
     """What keeps processes from running, each with all that descends from it."""
     done: Configuration = {"kind": fault.kind}
     if fault.kind == "freeze":
         done |= {"stopped_ns": fault.stopped_ns, "every_ns": fault.every_ns}
     elif fault.kind == "spinner":
-        done |= {"processor": processor, "busy_ns": fault.busy_ns, "every_ns": fault.every_ns, "policy": fault.policy}
+        done |= {
+            "processor": processor,
+            "busy_ns": fault.busy_ns,
+            "every_ns": fault.every_ns,
+            "policy": fault.policy,
+        }
     else:
         assert group is not None, "a quota is a group's"
         assert fault.share is not None, "reading saw to it"
         assert fault.period_ns is not None, "reading saw to it"
         period_us = fault.period_ns // 1000
         granted_us = round(fault.share * period_us)
-        done = {"kind": "quota", "group": str(group.path), "version": group.version, "granted_us": granted_us, "period_us": period_us}
+        done = {
+            "kind": "quota",
+            "group": str(group.path),
+            "version": group.version,
+            "granted_us": granted_us,
+            "period_us": period_us,
+        }
     return {"processes": list(processes), "fault": done, **_known(duration_ns=fault.duration_ns)}
 
 
@@ -224,7 +267,11 @@ def capture(scenario: Scenario, point: str, folder: Path) -> Part:
 def emulated(scenario: Scenario, folder: Path) -> Configuration:
     """What the emulator is told beside the network: captures at routers, and if links have times, that these begin when it is told."""
     taps = [
-        {"router": point, "path": str(folder / f"{point}.pcapng"), "snap_length": scenario.capture.snap_bytes}
+        {
+            "router": point,
+            "path": str(folder / f"{point}.pcapng"),
+            "snap_length": scenario.capture.snap_bytes,
+        }
         for point in scenario.capture.points
         if point in scenario.routers
     ]
@@ -247,7 +294,12 @@ def sampled(scenario: Scenario) -> tuple[str, ...]:
     if not scenario.samples:
         return ()
     guests = {host.name for host in scenario.guests}
-    names = dict.fromkeys(name for workload in scenario.workloads for name in (workload.host, workload.to) if name is not None)
+    names = dict.fromkeys(
+        name
+        for workload in scenario.workloads
+        for name in (workload.host, workload.to)
+        if name is not None
+    )
     outside = [name for name in names if name not in guests]
     inside = [name for name in names if name in guests]
     return (*(outside or [MIDDLE]), *inside) if inside else tuple(outside)
@@ -255,15 +307,25 @@ def sampled(scenario: Scenario) -> tuple[str, ...]:
 
 def sample(host: str, folder: Path, processes: Sequence[int] = ()) -> Configuration:
     """What looks every second at the machine and at a host, and at some of the machine's processes."""
-    return {"path": str(folder / f"{host}.jsonl"), **({"processes": list(processes)} if processes else {})}
+    return {
+        "path": str(folder / f"{host}.jsonl"),
+        **({"processes": list(processes)} if processes else {}),
+    }
 
 
-def watchers(scenario: Scenario, host: str, folder: Path, *, quotas: Sequence[Path], seed: int) -> Iterator[Part]:
+def watchers(
+    scenario: Scenario, host: str, folder: Path, *, quotas: Sequence[Path], seed: int
+) -> Iterator[Part]:
     """What watches a host as one of its processes. ``quotas``: the control groups that will hold it; its own where none are named."""
     watch, guest = scenario.watch, scenario.host(host).guest is not None
     groups = {} if guest or not quotas else {"cgroups": [str(path) for path in quotas]}
     if watch.naps_ns is not None:
-        asked = {"path": str(raw(folder, host, "witness")), "naps_every_ns": watch.naps_ns, "sockets": False, **groups}
+        asked = {
+            "path": str(raw(folder, host, "witness")),
+            "naps_every_ns": watch.naps_ns,
+            "sockets": False,
+            **groups,
+        }
         yield Part(verb="sample", where=host, configuration=asked)
     if watch.spin_ns is not None:
         window = watch.spin_ns if watch.spin_ns < SECOND else None

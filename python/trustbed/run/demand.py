@@ -42,7 +42,10 @@ class Load:
 def is_modest(loads: Sequence[Load]) -> bool:
     """Whether any machine that can make a testbed at all can do this together: not worth a measurement."""
     bits = sum(load.bits_per_second for load in loads)
-    return bits <= MODEST_BITS_PER_SECOND and sum(load.packets_per_second for load in loads) <= MODEST_PACKETS_PER_SECOND
+    return (
+        bits <= MODEST_BITS_PER_SECOND
+        and sum(load.packets_per_second for load in loads) <= MODEST_PACKETS_PER_SECOND
+    )
 
 
 Recorded = Callable[[Background, bool], Load | None]
@@ -67,7 +70,10 @@ class _Shared:
         room = max(0.0, self.rate - sum(load.bits_per_second for load in self.comes))
         wanted = sum(load.bits_per_second for load in self.yields)
         share = min(1.0, room / wanted) if wanted else 0.0
-        yield from (Load(bits_per_second=load.bits_per_second * share, packet_bytes=load.packet_bytes) for load in self.yields)
+        yield from (
+            Load(bits_per_second=load.bits_per_second * share, packet_bytes=load.packet_bytes)
+            for load in self.yields
+        )
         if self.filled and room > wanted:
             yield Load(bits_per_second=room - wanted)
 
@@ -78,7 +84,9 @@ def emulated(scenario: Scenario, recorded: Recorded) -> tuple[Load, ...]:
     shared: dict[Edge | None, _Shared] = {}
 
     def place(source: str, target: str) -> _Shared:
-        limited = [(rate, edge) for edge in _path(ways, source, target) if (rate := ways[edge]) is not None]
+        limited = [
+            (rate, edge) for edge in _path(ways, source, target) if (rate := ways[edge]) is not None
+        ]
         rate, edge = min(limited, default=(None, None))
         return shared.setdefault(edge, _Shared(rate))
 
@@ -88,7 +96,9 @@ def emulated(scenario: Scenario, recorded: Recorded) -> tuple[Load, ...]:
             place(sender, workload.to if sender == workload.host else workload.host).filled = True
     for flow, load in made(scenario, recorded):
         found = place(flow.source, flow.to)
-        (found.comes if flow.background.transport == "udp" else found.yields).append(_in_packets(load))
+        (found.comes if flow.background.transport == "udp" else found.yields).append(
+            _in_packets(load)
+        )
     return tuple(load for one in shared.values() for load in one.loads())
 
 
@@ -108,7 +118,9 @@ def made(scenario: Scenario, recorded: Recorded) -> Iterator[tuple[Flow, Load]]:
 
 def _in_packets(load: Load) -> Load:
     """Packets that are too long for a cable come in parts."""
-    return Load(bits_per_second=load.bits_per_second, packet_bytes=min(load.packet_bytes, FULL_SIZE))
+    return Load(
+        bits_per_second=load.bits_per_second, packet_bytes=min(load.packet_bytes, FULL_SIZE)
+    )
 
 
 # The network.
@@ -123,7 +135,10 @@ def _ways(scenario: Scenario) -> Mapping[Edge, float | None]:
             ways[link.ends[1], link.ends[0]] = rate(link.backward)
     for host in scenario.hosts:
         if host.router is not None:
-            for edge, access in (((host.name, host.router), host.access_up), ((host.router, host.name), host.access_down)):
+            for edge, access in (
+                ((host.name, host.router), host.access_up),
+                ((host.router, host.name), host.access_down),
+            ):
                 each = rate(access or Direction())
                 ways[edge] = None if each is None else each * len(host.addresses)
     return ways
@@ -135,7 +150,9 @@ def rate(way: Direction) -> float | None:
     if way.rate is not None:
         rates.append(way.rate)
     if way.rate_trace is not None and way.rate_trace.values[-1]:
-        rates.append(len(way.rate_trace.values) * _OPPORTUNITY_BITS * 1000 / way.rate_trace.values[-1])
+        rates.append(
+            len(way.rate_trace.values) * _OPPORTUNITY_BITS * 1000 / way.rate_trace.values[-1]
+        )
     return min(rates, default=None)
 
 

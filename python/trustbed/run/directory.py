@@ -18,9 +18,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from trustbed.run.folder import MANIFEST, REPORT, ManifestFolder, RunDirectoryError, as_text, flush, flush_tree, write_whole
+from trustbed.run.folder import (
+    MANIFEST,
+    REPORT,
+    ManifestFolder,
+    RunDirectoryError,
+    as_text,
+    flush,
+    flush_tree,
+    write_whole,
+)
 
-__all__ = ["MANIFEST", "REPORT", "RunDirectory", "RunDirectoryError", "open_directory", "write_whole"]
+__all__ = [
+    "MANIFEST",
+    "REPORT",
+    "RunDirectory",
+    "RunDirectoryError",
+    "open_directory",
+    "write_whole",
+]
 
 SCENARIO, HOST, DONE, RECORD = "scenario.toml", "host.json", "done", "repetition.json"
 RAW_FOLDERS = ("captures", "samples", "ledger", "logs")
@@ -36,7 +52,9 @@ class RunDirectory(ManifestFolder):
 
     def is_ours(self, name: str) -> bool:
         """Whether a run has made something of that name."""
-        return name in (SCENARIO, HOST) or (name.startswith("rep-") and name.removeprefix("rep-").isdecimal())
+        return name in (SCENARIO, HOST) or (
+            name.startswith("rep-") and name.removeprefix("rep-").isdecimal()
+        )
 
     def begin(self, manifest: Mapping[str, Any], scenario: str, host: Mapping[str, Any]) -> None:
         """Makes the folder a run directory. Files of others in it are an error."""
@@ -77,7 +95,9 @@ class RunDirectory(ManifestFolder):
 
     def record(self, folder: str) -> dict[str, Any]:
         """What happened in a complete repetition."""
-        found: dict[str, Any] = json.loads((self.path / folder / RECORD).read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(
+            (self.path / folder / RECORD).read_text(encoding="utf-8")
+        )
         return found
 
     @contextmanager
@@ -98,7 +118,9 @@ class RunDirectory(ManifestFolder):
 
     def findings(self, folder: str) -> dict[str, Any]:
         """What was found in a judged repetition."""
-        found: dict[str, Any] = json.loads((self.path / folder / FINDINGS).read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(
+            (self.path / folder / FINDINGS).read_text(encoding="utf-8")
+        )
         return found
 
 
@@ -106,5 +128,8 @@ def open_directory(path: Path, *, must_exist: bool) -> RunDirectory:
     """The directory of a run; ``must_exist`` for those who want to continue one."""
     directory = RunDirectory(path)
     if must_exist and not directory.exists:
-        raise RunDirectoryError(f"no run to continue, {path}", "leave --resume out to begin one, or name its folder with --out")
+        raise RunDirectoryError(
+            f"no run to continue, {path}",
+            "leave --resume out to begin one, or name its folder with --out",
+        )
     return directory

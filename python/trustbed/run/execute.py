@@ -67,7 +67,9 @@ class Execution:
 
     def carry_out(self) -> Record:
         """What happened, as ``repetition.json`` holds it."""
-        started = datetime.datetime.fromtimestamp(self._clock.realtime_ns() / 1e9, datetime.UTC).isoformat(timespec="milliseconds")
+        started = datetime.datetime.fromtimestamp(
+            self._clock.realtime_ns() / 1e9, datetime.UTC
+        ).isoformat(timespec="milliseconds")
         begun = self._clock.monotonic()
         with self._stack:
             emulator = self._phase("network", lambda: self._around.start_emulator(self._emulator))
@@ -82,7 +84,9 @@ class Execution:
                 self._not_made = refused
                 self._workloads.disown("not made", str(refused))
             self._phase("end", self._stop)
-            guests = {host.name: self._bed.guest(host.name).facts() for host in self._scenario.guests}
+            guests = {
+                host.name: self._bed.guest(host.name).facts() for host in self._scenario.guests
+            }
         return {
             "number": self._repetition.number,
             "cell": self._repetition.cell,
@@ -137,7 +141,10 @@ class Execution:
             self._around.look()
             self._around.note_troubles(self._faults.look())
             if self._around.failures:
-                self._workloads.end_all("failed", f"the experiment around it fell apart: {self._around.failures[0]['message']}")
+                self._workloads.end_all(
+                    "failed",
+                    f"the experiment around it fell apart: {self._around.failures[0]['message']}",
+                )
                 return
             self._clock.sleep(TURN_SECONDS)
 

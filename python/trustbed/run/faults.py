@@ -102,7 +102,11 @@ class Faults:
 
     def quotas(self, host: str) -> list[Path]:
         """The control groups that will hold the processes of a host."""
-        return [made.group.path for made in self._made if made.group is not None and made.fault.host == host]
+        return [
+            made.group.path
+            for made in self._made
+            if made.group is not None and made.fault.host == host
+        ]
 
     def stand_by(self, processes: Sequence[tuple[str, int]]) -> None:
         """Starts what disturbs these processes, each named with its host; they begin to be disturbed when :meth:`begin` says.
@@ -149,7 +153,11 @@ class Faults:
                     made.group.join(pid)
             made.targets += targets
             made.agents.append(
-                self._bed.start_agent("disturb", disturb(made.fault, targets, group=made.group, processor=made.processor), where=MIDDLE)
+                self._bed.start_agent(
+                    "disturb",
+                    disturb(made.fault, targets, group=made.group, processor=made.processor),
+                    where=MIDDLE,
+                )
             )
         except (AgentError, TestbedError) as error:
             if any(_lives(pid) for pid in targets):
@@ -222,7 +230,11 @@ class Faults:
         reason, hint = made.reason, made.hint
         if reason is None and begun is None:
             reason, hint = made.missed, _EARLIER
-        elif reason is None and fault.kind == "freeze" and not any(one.get("stops") for one in made.reports):
+        elif (
+            reason is None
+            and fault.kind == "freeze"
+            and not any(one.get("stops") for one in made.reports)
+        ):
             reason, hint = "the workloads were over before its first stop", _EARLIER
         return {
             **{name: asked.pop(name) for name in _NAMES},
@@ -233,7 +245,9 @@ class Faults:
             "begun_ns": begun,
             "ended_ns": ended,
             "processor_shared_with_emulator": self._shared if fault.kind == "spinner" else None,
-            "reports": [{key: value for key, value in one.items() if key != "event"} for one in made.reports],
+            "reports": [
+                {key: value for key, value in one.items() if key != "event"} for one in made.reports
+            ],
         }
 
     def _stalled(self, fault: Fault) -> tuple[int | None, int | None]:
@@ -241,12 +255,19 @@ class Faults:
         if self._origin_ns is None or self._ended_ns is None or fault.duration_ns is None:
             return None, None
         begun = self._origin_ns + fault.start_ns
-        return (begun, min(begun + fault.duration_ns, self._ended_ns)) if begun < self._ended_ns else (None, None)
+        return (
+            (begun, min(begun + fault.duration_ns, self._ended_ns))
+            if begun < self._ended_ns
+            else (None, None)
+        )
 
 
 def _moments(reports: Sequence[Record]) -> tuple[int | None, int | None]:
     """From the first begin to the last end that was reported."""
-    begun, ended = ([one[key] for one in reports if one.get(key) is not None] for key in ("begun_ns", "ended_ns"))
+    begun, ended = (
+        [one[key] for one in reports if one.get(key) is not None]
+        for key in ("begun_ns", "ended_ns")
+    )
     return min(begun, default=None), max(ended, default=None)
 
 

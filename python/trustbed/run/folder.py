@@ -71,13 +71,24 @@ class ManifestFolder(ABC):
     def _check_free(self) -> None:
         """Looks only: what belongs to others stays as it was."""
         if self.path.exists() and not self.path.is_dir():
-            raise RunDirectoryError(f"exists and is not a folder, {self.path}", "give --out another name")
-        strange = [entry.name for entry in self.path.iterdir() if not self._known(entry.name)] if self.path.exists() else []
+            raise RunDirectoryError(
+                f"exists and is not a folder, {self.path}", "give --out another name"
+            )
+        strange = (
+            [entry.name for entry in self.path.iterdir() if not self._known(entry.name)]
+            if self.path.exists()
+            else []
+        )
         if strange:
-            raise RunDirectoryError(f"folder holds something else, {self.path} ({sorted(strange)[0]})", "give --out another name")
+            raise RunDirectoryError(
+                f"folder holds something else, {self.path} ({sorted(strange)[0]})",
+                "give --out another name",
+            )
 
     def _known(self, name: str) -> bool:
-        return name.removesuffix(_PARTIAL) in (MANIFEST, REPORT, _LOCK) or self.is_ours(name.removesuffix(_PARTIAL))
+        return name.removesuffix(_PARTIAL) in (MANIFEST, REPORT, _LOCK) or self.is_ours(
+            name.removesuffix(_PARTIAL)
+        )
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Puts a manifest in the place of the earlier one."""
@@ -89,9 +100,13 @@ class ManifestFolder(ABC):
         try:
             found = json.loads((self.path / MANIFEST).read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise RunDirectoryError(f"no {self.kind} directory, {self.path}", f"name one that {self.maker} has made") from None
+            raise RunDirectoryError(
+                f"no {self.kind} directory, {self.path}", f"name one that {self.maker} has made"
+            ) from None
         except (OSError, ValueError) as error:
-            raise RunDirectoryError(f"manifest cannot be read, {self.path / MANIFEST}: {error}", hint) from None
+            raise RunDirectoryError(
+                f"manifest cannot be read, {self.path / MANIFEST}: {error}", hint
+            ) from None
         if not isinstance(found, dict):
             raise RunDirectoryError(f"manifest is no object, {self.path / MANIFEST}", hint)
         return found
@@ -109,7 +124,10 @@ class ManifestFolder(ABC):
         lock = self.path / _LOCK
         with lock.open("a") as stream:
             if not _held(stream, lock):
-                raise RunDirectoryError(f"another {self.kind} is at work here, {self.path}", "wait for it, or give --out another name")
+                raise RunDirectoryError(
+                    f"another {self.kind} is at work here, {self.path}",
+                    "wait for it, or give --out another name",
+                )
             try:
                 yield
             finally:

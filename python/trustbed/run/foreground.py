@@ -46,7 +46,14 @@ class Measured:
 class Foreground:
     """In this order: :meth:`stand_by`, :meth:`begin`, :meth:`turn` until :attr:`is_over`, :meth:`end_all` if something else has failed."""
 
-    def __init__(self, hosts: Hosts, scenario: Scenario, *, clock: Clock, on_program: Callable[[str, int], object]) -> None:
+    def __init__(
+        self,
+        hosts: Hosts,
+        scenario: Scenario,
+        *,
+        clock: Clock,
+        on_program: Callable[[str, int], object],
+    ) -> None:
         """Of a scenario.
 
         Args:
@@ -75,7 +82,9 @@ class Foreground:
             else:
                 command = command_of(measured.workload, self._scenario)
                 measured.prepared = prepare(command, self._hosts.logs)
-                measured.command = command if measured.prepared is None else measured.prepared.command
+                measured.command = (
+                    command if measured.prepared is None else measured.prepared.command
+                )
 
     def begin(self, epoch_ns: int, zero: float) -> None:
         """Says the moment of second 0, on the real-time clock and on the monotonic one."""
@@ -115,18 +124,29 @@ class Foreground:
             code = measured.process.poll()
             if code is not None:
                 measured.exit_code = code
-                self._end(measured, now, "complete" if code == 0 else "failed", None if code == 0 else exit_words(code))
+                self._end(
+                    measured,
+                    now,
+                    "complete" if code == 0 else "failed",
+                    None if code == 0 else exit_words(code),
+                )
         if measured.outcome is None and now >= due + workload.limit_ns / SECOND:
-            self._end(measured, now, "time_limit", f"still running after {workload.limit_ns / SECOND:g} s")
+            self._end(
+                measured, now, "time_limit", f"still running after {workload.limit_ns / SECOND:g} s"
+            )
 
     def _begin(self, measured: Measured, due: float) -> None:
         workload = measured.workload
         if measured.agent is not None:
             measured.begun = due
-            measured.agent.begin(at_ns=self._epoch_ns + self._scenario.warm_up_ns + workload.start_ns)
+            measured.agent.begin(
+                at_ns=self._epoch_ns + self._scenario.warm_up_ns + workload.start_ns
+            )
             return
         measured.begun = self._now()
-        measured.process = self._hosts.program(workload.name, workload.host, measured.command, dict(workload.environment))
+        measured.process = self._hosts.program(
+            workload.name, workload.host, measured.command, dict(workload.environment)
+        )
         self._on_program(workload.host, measured.process.pid)
 
     def _ask(self, agent: Agent, measured: Measured, now: float) -> None:
@@ -185,7 +205,9 @@ def _told(measured: Measured) -> Record:
         "limit_seconds": workload.limit_ns / SECOND,
         "command": list(measured.command),
         "tool": None if measured.prepared is None else measured.prepared.tool,
-        "files": {} if measured.prepared is None else {name: path.name for name, path in measured.prepared.files.items()},
+        "files": {}
+        if measured.prepared is None
+        else {name: path.name for name, path in measured.prepared.files.items()},
         "log": f"logs/{workload.name}.err" if measured.command else None,
         "report": measured.report,
     }
@@ -193,7 +215,9 @@ def _told(measured: Measured) -> Record:
 
 def _faults(report: Mapping[str, Any]) -> str | None:
     """Why a workload of ours did not end well, by its own report."""
-    transfers = [one for one in report.get("transfers") or () if one.get("outcome") not in ("complete", None)]
+    transfers = [
+        one for one in report.get("transfers") or () if one.get("outcome") not in ("complete", None)
+    ]
     if transfers:
         return f"{len(transfers)} of {len(report['transfers'])} transfers: {transfers[0].get('error') or transfers[0]['outcome']}"
     if report.get("requests") and not report.get("good_requests"):

@@ -25,7 +25,9 @@ def facts() -> dict[str, Any]:
         "clock_source": _text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "frequency_governor": _text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "tcp_congestion_control": _text("/proc/sys/net/ipv4/tcp_congestion_control"),
-        "tcp_available_congestion_control": (_text("/proc/sys/net/ipv4/tcp_available_congestion_control") or "").split(),
+        "tcp_available_congestion_control": (
+            _text("/proc/sys/net/ipv4/tcp_available_congestion_control") or ""
+        ).split(),
         "tcp_receive_memory": _text("/proc/sys/net/ipv4/tcp_rmem"),
         "tcp_send_memory": _text("/proc/sys/net/ipv4/tcp_wmem"),
         "realtime_runtime_us": _text("/proc/sys/kernel/sched_rt_runtime_us"),
@@ -60,5 +62,8 @@ def _memory() -> int | None:
 def _hypervisor() -> str | None:
     """Its name where the machine says it; ``unknown`` where only the processor says that there is one."""
     vendor = _text("/sys/class/dmi/id/sys_vendor")
-    virtual = any(line.startswith("flags") and " hypervisor" in line for line in (_text("/proc/cpuinfo") or "").splitlines())
+    virtual = any(
+        line.startswith("flags") and " hypervisor" in line
+        for line in (_text("/proc/cpuinfo") or "").splitlines()
+    )
     return (vendor or "unknown") if virtual else None

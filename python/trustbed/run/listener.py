@@ -22,5 +22,11 @@ class Listener:
     def on_phase(self, name: str) -> None:
         """A phase of it begins."""
 
-    def on_judged(self, repetition: Repetition, cell: Cell, record: Mapping[str, Any], findings: Mapping[str, Any]) -> None:
+    def on_judged(
+        self,
+        repetition: Repetition,
+        cell: Cell,
+        record: Mapping[str, Any],
+        findings: Mapping[str, Any],
+    ) -> None:
         """It is complete and judged."""

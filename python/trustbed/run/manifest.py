@@ -15,7 +15,11 @@ SCHEMA_VERSION = 1
 
 
 def describe(
-    scenario: ScenarioFile, order: Sequence[Repetition], *, session: Mapping[str, Any], earlier: Mapping[str, Any] | None = None
+    scenario: ScenarioFile,
+    order: Sequence[Repetition],
+    *,
+    session: Mapping[str, Any],
+    earlier: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The manifest. ``session`` says who runs it now (version, command, started); earlier sessions are kept."""
     held_against = baselines(scenario.cells)
@@ -23,27 +27,44 @@ def describe(
     return {
         "schema_version": SCHEMA_VERSION,
         "sessions": [*(earlier or {}).get("sessions", ()), dict(session)],
-        "scenario": {"name": first.name, "about": first.about, "file": scenario.file.name, "sha256": scenario.sha256},
+        "scenario": {
+            "name": first.name,
+            "about": first.about,
+            "file": scenario.file.name,
+            "sha256": scenario.sha256,
+        },
         "inputs": [_input(file) for file in scenario.inputs],
         "seed": first.seed,
         "repetitions": len(order) // len(scenario.cells),
-        "factors": [{"key": factor.key, "levels": list(factor.levels)} for factor in scenario.factors],
+        "factors": [
+            {"key": factor.key, "levels": list(factor.levels)} for factor in scenario.factors
+        ],
         "cells": [
-            {"number": cell.number, "label": cell.label, "levels": dict(cell.levels), "baseline": held_against.get(cell.number)}
+            {
+                "number": cell.number,
+                "label": cell.label,
+                "levels": dict(cell.levels),
+                "baseline": held_against.get(cell.number),
+            }
             for cell in scenario.cells
         ],
         "order": _order(order),
     }
 
 
-def check_same(earlier: Mapping[str, Any], scenario: ScenarioFile, order: Sequence[Repetition], path: Path) -> None:
+def check_same(
+    earlier: Mapping[str, Any], scenario: ScenarioFile, order: Sequence[Repetition], path: Path
+) -> None:
     """Only the same scenario with the same inputs may be continued: anything else would mix two experiments in one folder.
 
     Raises:
         RunDirectoryError: It is another one, or cannot be told.
     """
     if earlier.get("schema_version") != SCHEMA_VERSION:
-        raise RunDirectoryError(f"made by a version whose runs this one cannot continue, {path}", "give --out another name")
+        raise RunDirectoryError(
+            f"made by a version whose runs this one cannot continue, {path}",
+            "give --out another name",
+        )
     try:
         _check_same(earlier, scenario, order, path)
     except (KeyError, TypeError, AttributeError) as error:
@@ -51,26 +72,48 @@ def check_same(earlier: Mapping[str, Any], scenario: ScenarioFile, order: Sequen
         raise RunDirectoryError(message, "restore it, or run into a new folder") from None
 
 
-def _check_same(earlier: Mapping[str, Any], scenario: ScenarioFile, order: Sequence[Repetition], path: Path) -> None:
+def _check_same(
+    earlier: Mapping[str, Any], scenario: ScenarioFile, order: Sequence[Repetition], path: Path
+) -> None:
     if earlier["scenario"]["sha256"] != scenario.sha256:
         name = earlier["scenario"]["file"]
-        raise RunDirectoryError(f"holds a run of another scenario, or of {name} before it was changed, {path}", "give --out another name")
+        raise RunDirectoryError(
+            f"holds a run of another scenario, or of {name} before it was changed, {path}",
+            "give --out another name",
+        )
     inputs = [_input(file) for file in scenario.inputs]
     changed = [one["file"] for one in earlier["inputs"] if one not in inputs]
     if changed:
-        raise RunDirectoryError(f"{changed[0]} has changed since the run in {path} began", "give --out another name, or restore the file")
+        raise RunDirectoryError(
+            f"{changed[0]} has changed since the run in {path} began",
+            "give --out another name, or restore the file",
+        )
     common = list(zip(earlier["order"], _order(order), strict=False))
     if any(there != here for there, here in common):
-        raise RunDirectoryError(f"holds a run whose repetitions come in another order, {path}", "give --out another name")
+        raise RunDirectoryError(
+            f"holds a run whose repetitions come in another order, {path}",
+            "give --out another name",
+        )
 
 
 def rounds_begun(earlier: Mapping[str, Any], is_complete: Callable[[str], bool]) -> int:
     """How many rounds of an earlier run have a repetition that is complete."""
-    return max((one["round"] + 1 for one in earlier["order"] if is_complete(one["folder"])), default=0)
+    return max(
+        (one["round"] + 1 for one in earlier["order"] if is_complete(one["folder"])), default=0
+    )
 
 
 def _order(order: Sequence[Repetition]) -> list[dict[str, Any]]:
-    return [{"number": one.number, "folder": one.folder, "cell": one.cell, "round": one.round, "seed": one.seed} for one in order]
+    return [
+        {
+            "number": one.number,
+            "folder": one.folder,
+            "cell": one.cell,
+            "round": one.round,
+            "seed": one.seed,
+        }
+        for one in order
+    ]
 
 
 def _input(file: Path) -> dict[str, Any]:

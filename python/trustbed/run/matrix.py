@@ -41,10 +41,15 @@ def order(cells: Sequence[Cell], *, repetitions: int, seed: int) -> tuple[Repeti
     """Every repetition of every cell in the order in which they are carried out."""
     found: list[Repetition] = []
     for this_round in range(repetitions):
-        shuffled = sorted(cells, key=lambda cell: (_hash("order", seed, this_round, _name(cell.levels)), cell.number))
+        shuffled = sorted(
+            cells,
+            key=lambda cell: (_hash("order", seed, this_round, _name(cell.levels)), cell.number),
+        )
         for cell in shuffled:
             own = _hash("seed", seed, this_round, _name(cell.levels))
-            found.append(Repetition(number=len(found), cell=cell.number, round=this_round, seed=own))
+            found.append(
+                Repetition(number=len(found), cell=cell.number, round=this_round, seed=own)
+            )
     return tuple(found)
 
 

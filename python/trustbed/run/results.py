@@ -59,8 +59,14 @@ def tables_of(workload: Mapping[str, Any], folder: Path) -> tuple[Tables, str | 
 
 def _output(workload: Mapping[str, Any], logs: Path) -> Tables:
     name = workload["name"]
-    texts = {key: (logs / file).read_text(encoding="utf-8", errors="replace") for key, file in workload["files"].items()}
-    out, err = ((logs / f"{name}.{ending}").read_text(encoding="utf-8", errors="replace") for ending in ("out", "err"))
+    texts = {
+        key: (logs / file).read_text(encoding="utf-8", errors="replace")
+        for key, file in workload["files"].items()
+    }
+    out, err = (
+        (logs / f"{name}.{ending}").read_text(encoding="utf-8", errors="replace")
+        for ending in ("out", "err")
+    )
     return read_output(workload["tool"], stdout=out, stderr=err, files=texts)
 
 
@@ -68,8 +74,13 @@ def _transfers(report: Mapping[str, Any]) -> pa.Table:
     found = []
     for transfer in report.get("transfers") or ():
         tcp = transfer.get("tcp") or {}
-        begun, ended = transfer.get("connected_ns"), transfer.get("confirmed_ns") or transfer.get("last_byte_ns")
-        duration = ended - begun if begun is not None and ended is not None and ended > begun else None
+        begun, ended = (
+            transfer.get("connected_ns"),
+            transfer.get("confirmed_ns") or transfer.get("last_byte_ns"),
+        )
+        duration = (
+            ended - begun if begun is not None and ended is not None and ended > begun else None
+        )
         sent, received = transfer.get("payload_bytes"), tcp.get("acknowledged_bytes")
         found.append(
             {
@@ -79,7 +90,9 @@ def _transfers(report: Mapping[str, Any]) -> pa.Table:
                 "streams": 1,
                 "duration_ns": duration,
                 "sent_bytes": sent,
-                "sent_bits_per_second": None if duration is None or sent is None else sent * 8e9 / duration,
+                "sent_bits_per_second": None
+                if duration is None or sent is None
+                else sent * 8e9 / duration,
                 "received_bytes": None if received is None or sent is None else min(received, sent),
                 "received_bits_per_second": transfer.get("goodput_bits_per_second"),
                 "retransmits": tcp.get("retransmitted_segments"),
@@ -98,7 +111,10 @@ def _requests(source: Path, report: Mapping[str, Any]) -> pa.Table:
     meaning = (read.schema.field("fault").metadata or {}).get(b"meaning", b"").decode()
     faults = {int(code): name for code, name in _FAULT.findall(meaning)}
     codes = read.column("fault").to_pylist()
-    good = pc.and_(pc.equal(read.column("fault"), 0), pc.fill_null(_between(read.column("status"), 200, 299), False))
+    good = pc.and_(
+        pc.equal(read.column("fault"), 0),
+        pc.fill_null(_between(read.column("status"), 200, 299), False),
+    )
     start = report.get("start_ns")
     never = pa.scalar(None, pa.int64())
 
@@ -106,14 +122,22 @@ def _requests(source: Path, report: Mapping[str, Any]) -> pa.Table:
         return pc.if_else(good, times, never)
 
     columns: Mapping[str, Any] = {
-        "started": pa.nulls(len(read), pa.timestamp("ns", tz="UTC")) if start is None else _moments(begun, start),
+        "started": pa.nulls(len(read), pa.timestamp("ns", tz="UTC"))
+        if start is None
+        else _moments(begun, start),
         "connect_ns": pc.fill_null(pc.subtract(read.column("connected_ns"), begun), 0),
         "first_byte_ns": where_good(pc.subtract(read.column("first_byte_ns"), sent)),
         "response_ns": where_good(pc.subtract(last, sent)),
         "total_ns": where_good(pc.subtract(last, begun)),
         "bytes": read.column("bytes"),
         "status": read.column("status"),
-        "error": pa.array([_error(code, faults, well) for code, well in zip(codes, good.to_pylist(), strict=True)], pa.string()),
+        "error": pa.array(
+            [
+                _error(code, faults, well)
+                for code, well in zip(codes, good.to_pylist(), strict=True)
+            ],
+            pa.string(),
+        ),
     }
     return pa.table([columns[field.name] for field in REQUESTS], schema=REQUESTS)
 

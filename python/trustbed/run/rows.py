@@ -59,7 +59,9 @@ class Converted:
     cut_bytes: int
 
 
-def convert(source: Path, target: Path, *, names: Mapping[str, Sequence[str]] | None = None) -> Converted:
+def convert(
+    source: Path, target: Path, *, names: Mapping[str, Sequence[str]] | None = None
+) -> Converted:
     """Writes the rows of ``source`` as Parquet. ``names`` gives words for the numbers of some columns."""
     with source.open("rb") as stream:
         columns, record_bytes = _header(stream, source)
@@ -71,7 +73,10 @@ def convert(source: Path, target: Path, *, names: Mapping[str, Sequence[str]] | 
                 cut = len(block) - whole * record_bytes
                 rows += whole
                 if whole:
-                    arrays = [_array(block, whole, record_bytes, column, names or {}) for column in columns]
+                    arrays = [
+                        _array(block, whole, record_bytes, column, names or {})
+                        for column in columns
+                    ]
                     writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
     return Converted(rows, cut)
 
@@ -82,9 +87,16 @@ def lists(source: Path) -> dict[str, list[str]]:
         try:
             header = json.loads(stream.readline(_LONGEST_HEADER))
         except ValueError as error:
-            raise RowsError(f"first line does not say what the rows are, {source}: {error}", "the file is damaged: do not use it") from None
+            raise RowsError(
+                f"first line does not say what the rows are, {source}: {error}",
+                "the file is damaged: do not use it",
+            ) from None
     found = header.items() if isinstance(header, dict) else ()
-    return {name: value for name, value in found if isinstance(value, list) and all(isinstance(one, str) for one in value)}
+    return {
+        name: value
+        for name, value in found
+        if isinstance(value, list) and all(isinstance(one, str) for one in value)
+    }
 
 
 def read(source: Path) -> pa.Table:
@@ -94,7 +106,9 @@ def read(source: Path) -> pa.Table:
         block = stream.read()
     whole = len(block) // record_bytes
     arrays = [_array(block, whole, record_bytes, column, {}) for column in columns]
-    return pa.Table.from_arrays(arrays, schema=pa.schema([_field(column, {}) for column in columns]))
+    return pa.Table.from_arrays(
+        arrays, schema=pa.schema([_field(column, {}) for column in columns])
+    )
 
 
 def _header(stream: BinaryIO, source: Path) -> tuple[list[_Column], int]:
@@ -103,11 +117,19 @@ def _header(stream: BinaryIO, source: Path) -> tuple[list[_Column], int]:
         header = json.loads(line)
         columns = _columns(header["columns"])
         record_bytes = int(header["record_bytes"])
-        fits = record_bytes == sum(column.width for column in columns) and header.get("byte_order") == "little"
+        fits = (
+            record_bytes == sum(column.width for column in columns)
+            and header.get("byte_order") == "little"
+        )
     except (ValueError, KeyError, TypeError) as error:
-        raise RowsError(f"first line does not say what the rows are, {source}: {error}", "the file is damaged: do not use it") from None
+        raise RowsError(
+            f"first line does not say what the rows are, {source}: {error}",
+            "the file is damaged: do not use it",
+        ) from None
     if not fits or not record_bytes:
-        raise RowsError(f"first line contradicts itself, {source}", "the file is damaged: do not use it")
+        raise RowsError(
+            f"first line contradicts itself, {source}", "the file is damaged: do not use it"
+        )
     return columns, record_bytes
 
 
@@ -115,7 +137,9 @@ def _columns(described: Sequence[Mapping[str, Any]]) -> list[_Column]:
     columns, offset = [], 0
     for one in described:
         kind, width = _KINDS[one["type"]]
-        columns.append(_Column(one["name"], kind, offset, width, one.get("unit", ""), one.get("meaning", "")))
+        columns.append(
+            _Column(one["name"], kind, offset, width, one.get("unit", ""), one.get("meaning", ""))
+        )
         offset += width
     return columns
 
@@ -130,16 +154,22 @@ def _field(column: _Column, names: Mapping[str, Sequence[str]]) -> pa.Field:
     return pa.field(column.name, kind, metadata={"unit": column.unit, "meaning": column.meaning})
 
 
-def _array(block: bytes, rows: int, record_bytes: int, column: _Column, names: Mapping[str, Sequence[str]]) -> pa.Array:
+def _array(
+    block: bytes, rows: int, record_bytes: int, column: _Column, names: Mapping[str, Sequence[str]]
+) -> pa.Array:
     """One column: its bytes gathered place by place, which is as fast as copying."""
     gathered = bytearray(rows * column.width)
     for place in range(column.width):
-        gathered[place :: column.width] = block[column.offset + place : rows * record_bytes : record_bytes]
+        gathered[place :: column.width] = block[
+            column.offset + place : rows * record_bytes : record_bytes
+        ]
     array = pa.Array.from_buffers(column.kind, rows, [None, pa.py_buffer(bytes(gathered))])
     if column.kind == pa.int64():
         array = pc.if_else(pc.equal(array, _NONE), pa.scalar(None, pa.int64()), array)
     if column.name in names:
         words = names[column.name]
         known = pc.if_else(pc.less(array, len(words)), array, pa.scalar(None, array.type))
-        return pa.DictionaryArray.from_arrays(known.cast(pa.int32()), pa.array(list(words), pa.string()))
+        return pa.DictionaryArray.from_arrays(
+            known.cast(pa.int32()), pa.array(list(words), pa.string())
+        )
     return array

@@ -40,14 +40,19 @@ MACHINE = pa.schema(
         *_TIMES,
         column("late_ns", pa.int64(), "ns", "how late the look was"),
         column("interval_ns", pa.int64(), "ns", "since the look before"),
-        *(column(name, pa.float64(), "1", meaning) for name, meaning in (_SHARES | _PRESSURES).items()),
+        *(
+            column(name, pa.float64(), "1", meaning)
+            for name, meaning in (_SHARES | _PRESSURES).items()
+        ),
         column("context_switches", pa.int64(), "1", "since the look before"),
         column("interrupts", pa.int64(), "1", "since the look before"),
         column("running", pa.int64(), "1", "tasks that run or could"),
         column("tasks", pa.int64(), "1", "tasks"),
         column("load_1min", pa.float64(), "1", "tasks that run or could, averaged over a minute"),
         column("memory_total_bytes", pa.int64(), "B", "memory that there is"),
-        column("memory_available_bytes", pa.int64(), "B", "memory that could be had without swapping"),
+        column(
+            "memory_available_bytes", pa.int64(), "B", "memory that could be had without swapping"
+        ),
         column("memory_free_bytes", pa.int64(), "B", "memory that nothing is in"),
     ]
 )
@@ -138,7 +143,9 @@ def convert(folder: Path, hosts: Sequence[str], guests: Collection[str] = ()) ->
             _write(folder / "machine.parquet", MACHINE, (_machine(line) for line in lines))
             _write(folder / "cgroups.parquet", CGROUPS, below(lines, "cgroups", ("interval_ns",)))
             machine = summary(lines)
-            _write(folder / "processes.parquet", PROCESSES, below(lines, "processes", ("interval_ns",)))
+            _write(
+                folder / "processes.parquet", PROCESSES, below(lines, "processes", ("interval_ns",))
+            )
         if host in guests:
             _write(folder / f"{host}.machine.parquet", MACHINE, (_machine(line) for line in lines))
         _write(folder / f"{host}.interfaces.parquet", INTERFACES, below(lines, "interfaces"))
@@ -160,7 +167,13 @@ def lines_of(source: Path) -> Iterator[Row]:
 
 def _machine(line: Row) -> Row:
     memory = {f"memory_{name}": value for name, value in (line.get("memory") or {}).items()}
-    return {**line, **(line.get("processors") or {}), **(line.get("pressure") or {}), **(line.get("run_queue") or {}), **memory}
+    return {
+        **line,
+        **(line.get("processors") or {}),
+        **(line.get("pressure") or {}),
+        **(line.get("run_queue") or {}),
+        **memory,
+    }
 
 
 def below(lines: Iterable[Row], key: str, more: Sequence[str] = ()) -> Iterator[Row]:
@@ -185,12 +198,17 @@ def summary(lines: Sequence[Row]) -> dict[str, Any]:
     whole = sum(line.get("interval_ns") or 0 for line in lines)
 
     def mean(key: str) -> float | None:
-        seen = [((line.get("processors") or {}).get(key), line.get("interval_ns") or 0) for line in lines]
+        seen = [
+            ((line.get("processors") or {}).get(key), line.get("interval_ns") or 0)
+            for line in lines
+        ]
         told = [(share, interval) for share, interval in seen if share is not None]
         weight = sum(interval for _, interval in told)
         return sum(share * interval for share, interval in told) / weight if weight else None
 
-    throttled = [one.get("throttled_ns") or 0 for line in lines for one in line.get("cgroups") or ()]
+    throttled = [
+        one.get("throttled_ns") or 0 for line in lines for one in line.get("cgroups") or ()
+    ]
     idle = mean("idle_share")
     return {
         "samples": len(lines),

@@ -56,7 +56,9 @@ class Session:
     ) -> None:
         self.study = study
         self.directory = directory
-        self.order = order(study.cells, repetitions=repetitions or study.first.repetitions, seed=study.first.seed)
+        self.order = order(
+            study.cells, repetitions=repetitions or study.first.repetitions, seed=study.first.seed
+        )
         self._judge = judge
         self._about = about
         self._listener = listener or Listener()
@@ -82,7 +84,10 @@ class Session:
     @property
     def forecast(self) -> Forecast:
         """What the whole run should take."""
-        return Forecast([self._scenario(one).expected_ns / SECOND for one in self.order], finished=len(self._complete()))
+        return Forecast(
+            [self._scenario(one).expected_ns / SECOND for one in self.order],
+            finished=len(self._complete()),
+        )
 
     def carry_out(self) -> None:
         """Does what is missing: repetitions, then judgements."""
@@ -95,7 +100,11 @@ class Session:
             if earlier is not None:
                 self._keep_what_is_complete(earlier)
             guests = self._guests()
-            most = ceiling.refuse_too_much([cell.scenario for cell in self.study.cells]) if self._missing() else None
+            most = (
+                ceiling.refuse_too_much([cell.scenario for cell in self.study.cells])
+                if self._missing()
+                else None
+            )
             self._begin(earlier, {**host.facts(), **ceiling.facts(most), "guests": guests})
             forecast = self.forecast
             self._listener.on_begun(forecast)
@@ -104,7 +113,12 @@ class Session:
 
     def _guests(self) -> dict[str, Any] | None:
         """What guests are run by, found out (and fetched) before anything is measured; nothing without guests."""
-        descriptions = {host.guest for cell in self.study.cells for host in cell.scenario.guests if host.guest is not None}
+        descriptions = {
+            host.guest
+            for cell in self.study.cells
+            for host in cell.scenario.guests
+            if host.guest is not None
+        }
         return qemu.survey(descriptions) if descriptions else None
 
     def _keep_what_is_complete(self, earlier: Mapping[str, Any]) -> None:
@@ -144,33 +158,57 @@ class Session:
         ledger = {"path": str(path / "ledger" / _RAW_LEDGER), "detail": scenario.emulator.ledger}
         own = scenario.emulator
         emulator = planned.emulator(
-            topology(scenario), seed=repetition.seed_of("emulator"), ledger=ledger, priority=own.priority, idle=own.idle
+            topology(scenario),
+            seed=repetition.seed_of("emulator"),
+            ledger=ledger,
+            priority=own.priority,
+            idle=own.idle,
         ) | emulated(scenario, path / "captures")
-        with Testbed(planned, purpose=f"{scenario.name}, {repetition.folder}", consoles=path / "logs") as bed:
+        with Testbed(
+            planned, purpose=f"{scenario.name}, {repetition.folder}", consoles=path / "logs"
+        ) as bed:
             execution = Execution(
-                bed, scenario, repetition, folder=path, clock=self._clock, emulator=emulator, on_phase=self._listener.on_phase
+                bed,
+                scenario,
+                repetition,
+                folder=path,
+                clock=self._clock,
+                emulator=emulator,
+                on_phase=self._listener.on_phase,
             )
             record = execution.carry_out()
         self._listener.on_phase("records")
         self._collect(path, scenario, record)
         self.directory.finish_repetition(repetition.folder, record)
-        self._largest = max(self._largest, sum(file.stat().st_size for file in path.rglob("*") if file.is_file()))
+        self._largest = max(
+            self._largest, sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+        )
 
     def _collect(self, path: Path, scenario: Scenario, record: Record) -> None:
         """Raw records in the form that stays: ledger and samples as Parquet."""
         ledger_error = ((record["emulator"] or {}).get("ledger") or {}).get("error")
-        said = [*(one["message"] for one in record["failures"]), *(one["reason"] for one in record["workloads"]), ledger_error]
+        said = [
+            *(one["message"] for one in record["failures"]),
+            *(one["reason"] for one in record["workloads"]),
+            ledger_error,
+        ]
         if any("no space left" in text.lower() for text in said if text is not None):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         ledger = path / "ledger" / _RAW_LEDGER
         if ledger.is_file():
             words = rows.lists(ledger)
-            names = {column: words[plural] for column, plural in (("pipe", "pipes"), ("fate", "fates")) if words.get(plural)}
+            names = {
+                column: words[plural]
+                for column, plural in (("pipe", "pipes"), ("fate", "fates"))
+                if words.get(plural)
+            }
             converted = rows.convert(ledger, ledger.with_suffix(".parquet"), names=names)
             record["ledger"] = {"rows": converted.rows, "cut_bytes": converted.cut_bytes}
             ledger.unlink()
         witnesses.convert(path / "samples", scenario.watch)
-        record["machine"] = samples.convert(path / "samples", sampled(scenario), [host.name for host in scenario.guests])
+        record["machine"] = samples.convert(
+            path / "samples", sampled(scenario), [host.name for host in scenario.guests]
+        )
 
     def _check_space(self) -> None:
         free = shutil.disk_usage(self.directory.path).free
@@ -181,10 +219,18 @@ class Session:
             )
 
     def _count_failures(self, repetition: Repetition, record: Mapping[str, Any]) -> None:
-        if record["outcome"] != "not made":  # a fault that cannot be made fails alone: cells without it may be measured
+        if (
+            record["outcome"] != "not made"
+        ):  # a fault that cannot be made fails alone: cells without it may be measured
             self._failures = 0 if record["outcome"] == "complete" else self._failures + 1
-        if record["outcome"] == "failed" and self._failures == MOST_FAILURES and repetition is not self.order[-1]:
-            reason = next((one["reason"] for one in record["workloads"] if one["reason"]), "see its record")
+        if (
+            record["outcome"] == "failed"
+            and self._failures == MOST_FAILURES
+            and repetition is not self.order[-1]
+        ):
+            reason = next(
+                (one["reason"] for one in record["workloads"] if one["reason"]), "see its record"
+            )
             raise RunError(
                 f"{MOST_FAILURES} repetitions in a row failed, the last one, {repetition.folder}: {reason}",
                 f"read {self.directory.path / repetition.folder / 'logs'}; the same command continues with the next repetition",
@@ -202,7 +248,9 @@ class Session:
 
 def plan_of(scenario: Scenario) -> Plan:
     """The testbed that a scenario needs."""
-    return plan([Host(name=one.name, addresses=one.addresses, guest=one.guest) for one in scenario.hosts])
+    return plan(
+        [Host(name=one.name, addresses=one.addresses, guest=one.guest) for one in scenario.hosts]
+    )
 
 
 def check_programs(study: ScenarioFile) -> None:
@@ -212,7 +260,11 @@ def check_programs(study: ScenarioFile) -> None:
         needed |= {name: key for name, key in programs(cell.scenario).items() if name not in needed}
     for name, key in needed.items():
         if shutil.which(name) is None:
-            hint = nearest(name, _installed(name), f"install it, or give its full path; it is looked for in {os.environ.get('PATH', '')}")
+            hint = nearest(
+                name,
+                _installed(name),
+                f"install it, or give its full path; it is looked for in {os.environ.get('PATH', '')}",
+            )
             raise ScenarioError(f"no such program, {name}", hint, file=study.file, key=key)
 
 
@@ -232,4 +284,7 @@ def _disk_full_explained(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise RunError(f"no space left, {path}", "free some space, then call the same command again: it continues") from error
+        raise RunError(
+            f"no space left, {path}",
+            "free some space, then call the same command again: it continues",
+        ) from error

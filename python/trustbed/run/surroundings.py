@@ -48,7 +48,15 @@ class Assistant:
 class Surroundings:
     """In this order: the methods that start something as they stand here, :meth:`look` at will, :meth:`stop`, :meth:`told`."""
 
-    def __init__(self, hosts: Hosts, scenario: Scenario, repetition: Repetition, *, folder: Path, clock: Clock) -> None:
+    def __init__(
+        self,
+        hosts: Hosts,
+        scenario: Scenario,
+        repetition: Repetition,
+        *,
+        folder: Path,
+        clock: Clock,
+    ) -> None:
         self.failures: list[dict[str, str]] = []
         self.at_work: list[tuple[str, Agent | Process]] = []
         """What answers workloads, each with its host: what a fault disturbs."""
@@ -81,7 +89,14 @@ class Surroundings:
         """Services, what answers workloads, and what takes background traffic."""
         for service in self._scenario.services:
             command = tuple(filled(word, self._scenario) for word in service.command)
-            self._serve(service.name, service.host, command, dict(service.environment), service.port, service.ready_ns)
+            self._serve(
+                service.name,
+                service.host,
+                command,
+                dict(service.environment),
+                service.port,
+                service.ready_ns,
+            )
         for workload in self._scenario.workloads:
             part = configurations.listener(workload)
             if part is not None:
@@ -90,11 +105,21 @@ class Surroundings:
                 self.at_work.append((part.where, listener))
             if workload.kind == "iperf3" and workload.to is not None:
                 command = ("iperf3", "-s", "-p", str(workload.port))
-                self._serve(f"{workload.name}.server", workload.to, command, {}, workload.port, _LISTEN_NS)
+                self._serve(
+                    f"{workload.name}.server", workload.to, command, {}, workload.port, _LISTEN_NS
+                )
         for flow in configurations.flows(self._scenario):
             self._sinks[flow] = self._assist("sink", flow.to, configurations.sink(flow))
 
-    def _serve(self, name: str, host: str, command: tuple[str, ...], environment: Mapping[str, str], port: int, ready_ns: int) -> None:
+    def _serve(
+        self,
+        name: str,
+        host: str,
+        command: tuple[str, ...],
+        environment: Mapping[str, str],
+        port: int,
+        ready_ns: int,
+    ) -> None:
         process = self._hosts.program(name, host, command, environment)
         self._servers.append((name, host, process))
         self.at_work.append((host, process))
@@ -103,10 +128,15 @@ class Surroundings:
         while not self._hosts.bed.listens(host, port):
             code = process.poll()
             if code is not None:
-                raise RunError(f"{name} ended with exit code {code} before it listened on port {port}", f"read {said}")
+                raise RunError(
+                    f"{name} ended with exit code {code} before it listened on port {port}",
+                    f"read {said}",
+                )
             if self._clock.monotonic() > deadline:
                 hint = f"read {said}; give it longer with ready, or another port"
-                raise RunError(f"{name} does not listen on port {port} after {ready_ns / SECOND:g} s", hint)
+                raise RunError(
+                    f"{name} does not listen on port {port} after {ready_ns / SECOND:g} s", hint
+                )
             self._clock.sleep(_TURN_SECONDS)
 
     def start_recorders(self) -> None:
@@ -130,14 +160,18 @@ class Surroundings:
         machines = [self._hosts.bed.guest(host.name).pid for host in self._scenario.guests]
         machines += [pid for host, pid in processes if host not in guests]
         for number, host in enumerate(configurations.sampled(self._scenario)):
-            configuration = configurations.sample(host, self._folder / "samples", machines if number == 0 else ())
+            configuration = configurations.sample(
+                host, self._folder / "samples", machines if number == 0 else ()
+            )
             self._assist("sample", host, configuration).agent.begin()
 
     def start_watchers(self, quotas: Callable[[str], Sequence[Path]]) -> None:
         """What naps or spins on hosts. ``quotas`` says of a host which control groups will hold its processes."""
         for host in self._scenario.watch.hosts:
             seed = self._repetition.seed_of(f"spin {host}")
-            for part in configurations.watchers(self._scenario, host, self._folder / "samples", quotas=quotas(host), seed=seed):
+            for part in configurations.watchers(
+                self._scenario, host, self._folder / "samples", quotas=quotas(host), seed=seed
+            ):
                 watcher = self._assist(part.verb, part.where, part.configuration)
                 watcher.watches = True
                 self.watching.append((part.where, watcher.agent))
@@ -171,12 +205,22 @@ class Surroundings:
                 self._fail(assistant, error.message)
         for name, host, process in self._servers:
             code = process.poll()
-            if code is not None and not any(failure["message"].startswith(f"{name} ") for failure in self.failures):
-                self.failures.append({"verb": "service", "where": host, "message": f"{name} ended before the workload, {exit_words(code)}"})
+            if code is not None and not any(
+                failure["message"].startswith(f"{name} ") for failure in self.failures
+            ):
+                self.failures.append(
+                    {
+                        "verb": "service",
+                        "where": host,
+                        "message": f"{name} ended before the workload, {exit_words(code)}",
+                    }
+                )
 
     def note_troubles(self, troubles: Sequence[str]) -> None:
         """What went wrong with faults."""
-        self.failures += [{"verb": "disturb", "where": MIDDLE, "message": message} for message in troubles]
+        self.failures += [
+            {"verb": "disturb", "where": MIDDLE, "message": message} for message in troubles
+        ]
 
     def _fail(self, assistant: Assistant, message: str) -> None:
         assistant.failed = True
@@ -196,8 +240,15 @@ class Surroundings:
 
     def _drain_seconds(self) -> float:
         """How long packets that were sent may still be under way: the delays of all links, and a little for queues."""
-        delays = sum(way.longest_delay_ns for link in self._scenario.links for way in (link.forward, link.backward) if way is not None)
-        return min(delays / SECOND + 0.1, _MOST_DRAIN_SECONDS) if self._scenario.backgrounds else 0.0
+        delays = sum(
+            way.longest_delay_ns
+            for link in self._scenario.links
+            for way in (link.forward, link.backward)
+            if way is not None
+        )
+        return (
+            min(delays / SECOND + 0.1, _MOST_DRAIN_SECONDS) if self._scenario.backgrounds else 0.0
+        )
 
     def _stop(self, assistant: Assistant) -> None:
         try:
@@ -216,14 +267,27 @@ class Surroundings:
         (emulator,) = self._of("emulate")
         taps = (emulator.report or {}).get("taps") or ()
         return {
-            "backgrounds": [self._told_flow(flow, sender) for flow, sender in self._senders.items()],
+            "backgrounds": [
+                self._told_flow(flow, sender) for flow, sender in self._senders.items()
+            ],
             "emulator": emulator.report,
             "emulator_ready": emulator.agent.ready,
             "captures": [{"point": one.point, "report": one.report} for one in self._of("capture")]
             + [{"point": tap["router"], "report": tap} for tap in taps],
-            "samples": [{"where": one.where, "report": one.report} for one in self._of("sample") if not one.watches],
-            "watchers": [{"verb": one.verb, "where": one.where, "report": one.report} for one in self._assistants if one.watches],
-            "services": [{"verb": one.verb, "where": one.where, "report": one.report} for one in self._of("serve", "bulk")],
+            "samples": [
+                {"where": one.where, "report": one.report}
+                for one in self._of("sample")
+                if not one.watches
+            ],
+            "watchers": [
+                {"verb": one.verb, "where": one.where, "report": one.report}
+                for one in self._assistants
+                if one.watches
+            ],
+            "services": [
+                {"verb": one.verb, "where": one.where, "report": one.report}
+                for one in self._of("serve", "bulk")
+            ],
             "failures": self.failures,
         }
 

@@ -3,7 +3,18 @@
 from trustbed.scenario.error import ScenarioError
 from trustbed.scenario.factors import ANY, Cell, Factor, baselines
 from trustbed.scenario.file import ScenarioFile, load
-from trustbed.scenario.model import Background, Direction, Fault, Host, Link, Pace, Scenario, Service, Watch, Workload
+from trustbed.scenario.model import (
+    Background,
+    Direction,
+    Fault,
+    Host,
+    Link,
+    Pace,
+    Scenario,
+    Service,
+    Watch,
+    Workload,
+)
 
 __all__ = [
     "ANY",

@@ -17,7 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from trustbed.scenario.error import ScenarioError, nearest
-from trustbed.scenario.inventory import ALL, Checks, Ignored, Inventory, InventoryHost, Jump, Local, Ssh, Way
+from trustbed.scenario.inventory import (
+    ALL,
+    Checks,
+    Ignored,
+    Inventory,
+    InventoryHost,
+    Jump,
+    Local,
+    Ssh,
+    Way,
+)
 from trustbed.scenario.outside import SOURCES, read_cloudwatch, read_prometheus
 from trustbed.scenario.positions import Path as Key
 from trustbed.scenario.table import Source, Table
@@ -46,7 +56,9 @@ _REFUSED: Mapping[str, str] = {
     "ansible_ssh_password": "log in by a key: ansible_ssh_private_key_file, or an agent",
     "ansible_group_priority": "say what is meant in the host's own variables",
 }
-_REACHES = re.compile(r"ansible_(ssh|paramiko|docker|kubectl|podman|winrm|psrp|scp|sftp)_.*|ansible_shell_(type|executable)")
+_REACHES = re.compile(
+    r"ansible_(ssh|paramiko|docker|kubectl|podman|winrm|psrp|scp|sftp)_.*|ansible_shell_(type|executable)"
+)
 """Other variables that change how a host is reached."""
 _RANGE = re.compile(r"\[[0-9A-Za-z]+:[0-9A-Za-z]+")
 
@@ -70,7 +82,9 @@ def read_inventory(path: Path, text: str) -> Inventory:
         values, lines = read_yaml(text)
     except NotReadable as error:
         key = ".".join(str(part) for part in error.key)
-        raise ScenarioError(error.message, error.hint, file=path, line=error.line, key=key) from None
+        raise ScenarioError(
+            error.message, error.hint, file=path, line=error.line, key=key
+        ) from None
     return _Reader(Source(path, lines)).inventory(values)
 
 
@@ -87,10 +101,16 @@ class _Reader:
         for name, group in root.items():
             self._group(name, (name,), group)
         if not self._hosts:
-            raise self._source.error((), "there is no host", "all: and below it hosts: and below that the name of one, each further in")
+            raise self._source.error(
+                (),
+                "there is no host",
+                "all: and below it hosts: and below that the name of one, each further in",
+            )
         hosts = tuple(self._host(name, key) for name, (key, _) in self._hosts.items())
         groups = tuple((name, tuple(self._members(name))) for name in self._groups if name != ALL)
-        return Inventory(file=self._source.file, hosts=hosts, groups=groups, ignored=tuple(self._ignored))
+        return Inventory(
+            file=self._source.file, hosts=hosts, groups=groups, ignored=tuple(self._ignored)
+        )
 
     # The structure.
 
@@ -101,22 +121,32 @@ class _Reader:
         parts = self._mapping(key, values)
         for part in parts:
             if part not in _PARTS:
-                raise self._source.error((*key, part), f"no such part of a group, {part}", nearest(part, _PARTS))
+                raise self._source.error(
+                    (*key, part), f"no such part of a group, {part}", nearest(part, _PARTS)
+                )
         for host, variables in self._mapping((*key, "hosts"), parts.get("hosts")).items():
             where = (*key, "hosts", host)
             if _RANGE.search(host):
-                raise self._source.error(where, "ranges of hosts are not read here", "write every host on a line of its own")
+                raise self._source.error(
+                    where,
+                    "ranges of hosts are not read here",
+                    "write every host on a line of its own",
+                )
             self._checks.name(where, host)
             group.hosts[host] = None
             _, own = self._hosts.setdefault(host, (where, {}))
             self._take(own, where, variables)
         self._take(group.variables, (*key, "vars"), parts.get("vars"))
-        for child, values_of_child in self._mapping((*key, "children"), parts.get("children")).items():
+        for child, values_of_child in self._mapping(
+            (*key, "children"), parts.get("children")
+        ).items():
             where = (*key, "children", child)
             self._group(child, where, values_of_child)
             self._groups[child].parents[name] = None
             if child == name or child in self._above(name):
-                raise self._source.error(where, f"{child} is a group within itself", "take it out of one of the two")
+                raise self._source.error(
+                    where, f"{child} is a group within itself", "take it out of one of the two"
+                )
 
     def _take(self, taken: dict[str, tuple[Any, Key]], key: Key, values: object) -> None:
         """Variables that stand in one place."""
@@ -127,19 +157,29 @@ class _Reader:
             if variable not in _USED:
                 if _REACHES.fullmatch(variable):
                     hint = "put what it says into ~/.ssh/config, or describe the host in an inventory of our own (TOML)"
-                    raise self._source.error(where, f"{variable} is not read here, and changes how the host is reached", hint)
+                    raise self._source.error(
+                        where,
+                        f"{variable} is not read here, and changes how the host is reached",
+                        hint,
+                    )
                 self._ignored.append(Ignored(line=self._source.lines.get(where), key=variable))
                 continue
             before = taken.get(variable)
             if before is not None and before[0] != value:
-                raise self._source.error(where, f"stood before as {before[0]!r}", "leave one of them out")
+                raise self._source.error(
+                    where, f"stood before as {before[0]!r}", "leave one of them out"
+                )
             taken[variable] = (value, where)
 
     def _mapping(self, key: Key, values: object) -> dict[str, Any]:
         if values is None:
             return {}
         if not isinstance(values, dict):
-            raise self._source.error(key, f"must be names with a colon behind each, not {values!r:.60}", "write one name on each line")
+            raise self._source.error(
+                key,
+                f"must be names with a colon behind each, not {values!r:.60}",
+                "write one name on each line",
+            )
         return values
 
     def _above(self, name: str) -> Iterator[str]:
@@ -167,7 +207,11 @@ class _Reader:
     def _members(self, name: str) -> Iterator[str]:
         """The hosts of a group and of those in it, in the order of the file."""
         inside = {group for group in self._groups if group == name or name in self._above(group)}
-        return (host for host in self._hosts if any(host in self._groups[group].hosts for group in inside))
+        return (
+            host
+            for host in self._hosts
+            if any(host in self._groups[group].hosts for group in inside)
+        )
 
     # A host.
 
@@ -183,18 +227,27 @@ class _Reader:
                 other_depth, other = depths.get(variable, (-1, ""))
                 own = self._hosts[name][1]
                 if other_depth == depth and found[variable][0] != value and variable not in own:
-                    message = f"{name} is in {other} too, where {variable} is {found[variable][0]!r}"
-                    raise self._source.error(where, message, "say which is meant in the host's own variables")
+                    message = (
+                        f"{name} is in {other} too, where {variable} is {found[variable][0]!r}"
+                    )
+                    raise self._source.error(
+                        where, message, "say which is meant in the host's own variables"
+                    )
                 found[variable] = (value, where)
                 depths[variable] = (depth, group)
         return found | self._hosts[name][1]
 
     def _host(self, name: str, key: Key) -> InventoryHost:
         variables = self._variables(name)
-        measured, private = self._text(variables, "trustbed_measure"), self._text(variables, "trustbed_private")
+        measured, private = (
+            self._text(variables, "trustbed_measure"),
+            self._text(variables, "trustbed_private"),
+        )
         if private is not None and measured is None:
             hint = "write trustbed_measure, which others connect to"
-            raise self._source.error(private[1], "the address that stands for it outside is missing", hint)
+            raise self._source.error(
+                private[1], "the address that stands for it outside is missing", hint
+            )
         folder = self._text(variables, "trustbed_folder")
         prometheus, cloudwatch = (self._table(variables, f"trustbed_{name}") for name in SOURCES)
         return InventoryHost(
@@ -213,7 +266,9 @@ class _Reader:
             return Local()
         if connection is not None and connection[0] not in ("ssh", "smart"):
             hint = 'describe the host in an inventory of our own (TOML): command = ["docker", "exec", "-i", "web"]'
-            raise self._source.error(connection[1], f"a connection by {connection[0]} is not made here", hint)
+            raise self._source.error(
+                connection[1], f"a connection by {connection[0]} is not made here", hint
+            )
         address = self._text(variables, "ansible_host") or (name, key)
         user = self._text(variables, "ansible_user")
         file = self._text(variables, "ansible_ssh_private_key_file")
@@ -231,7 +286,9 @@ class _Reader:
         if value is None:
             return None
         if not isinstance(value, str):
-            raise self._source.error(key, f"must be a text, not {value!r:.60}", f'for example: {name}: "…"')
+            raise self._source.error(
+                key, f"must be a text, not {value!r:.60}", f'for example: {name}: "…"'
+            )
         if "{{" in value or "{%" in value:
             hint = f"write the value; `ansible-inventory --list --yaml --inventory {self._source.file}` fills in what it can"
             raise self._source.error(key, "templates are not filled in here", hint)
@@ -249,7 +306,9 @@ class _Reader:
         if isinstance(value, str) and value.isdecimal():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):
-            raise self._source.error(key, f"must be a whole number, not {value!r:.60}", "for example: ansible_port: 22")
+            raise self._source.error(
+                key, f"must be a whole number, not {value!r:.60}", "for example: ansible_port: 22"
+            )
         return self._checks.port(key, value)
 
     def _jumps(self, variables: Mapping[str, tuple[Any, Key]]) -> tuple[Jump, ...] | None:
@@ -257,7 +316,9 @@ class _Reader:
         if given is None:
             return None
         text, key = given
-        refused = self._source.error(key, "only ProxyJump is read of it", "put other options of ssh into ~/.ssh/config")
+        refused = self._source.error(
+            key, "only ProxyJump is read of it", "put other options of ssh into ~/.ssh/config"
+        )
         try:
             words = shlex.split(text)
         except ValueError:
@@ -271,4 +332,10 @@ class _Reader:
             if found is None or jumps:
                 raise refused
             jumps = (found.group(1) or found.group(2)).split(",")
-        return None if not jumps else () if jumps == ["none"] else tuple(self._checks.jump(key, one) for one in jumps)
+        return (
+            None
+            if not jumps
+            else ()
+            if jumps == ["none"]
+            else tuple(self._checks.jump(key, one) for one in jumps)
+        )

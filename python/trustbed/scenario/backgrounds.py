@@ -6,7 +6,13 @@ import re
 from collections.abc import Sequence
 
 from trustbed import _core
-from trustbed.scenario.model import BACKGROUND_MODELS, HEADINGS, TRANSPORTS, Background, BackgroundModel
+from trustbed.scenario.model import (
+    BACKGROUND_MODELS,
+    HEADINGS,
+    TRANSPORTS,
+    Background,
+    BackgroundModel,
+)
 from trustbed.scenario.table import Table
 from trustbed.scenario.topology import check_name
 from trustbed.scenario.workloads import host_of
@@ -22,7 +28,14 @@ def read_backgrounds(root: Table, hosts: Sequence[str]) -> tuple[Background, ...
     for name, table in root.tables("background").items():
         check_name(table, None, name)
         for key in ("model", "from", "to"):
-            table.must(key, {"model": 'model = "poisson"', "from": f'from = "{hosts[0]}"', "to": f'to = "{hosts[-1]}"'}[key])
+            table.must(
+                key,
+                {
+                    "model": 'model = "poisson"',
+                    "from": f'from = "{hosts[0]}"',
+                    "to": f'to = "{hosts[-1]}"',
+                }[key],
+            )
         found.append(_background(name, table, hosts))
         table.close()
     return tuple(found)
@@ -81,7 +94,11 @@ def _check_playback(table: Table, background: Background) -> None:
     if background.model != "playback":
         for key in ("filter", "reverse_filter"):
             if table.raw(key) is not None and background.model != "none":
-                raise table.error(key, f"says nothing about {background.model} traffic", 'leave it out, or choose model = "playback"')
+                raise table.error(
+                    key,
+                    f"says nothing about {background.model} traffic",
+                    'leave it out, or choose model = "playback"',
+                )
         return
     if background.sources > 1:
         raise table.error(
@@ -89,7 +106,9 @@ def _check_playback(table: Table, background: Background) -> None:
             f"each of {background.sources} sources would play all of the capture, at the same moments",
             'leave sources out; parts of a capture can be tables of their own, each with its filter, for example filter = "tcp port 80"',
         )
-    if background.heading == "both" and (background.filter is None or background.reverse_filter is None):
+    if background.heading == "both" and (
+        background.filter is None or background.reverse_filter is None
+    ):
         raise table.error(
             "direction",
             "both directions of a capture need to be told apart",

@@ -42,7 +42,11 @@ from trustbed.scenario.table import Source, Table
 from trustbed.scenario.text import Nature, read_text, read_toml
 from trustbed.scenario.workloads import LEAST_CLAMP, MOST_BUFFER, host_of
 
-NATURE = Nature(name="a campaign", endings=(".toml",), otherwise="a scenario goes to trustbed run, a capture to trustbed analyze")
+NATURE = Nature(
+    name="a campaign",
+    endings=(".toml",),
+    otherwise="a scenario goes to trustbed run, a capture to trustbed analyze",
+)
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,127}[A-Za-z0-9])?")
 _INDEX_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?")
 _MOST_ROUNDS = 1_000_000
@@ -106,11 +110,17 @@ def _inventory(root: Table) -> Inventory:
     file = root.file("inventory")
     if file is None:
         if "hosts" not in root:
-            hint = 'inventory = "hosts.toml", or [hosts.alpha] and below it: ssh = "alpha.example.net"'
+            hint = (
+                'inventory = "hosts.toml", or [hosts.alpha] and below it: ssh = "alpha.example.net"'
+            )
             raise root.missing(("inventory", "hosts"), "there is no host", hint)
         return described(root)
     if "hosts" in root:
-        raise root.error("hosts", "there is an inventory too", "name hosts in one of the two; leave the other out")
+        raise root.error(
+            "hosts",
+            "there is an inventory too",
+            "name hosts in one of the two; leave the other out",
+        )
     wrong = next((key for key in _INVENTORY_KEYS if key in root), None)
     if wrong is not None:
         raise root.error(wrong, "belongs to hosts that are written here", f"write it into {file}")
@@ -130,7 +140,9 @@ def _pairs(root: Table, hosts: Sequence[str]) -> tuple[HostPair, ...]:
         if pair.name in found:
             other = found[pair.name]
             twice = f"{other.sender} and {other.receiver} are {pair.name} too"
-            raise table.error("name" if "name" in table else None, twice, "give each a name of its own")
+            raise table.error(
+                "name" if "name" in table else None, twice, "give each a name of its own"
+            )
         found[pair.name] = pair
     return tuple(found.values())
 
@@ -140,16 +152,24 @@ def _pair(table: Table, hosts: Sequence[str]) -> HostPair:
         table.must(key, f'{key} = "{example}"')
     sender, receiver = host_of(table, "sender", hosts), host_of(table, "receiver", hosts)
     if sender == receiver:
-        raise table.error("receiver", f"{receiver} would send to itself, past every network", "name another host")
+        raise table.error(
+            "receiver", f"{receiver} would send to itself, past every network", "name another host"
+        )
     name = table.text("name", f"{sender}-{receiver}")
     if _NAME.fullmatch(name) is None:
-        raise table.error("name", f"{name!r} is no name for a pair of hosts", "up to 129 letters, digits, dots, dashes and underscores")
+        raise table.error(
+            "name",
+            f"{name!r} is no name for a pair of hosts",
+            "up to 129 letters, digits, dots, dashes and underscores",
+        )
     address = table.text("address", None)
     pair = HostPair(
         name=name,
         sender=sender,
         receiver=receiver,
-        address=None if address is None else Checks(table.source).measured((*table.path, "address"), address),
+        address=None
+        if address is None
+        else Checks(table.source).measured((*table.path, "address"), address),
     )
     table.close()
     return pair
@@ -161,7 +181,9 @@ def _pair(table: Table, hosts: Sequence[str]) -> HostPair:
 def _rounds(root: Table) -> Rounds:
     table = root.table("rounds")
     if table is None:
-        raise root.missing(("rounds",), "nothing says how long it lasts", '[rounds] and below it: lasts = "24h"')
+        raise root.missing(
+            ("rounds",), "nothing says how long it lasts", '[rounds] and below it: lasts = "24h"'
+        )
     period = table.span_above_zero("period", 300 * SECOND, example="300s")
     order: Order = table.choice("order", ORDERS, "cyclic")
     arrangement: Arrangement = table.choice("arrangement", ARRANGEMENTS, "concurrent")
@@ -187,10 +209,18 @@ def _rounds(root: Table) -> Rounds:
     )
     if found.pinging_ns >= period:
         message = f"{found.pings} pings take {_seconds(found.pinging_ns)}, and a period is {_seconds(period)}"
-        raise table.error("pings" if "pings" in table else "period", message, "ask for fewer pings, or for a longer period")
+        raise table.error(
+            "pings" if "pings" in table else "period",
+            message,
+            "ask for fewer pings, or for a longer period",
+        )
     if found.before_ns >= period:
         message = f"what comes before the connections may take {_seconds(found.before_ns)}, and a period is {_seconds(period)}"
-        raise table.error("bandwidth" if "bandwidth" in table else "delay", message, "ask for less, or for a longer period")
+        raise table.error(
+            "bandwidth" if "bandwidth" in table else "delay",
+            message,
+            "ask for less, or for a longer period",
+        )
     table.close()
     return found
 
@@ -202,12 +232,22 @@ def _count(table: Table, period: int) -> int:
             raise table.error("lasts", "says nothing beside count", "leave one of the two out")
         return table.whole("count", 1, least=1, most=_MOST_ROUNDS)
     if "lasts" not in table:
-        raise table.missing(("lasts", "count"), "nothing says how long it lasts", 'lasts = "24h", or count = 288')
+        raise table.missing(
+            ("lasts", "count"), "nothing says how long it lasts", 'lasts = "24h", or count = 288'
+        )
     count: int = table.span_above_zero("lasts", period, example="24h") // period
     if count < 1:
-        raise table.error("lasts", f"{table.raw('lasts')} is less than a period of {_seconds(period)}", "let it last longer")
+        raise table.error(
+            "lasts",
+            f"{table.raw('lasts')} is less than a period of {_seconds(period)}",
+            "let it last longer",
+        )
     if count > _MOST_ROUNDS:
-        raise table.error("lasts", f"holds {count:,} periods of {_seconds(period)}", f"let it have at most {_MOST_ROUNDS:,}")
+        raise table.error(
+            "lasts",
+            f"holds {count:,} periods of {_seconds(period)}",
+            f"let it have at most {_MOST_ROUNDS:,}",
+        )
     return count
 
 
@@ -218,7 +258,9 @@ def _table(table: Table) -> TableName | tuple[Index, ...]:
     example = 'table = [{ probe = "16KB", data = "8MB" }]'
     rows = table.rows("table", f'table = "planetlab", or {example}')
     if not 1 <= len(rows) <= _MOST_INDICES:
-        raise table.error("table", f"has {len(rows)} indices", f"give from 1 to {_MOST_INDICES}: {example}")
+        raise table.error(
+            "table", f"has {len(rows)} indices", f"give from 1 to {_MOST_INDICES}: {example}"
+        )
     indices: dict[str, Index] = {}
     for number, row in enumerate(rows, 1):
         for key, size in (("probe", "16KB"), ("data", "8MB")):
@@ -229,9 +271,17 @@ def _table(table: Table) -> TableName | tuple[Index, ...]:
             data_bytes=row.binary_size("data", 0, least=1, most=_MOST_TRANSFER),
         )
         if _INDEX_NAME.fullmatch(index.name) is None:
-            raise row.error("name", f"{index.name!r} is no name for an index", "up to 32 letters, digits, dots, dashes and underscores")
+            raise row.error(
+                "name",
+                f"{index.name!r} is no name for an index",
+                "up to 32 letters, digits, dots, dashes and underscores",
+            )
         if index.name in indices:
-            raise row.error("name" if "name" in row else None, f"there is an index {index.name} already", "give each a name of its own")
+            raise row.error(
+                "name" if "name" in row else None,
+                f"there is an index {index.name} already",
+                "give each a name of its own",
+            )
         row.close()
         indices[index.name] = index
     return tuple(indices.values())
@@ -254,8 +304,12 @@ def _delay(outer: Table) -> Delay | None:
     usual = Delay()
     gap = table.span_above_zero("mean_gap", usual.mean_gap_ns)
     if gap < _SHORTEST_GAP:
-        raise table.error("mean_gap", f"{table.raw('mean_gap')} is traffic, and no probing", "give at least 1ms")
-    found = Delay(probes=table.whole("probes", usual.probes, least=1, most=_MOST_PROBES), mean_gap_ns=gap)
+        raise table.error(
+            "mean_gap", f"{table.raw('mean_gap')} is traffic, and no probing", "give at least 1ms"
+        )
+    found = Delay(
+        probes=table.whole("probes", usual.probes, least=1, most=_MOST_PROBES), mean_gap_ns=gap
+    )
     table.close()
     return found
 
@@ -265,15 +319,25 @@ def _bandwidth(outer: Table) -> tuple[tuple[tuple[Estimator, int], ...], bool]:
     if table is None:
         return (), False
     found: tuple[tuple[Estimator, int], ...] = tuple(
-        (name, table.span_above_zero(name, 0, example="120s")) for name in ESTIMATORS if name in table
+        (name, table.span_above_zero(name, 0, example="120s"))
+        for name in ESTIMATORS
+        if name in table
     )
     long_packets = table.flag("long_packets", False)
     table.close()
     if not found:
-        raise outer.error("bandwidth", "names no estimator", 'name one with the time that it may take: bandwidth = { pathload = "120s" }')
+        raise outer.error(
+            "bandwidth",
+            "names no estimator",
+            'name one with the time that it may take: bandwidth = { pathload = "120s" }',
+        )
     for name, limit in found:
         if limit < _LEAST_ESTIMATE:
-            raise table.error(name, f"{table.raw(name)} is too short for an estimate", f"give at least {_seconds(_LEAST_ESTIMATE)}")
+            raise table.error(
+                name,
+                f"{table.raw(name)} is too short for an estimate",
+                f"give at least {_seconds(_LEAST_ESTIMATE)}",
+            )
     return found, long_packets
 
 
@@ -303,12 +367,21 @@ def _wanted(root: Table) -> Wanted:
     table = root.table("report")
     if table is None:
         return Wanted()
-    found = Wanted(level=table.probability("confidence", 0.95), half_width=table.probability("half_width", 0.05))
+    found = Wanted(
+        level=table.probability("confidence", 0.95),
+        half_width=table.probability("half_width", 0.05),
+    )
     if not 0.5 <= found.level <= 0.9999:
-        raise table.error("confidence", f"{table.raw('confidence')} is no level of an interval", "give from 50% to 99.99%, as a rule 95%")
+        raise table.error(
+            "confidence",
+            f"{table.raw('confidence')} is no level of an interval",
+            "give from 50% to 99.99%, as a rule 95%",
+        )
     if found.half_width < _LEAST_HALF_WIDTH:
         raise table.error(
-            "half_width", f"{table.raw('half_width')} is too narrow for any number of rounds", "give from 0.01% on, for example 5%"
+            "half_width",
+            f"{table.raw('half_width')} is too narrow for any number of rounds",
+            "give from 0.01% on, for example 5%",
         )
     table.close()
     return found

@@ -118,7 +118,11 @@ class Rounds:
     @property
     def before_ns(self) -> int:
         """What everything takes at most that comes before the connections."""
-        return self.pinging_ns + (0 if self.delay is None else self.delay.longest_ns) + sum(limit for _, limit in self.bandwidth)
+        return (
+            self.pinging_ns
+            + (0 if self.delay is None else self.delay.longest_ns)
+            + sum(limit for _, limit in self.bandwidth)
+        )
 
     @property
     def longest_ns(self) -> int:

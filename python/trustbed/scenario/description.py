@@ -30,10 +30,21 @@ def topology(scenario: Scenario) -> Description:
     for link in scenario.links:
         first, second = link.ends
         if link.backward is None:
-            pipes.append({"name": link.name, "from": first, "to": second, **direction(link.forward)})
+            pipes.append(
+                {"name": link.name, "from": first, "to": second, **direction(link.forward)}
+            )
         else:
-            pipes.append({"name": f"{link.name}.up", "from": first, "to": second, **direction(link.forward)})
-            pipes.append({"name": f"{link.name}.down", "from": second, "to": first, **direction(link.backward)})
+            pipes.append(
+                {"name": f"{link.name}.up", "from": first, "to": second, **direction(link.forward)}
+            )
+            pipes.append(
+                {
+                    "name": f"{link.name}.down",
+                    "from": second,
+                    "to": first,
+                    **direction(link.backward),
+                }
+            )
     return {"hosts": hosts, "routers": list(scenario.routers), "pipes": pipes}
 
 
@@ -51,10 +62,19 @@ def direction(way: Direction) -> Description:
         found["delay_steps"] = {"steps": steps, "keep_order": way.delay_steps.keep_order}
     if way.jitter is not None:
         amount = "spread_ns" if way.jitter.distribution == "uniform" else "deviation_ns"
-        found["jitter"] = {"kind": way.jitter.distribution, amount: way.jitter.spread_ns, "keep_order": way.jitter.keep_order}
+        found["jitter"] = {
+            "kind": way.jitter.distribution,
+            amount: way.jitter.spread_ns,
+            "keep_order": way.jitter.keep_order,
+        }
     if way.delay_trace is not None:
-        recorded: Description = {"delays_ns": list(way.delay_trace.delays.values), "keep_order": way.delay_trace.keep_order}
-        found["delay_recorded"] = recorded | ({} if way.delay_trace.step_ns is None else {"step_ns": way.delay_trace.step_ns})
+        recorded: Description = {
+            "delays_ns": list(way.delay_trace.delays.values),
+            "keep_order": way.delay_trace.keep_order,
+        }
+        found["delay_recorded"] = recorded | (
+            {} if way.delay_trace.step_ns is None else {"step_ns": way.delay_trace.step_ns}
+        )
     if way.queue is not None:
         found["queue"] = _queue(way.queue)
     if way.loss is not None:
@@ -68,7 +88,10 @@ def direction(way: Direction) -> Description:
     if way.shaper is not None:
         found["shaper"] = _bucket(way.shaper)
     if way.outages:
-        found["outages"] = [{"at_ns": one.at_ns, "lasts_ns": one.lasts_ns, "keeps": one.keeps} for one in way.outages]
+        found["outages"] = [
+            {"at_ns": one.at_ns, "lasts_ns": one.lasts_ns, "keeps": one.keeps}
+            for one in way.outages
+        ]
     return found
 
 
@@ -117,7 +140,11 @@ def model(background: Background, *, reverse: bool = False) -> Description:
     if background.model == "playback":
         chosen = background.reverse_filter if reverse else background.filter
         return _known(kind="playback", capture=str(background.file), filter=chosen)
-    found = _known(kind=background.model, rate_bits_per_second=background.rate, packet_bytes=background.packet_bytes)
+    found = _known(
+        kind=background.model,
+        rate_bits_per_second=background.rate,
+        packet_bytes=background.packet_bytes,
+    )
     return found | ({"mode": background.mode} if background.model == "poisson" else {})
 
 

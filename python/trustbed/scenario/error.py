@@ -10,7 +10,15 @@ from pathlib import Path
 class ScenarioError(Exception):
     """A scenario that cannot be carried out. ``message`` says where and what, ``hint`` what to do."""
 
-    def __init__(self, message: str, hint: str, *, file: Path | None = None, line: int | None = None, key: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        hint: str,
+        *,
+        file: Path | None = None,
+        line: int | None = None,
+        key: str = "",
+    ) -> None:
         where = [str(file)] if file is not None else []
         where += [f"line {line}"] if line is not None else []
         where += [key] if key else []

@@ -51,7 +51,9 @@ class Cell:
     @property
     def label(self) -> str:
         """In a few words: the levels that mean something."""
-        return ", ".join(level for level in self.levels.values() if level != ANY) or self.scenario.name
+        return (
+            ", ".join(level for level in self.levels.values() if level != ANY) or self.scenario.name
+        )
 
 
 def read_factors(values: dict[str, Any], source: Source) -> tuple[Factor, ...]:
@@ -60,21 +62,39 @@ def read_factors(values: dict[str, Any], source: Source) -> tuple[Factor, ...]:
     if table is None:
         return ()
     raw = {key: table.raw(key) for key in table}
-    found = tuple(_factor(key, given, origin, values, source) for key, given, origin in _flat(raw, ("factors",), ()))
+    found = tuple(
+        _factor(key, given, origin, values, source)
+        for key, given, origin in _flat(raw, ("factors",), ())
+    )
     paths: dict[Path, str] = {}
     for factor in found:
         other = next(
-            (key for path, key in paths.items() if path[: len(factor.path)] == factor.path or factor.path[: len(path)] == path), None
+            (
+                key
+                for path, key in paths.items()
+                if path[: len(factor.path)] == factor.path or factor.path[: len(path)] == path
+            ),
+            None,
         )
         if other is not None:
-            raise source.error(factor.origin, f"changes what {other} changes too", "put both into one factor, with tables as its values")
+            raise source.error(
+                factor.origin,
+                f"changes what {other} changes too",
+                "put both into one factor, with tables as its values",
+            )
         paths[factor.path] = factor.key
     if math.prod(len(factor.values) for factor in found) > _MOST_CELLS:
-        raise source.error(("factors",), f"more than {_MOST_CELLS:,} combinations", "give fewer values, or split the scenario")
+        raise source.error(
+            ("factors",),
+            f"more than {_MOST_CELLS:,} combinations",
+            "give fewer values, or split the scenario",
+        )
     return found
 
 
-def _flat(raw: Mapping[str, Any], origin: Path, key: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any, Path]]:
+def _flat(
+    raw: Mapping[str, Any], origin: Path, key: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Any, Path]]:
     """``"link.rate" = […]`` and ``link.rate = […]`` are the same."""
     for name, value in raw.items():
         names = (*key, *name.split("."))
@@ -84,7 +104,9 @@ def _flat(raw: Mapping[str, Any], origin: Path, key: tuple[str, ...]) -> Iterato
             yield names, value, (*origin, name)
 
 
-def _factor(names: tuple[str, ...], given: Any, origin: Path, values: dict[str, Any], source: Source) -> Factor:  # noqa: ANN401 - whatever the file holds
+def _factor(
+    names: tuple[str, ...], given: Any, origin: Path, values: dict[str, Any], source: Source
+) -> Factor:  # noqa: ANN401 - whatever the file holds
     path = _resolved(names, values, origin, source)
     listed, unit = given, ""
     if isinstance(given, dict):
@@ -92,13 +114,21 @@ def _factor(names: tuple[str, ...], given: Any, origin: Path, values: dict[str, 
         listed, unit = table.raw("values"), table.text("unit", "")
         table.close()
     if not isinstance(listed, list) or not listed:
-        raise source.error(origin, "a factor has a list of values", f'for example: "{".".join(names)}" = ["5Mbit/s", "10Mbit/s"]')
+        raise source.error(
+            origin,
+            "a factor has a list of values",
+            f'for example: "{".".join(names)}" = ["5Mbit/s", "10Mbit/s"]',
+        )
     if unit:
         listed = [f"{value}{unit}" for value in listed]
     levels = [_level(value) for value in listed]
     twice = next((level for place, level in enumerate(levels) if level in levels[:place]), None)
     if twice is not None:
-        raise source.error(origin, f"{twice} stands twice among its values", "every value comes once; repetitions are the scenario's")
+        raise source.error(
+            origin,
+            f"{twice} stands twice among its values",
+            "every value comes once; repetitions are the scenario's",
+        )
     return Factor(dotted(path), path, origin, tuple(listed))
 
 
@@ -107,13 +137,21 @@ def _resolved(names: tuple[str, ...], values: dict[str, Any], origin: Path, sour
     if names[0] == "link" and "link" not in values and isinstance(links, dict) and len(links) == 1:
         names = ("links", next(iter(links)), *names[1:])
     if names[0] in _FIXED:
-        raise source.error(origin, f"{names[0]} is the same for the whole matrix", "vary links, workloads or background")
+        raise source.error(
+            origin,
+            f"{names[0]} is the same for the whole matrix",
+            "vary links, workloads or background",
+        )
     place: Any = values
     for depth, name in enumerate(names):
         last = depth == len(names) - 1
         if not isinstance(place, dict) or (name not in place and (not last or depth == 0)):
             known = [key for key in place if key not in _FIXED] if isinstance(place, dict) else []
-            raise source.error(origin, f"names no key: there is no {'.'.join(names[: depth + 1])}", nearest(name, known))
+            raise source.error(
+                origin,
+                f"names no key: there is no {'.'.join(names[: depth + 1])}",
+                nearest(name, known),
+            )
         place = place.get(name)
     return names
 
@@ -126,20 +164,28 @@ def _level(value: Any) -> str:  # noqa: ANN401 - whatever the file holds
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def read_cells(values: dict[str, Any], source: Source, factors: Sequence[Factor]) -> tuple[Cell, ...]:
+def read_cells(
+    values: dict[str, Any], source: Source, factors: Sequence[Factor]
+) -> tuple[Cell, ...]:
     """Every combination, in the order of the file, those that are alike once."""
     found: dict[Scenario, dict[str, str]] = {}
     for places in itertools.product(*(range(len(factor.values)) for factor in factors)):
         scenario = _combined(values, source, list(zip(factors, places, strict=True)))
-        levels = {factor.key: factor.levels[place] for factor, place in zip(factors, places, strict=True)}
+        levels = {
+            factor.key: factor.levels[place] for factor, place in zip(factors, places, strict=True)
+        }
         kept = found.setdefault(_canonical(scenario), levels)
         for key, level in levels.items():
             if kept[key] != level:
                 kept[key] = ANY
-    return tuple(Cell(number, levels, scenario) for number, (scenario, levels) in enumerate(found.items()))
+    return tuple(
+        Cell(number, levels, scenario) for number, (scenario, levels) in enumerate(found.items())
+    )
 
 
-def _combined(values: dict[str, Any], source: Source, chosen: Sequence[tuple[Factor, int]]) -> Scenario:
+def _combined(
+    values: dict[str, Any], source: Source, chosen: Sequence[tuple[Factor, int]]
+) -> Scenario:
     changed = copy.deepcopy(values)
     replaced: dict[Path, Path] = {}
     for factor, place in chosen:
@@ -165,7 +211,8 @@ def _value_origin(source: Source, factor: Factor, place: int) -> Path:
 def _canonical(scenario: Scenario) -> Scenario:
     """The same with background that sends nothing stripped of what does not matter then."""
     backgrounds = tuple(
-        Background(name=one.name, model="none", source=one.source, to=one.to) if one.silent else one for one in scenario.backgrounds
+        Background(name=one.name, model="none", source=one.source, to=one.to) if one.silent else one
+        for one in scenario.backgrounds
     )
     return replace(scenario, backgrounds=backgrounds)
 

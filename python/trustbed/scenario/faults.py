@@ -28,7 +28,12 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "freeze": ("stopped", "every"),
     "nic-stall": (),
 }
-_EXAMPLES = {"share": 'share = "30%"', "busy": 'busy = "7ms"', "every": 'every = "50ms"', "stopped": 'stopped = "35ms"'}
+_EXAMPLES = {
+    "share": 'share = "30%"',
+    "busy": 'busy = "7ms"',
+    "every": 'every = "50ms"',
+    "stopped": 'stopped = "35ms"',
+}
 
 
 def read_faults(root: Table, hosts: Sequence[str], occupied: Collection[str]) -> tuple[Fault, ...]:
@@ -60,7 +65,9 @@ def _fault(table: Table, name: str, kind: FaultKind, host: str) -> Fault:
     for other, keys in _KEYS.items():
         for key in keys:
             if key in table and key not in _KEYS[kind]:
-                raise table.error(key, f"says nothing about {kind}", f"it belongs to {other}: leave it out")
+                raise table.error(
+                    key, f"says nothing about {kind}", f"it belongs to {other}: leave it out"
+                )
     fault = Fault(
         name=name,
         kind=kind,
@@ -71,17 +78,27 @@ def _fault(table: Table, name: str, kind: FaultKind, host: str) -> Fault:
     for key in _KEYS[kind]:
         if key in _EXAMPLES:
             table.must(key, _EXAMPLES[key])
-    readers: Mapping[str, Callable[[Table, Fault], Fault]] = {"cpu-quota": _quota, "spinner": _spinner, "freeze": _freeze}
+    readers: Mapping[str, Callable[[Table, Fault], Fault]] = {
+        "cpu-quota": _quota,
+        "spinner": _spinner,
+        "freeze": _freeze,
+    }
     return readers[kind](table, fault) if kind in readers else fault
 
 
 def _quota(table: Table, fault: Fault) -> Fault:
     share, period = table.probability("share", 0.0), table.span("period", 10 * MILLISECOND)
     if not LEAST_PERIOD_NS <= period <= LONGEST_PERIOD_NS:
-        raise table.error("period", f"{table.raw('period')} is no period of a quota", "kernels take 1ms to 1s")
+        raise table.error(
+            "period", f"{table.raw('period')} is no period of a quota", "kernels take 1ms to 1s"
+        )
     if share * period < LEAST_QUOTA_NS:
         message = f"{share:.3g} of a period of {period / MILLISECOND:g} ms is less than the 1 ms that kernels grant"
-        needed = "a larger share" if share * LONGEST_PERIOD_NS < LEAST_QUOTA_NS else f"a period of at least {1 / share:.4g}ms"
+        needed = (
+            "a larger share"
+            if share * LONGEST_PERIOD_NS < LEAST_QUOTA_NS
+            else f"a period of at least {1 / share:.4g}ms"
+        )
         raise table.error("share", message, f"give {needed}")
     return replace(fault, share=share, period_ns=period)
 
@@ -93,23 +110,43 @@ def _spinner(table: Table, fault: Fault) -> Fault:
         raise table.error("busy", "is more than every", "it is busy for a part of every turn")
     if policy == "realtime" and (busy > every * MOST_REALTIME_SHARE or busy > LONGEST_REALTIME_NS):
         message = f"{table.raw('busy')} of every {table.raw('every')} with real-time priority would starve the whole machine"
-        raise table.error("busy", message, f"give at most {MOST_REALTIME_SHARE:.0%} of the time, and at most 1s at once")
+        raise table.error(
+            "busy",
+            message,
+            f"give at most {MOST_REALTIME_SHARE:.0%} of the time, and at most 1s at once",
+        )
     return replace(fault, busy_ns=busy, every_ns=every, policy=policy)
 
 
 def _freeze(table: Table, fault: Fault) -> Fault:
     stopped, every = table.span_above_zero("stopped", 0), table.span_above_zero("every", 0)
     if stopped >= every:
-        raise table.error("stopped", "leaves nothing of every", "what never runs never ends: stop it for a part of every turn")
+        raise table.error(
+            "stopped",
+            "leaves nothing of every",
+            "what never runs never ends: stop it for a part of every turn",
+        )
     return replace(fault, stopped_ns=stopped, every_ns=every)
 
 
-def _check_host(table: Table, fault: Fault, occupied: Collection[str], others: Sequence[Fault]) -> None:
+def _check_host(
+    table: Table, fault: Fault, occupied: Collection[str], others: Sequence[Fault]
+) -> None:
     if fault.kind == "nic-stall":
         return
     if fault.host not in occupied:
-        hint = f"name a host of a workload: {', '.join(sorted(occupied))}" if occupied else "give a workload a host"
+        hint = (
+            f"name a host of a workload: {', '.join(sorted(occupied))}"
+            if occupied
+            else "give a workload a host"
+        )
         raise table.error("host", f"nothing runs on {fault.host} that could be disturbed", hint)
-    other = next((one.name for one in others if one.kind == fault.kind and one.host == fault.host), None)
+    other = next(
+        (one.name for one in others if one.kind == fault.kind and one.host == fault.host), None
+    )
     if other is not None:
-        raise table.error("kind", f"{other} is a {fault.kind} on {fault.host} too", "one of a kind on a host; put both into one")
+        raise table.error(
+            "kind",
+            f"{other} is a {fault.kind} on {fault.host} too",
+            "one of a kind on a host; put both into one",
+        )

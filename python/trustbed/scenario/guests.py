@@ -52,7 +52,9 @@ def read_guest(host: Table) -> Guest | None:
     if isinstance(value, str):
         nic = next((model for model in NIC_MODELS if model == value), None)
         if nic is None:
-            raise host.error("guest", f"{value!r} is none of {', '.join(NIC_MODELS)}", nearest(value, NIC_MODELS))
+            raise host.error(
+                "guest", f"{value!r} is none of {', '.join(NIC_MODELS)}", nearest(value, NIC_MODELS)
+            )
         return Guest(nic=nic)
     table = host.table("guest")
     assert table is not None, "it is there"
@@ -71,5 +73,7 @@ def read_guest(host: Table) -> Guest | None:
 def _memory(table: Table, default: int) -> int:
     size: int = table.size("memory", default)
     if not _LEAST_MEMORY <= size <= _MOST_MEMORY:
-        raise table.error("memory", "a guest has from 128 MiB to 64 GiB", 'for example: memory = "256MiB"')
+        raise table.error(
+            "memory", "a guest has from 128 MiB to 64 GiB", 'for example: memory = "256MiB"'
+        )
     return size

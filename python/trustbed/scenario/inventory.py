@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 from trustbed.scenario.error import ScenarioError, nearest
-from trustbed.scenario.outside import CloudWatch, Outside, Prometheus, read_cloudwatch, read_prometheus
+from trustbed.scenario.outside import (
+    CloudWatch,
+    Outside,
+    Prometheus,
+    read_cloudwatch,
+    read_prometheus,
+)
 from trustbed.scenario.positions import Path as Key
 from trustbed.scenario.positions import lines_of
 from trustbed.scenario.table import Source, Table
@@ -31,7 +37,9 @@ NATURE = Nature(name="an inventory", endings=(".toml", *YAML_ENDINGS), otherwise
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
 _DESTINATION = re.compile(r"[A-Za-z0-9_:%][A-Za-z0-9._:%-]*")
 _USER = re.compile(r"[^\s@:/\\'\"`$;&|<>-][^\s@:/\\'\"`$;&|<>]*")
-_JUMP = re.compile(r"(?:(?P<user>[^@]+)@)?(?:\[(?P<bracketed>[^]]+)\]|(?P<address>[^:\[\]]+))(?::(?P<port>[0-9]+))?")
+_JUMP = re.compile(
+    r"(?:(?P<user>[^@]+)@)?(?:\[(?P<bracketed>[^]]+)\]|(?P<address>[^:\[\]]+))(?::(?P<port>[0-9]+))?"
+)
 _WAYS = ("ssh", "command", "local", "namespace")
 _LAST_PORT = 65535
 
@@ -133,7 +141,9 @@ class Inventory:
         known = groups | {host.name: (host.name,) for host in self.hosts}
         for name in names:
             if name not in known:
-                raise ScenarioError(f"no host and no group named {name}", nearest(name, known), file=self.file)
+                raise ScenarioError(
+                    f"no host and no group named {name}", nearest(name, known), file=self.file
+                )
         wanted = {host for name in names for host in known[name]}
         return tuple(host for host in self.hosts if host.name in wanted)
 
@@ -149,9 +159,7 @@ def load(path: Path) -> Inventory:
 
         return read_inventory(path, read_text(path, NATURE))
     if path.suffix != ".toml":
-        hint = (
-            f"{NATURE.hint}; Ansible writes any of its own as YAML: ansible-inventory --list --yaml --inventory {path} --output hosts.yaml"
-        )
+        hint = f"{NATURE.hint}; Ansible writes any of its own as YAML: ansible-inventory --list --yaml --inventory {path} --output hosts.yaml"
         raise ScenarioError(f"is neither TOML nor YAML, {path}", hint)
     text = read_text(path, NATURE)
     values = read_toml(path, text, NATURE)
@@ -165,7 +173,9 @@ def described(root: Table) -> Inventory:
     """The inventory that the keys of a table describe: a file's own, or one inside another file. Other keys are left to the caller."""
     hosts = _hosts(root)
     known_hosts = root.file("known_hosts")
-    return Inventory(file=root.source.file, hosts=hosts, groups=_groups(root, hosts), known_hosts=known_hosts)
+    return Inventory(
+        file=root.source.file, hosts=hosts, groups=_groups(root, hosts), known_hosts=known_hosts
+    )
 
 
 # What the two kinds of inventory share.
@@ -194,20 +204,28 @@ class Checks:
     def user(self, key: Key, text: str) -> str:
         """A user's name."""
         if _USER.fullmatch(text) is None:
-            raise self.source.error(key, f"{text!r} is no name of a user", "write the name by which you log in there")
+            raise self.source.error(
+                key, f"{text!r} is no name of a user", "write the name by which you log in there"
+            )
         return text
 
     def port(self, key: Key, number: int) -> int:
         """A port."""
         if not 1 <= number <= _LAST_PORT:
-            raise self.source.error(key, f"{number} is no port", f"give a whole number from 1 to {_LAST_PORT}")
+            raise self.source.error(
+                key, f"{number} is no port", f"give a whole number from 1 to {_LAST_PORT}"
+            )
         return number
 
     def jump(self, key: Key, text: str) -> Jump:
         """A host on the way, as OpenSSH writes it."""
         found = _JUMP.fullmatch(text.strip())
         if found is None:
-            raise self.source.error(key, f"{text!r} is no host to jump through", "write user@host:port; user and port may be left out")
+            raise self.source.error(
+                key,
+                f"{text!r} is no host to jump through",
+                "write user@host:port; user and port may be left out",
+            )
         return Jump(
             address=self.destination(key, found["bracketed"] or found["address"]),
             user=None if found["user"] is None else self.user(key, found["user"]),
@@ -219,10 +237,16 @@ class Checks:
         try:
             address = ipaddress.ip_address(text)
         except ValueError:
-            hint = "write the host's own address on the network that is measured, for example 10.1.0.5"
+            hint = (
+                "write the host's own address on the network that is measured, for example 10.1.0.5"
+            )
             raise self.source.error(key, f"{text!r} is no IP address", hint) from None
         if address.is_unspecified or address.is_multicast:
-            raise self.source.error(key, f"{text} is no address of a host", "write the one on the network that is measured")
+            raise self.source.error(
+                key,
+                f"{text} is no address of a host",
+                "write the one on the network that is measured",
+            )
         return address
 
     def key_file(self, key: Key, name: str) -> Path:
@@ -233,13 +257,19 @@ class Checks:
         except OSError:
             there = False
         if not there:
-            raise self.source.error(key, f"no such file, {path}", self.source.hint_of_files(Path(name).expanduser()))
+            raise self.source.error(
+                key, f"no such file, {path}", self.source.hint_of_files(Path(name).expanduser())
+            )
         return path
 
     def folder(self, key: Key, text: str) -> str:
         """A folder of the host's, by its absolute name or from the user's home."""
         if not text.startswith(("/", "~/")) or "\n" in text:
-            raise self.source.error(key, f"{text!r} is no folder of a host's", "begin with / or ~/, for example /var/tmp")
+            raise self.source.error(
+                key,
+                f"{text!r} is no folder of a host's",
+                "begin with / or ~/, for example /var/tmp",
+            )
         return text
 
 
@@ -265,7 +295,9 @@ def _hosts(root: Table) -> tuple[InventoryHost, ...]:
         table.close()
     tables = root.tables("hosts")
     if not tables:
-        raise root.missing(("hosts",), "there is no host", '[hosts.alpha] and below it: ssh = "alpha.example.net"')
+        raise root.missing(
+            ("hosts",), "there is no host", '[hosts.alpha] and below it: ssh = "alpha.example.net"'
+        )
     hosts = []
     for name, host in tables.items():
         checks.name(host.path, name)
@@ -279,8 +311,12 @@ def _hosts(root: Table) -> tuple[InventoryHost, ...]:
             InventoryHost(
                 name=name,
                 way=_way(name, host, said, checks),
-                measured=None if measured is None else checks.measured((*host.path, "measure"), measured),
-                private=None if private is None else checks.measured((*host.path, "private"), private),
+                measured=None
+                if measured is None
+                else checks.measured((*host.path, "measure"), measured),
+                private=None
+                if private is None
+                else checks.measured((*host.path, "private"), private),
                 folder=said.folder,
                 prometheus=None if prometheus is None else read_prometheus(prometheus),
                 cloudwatch=None if cloudwatch is None else read_cloudwatch(cloudwatch),
@@ -294,24 +330,36 @@ def _said(table: Table, checks: Checks, otherwise: _Defaults) -> _Defaults:
     user, folder = table.text("user", None), table.text("folder", None)
     port = table.whole("port", None, least=1, most=_LAST_PORT)
     keys = tuple(checks.key_file((*table.path, "keys"), name) for name in table.texts("keys"))
-    jumps = tuple(checks.jump((*table.path, "jump"), text) for text in table.texts("jump")) if "jump" in table else otherwise.jumps
+    jumps = (
+        tuple(checks.jump((*table.path, "jump"), text) for text in table.texts("jump"))
+        if "jump" in table
+        else otherwise.jumps
+    )
     return _Defaults(
         user=otherwise.user if user is None else checks.user((*table.path, "user"), user),
         port=otherwise.port if port is None else port,
         keys=keys if "keys" in table else otherwise.keys,
         jumps=jumps,
-        folder=otherwise.folder if folder is None else checks.folder((*table.path, "folder"), folder),
+        folder=otherwise.folder
+        if folder is None
+        else checks.folder((*table.path, "folder"), folder),
     )
 
 
 def _way(name: str, table: Table, said: _Defaults, checks: Checks) -> Way:
     given = [key for key in _WAYS if key in table]
     if len(given) > 1:
-        raise table.error(given[1], f"{name} has {given[0]} too", "a host is reached in one way; leave the others out")
+        raise table.error(
+            given[1],
+            f"{name} has {given[0]} too",
+            "a host is reached in one way; leave the others out",
+        )
     if given not in ([], ["ssh"]):
         wrong = next((key for key in ("user", "port", "keys", "jump") if key in table), None)
         if wrong is not None:
-            raise table.error(wrong, f"belongs to SSH, and {name} is reached by {given[0]}", "leave it out")
+            raise table.error(
+                wrong, f"belongs to SSH, and {name} is reached by {given[0]}", "leave it out"
+            )
     if given == ["command"]:
         return Prefix(_words(table))
     if given == ["local"]:
@@ -329,9 +377,15 @@ def _words(table: Table) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(value)) if isinstance(value, str) else table.texts("command")
     except ValueError as error:
-        raise table.error("command", f"cannot be cut into words: {error}", 'write a list: ["docker", "exec", "-i", "web"]') from None
+        raise table.error(
+            "command",
+            f"cannot be cut into words: {error}",
+            'write a list: ["docker", "exec", "-i", "web"]',
+        ) from None
     if not words or not all(words):
-        raise table.error("command", "is empty", 'for example: command = ["docker", "exec", "-i", "web"]')
+        raise table.error(
+            "command", "is empty", 'for example: command = ["docker", "exec", "-i", "web"]'
+        )
     return words
 
 

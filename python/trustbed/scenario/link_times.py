@@ -25,7 +25,9 @@ def read_delay_steps(outer: Table) -> DelaySteps:
         if not steps and step.at_ns:
             raise row.error("at", "the first step says where the delay begins", 'give it at = "0s"')
         if steps and step.at_ns <= steps[-1].at_ns:
-            raise row.error("at", "is not later than the step before it", "put the steps in order of time")
+            raise row.error(
+                "at", "is not later than the step before it", "put the steps in order of time"
+            )
         steps.append(step)
         row.close()
     found = DelaySteps(steps=tuple(steps), keep_order=table.flag("keep_order", True))
@@ -39,9 +41,17 @@ def read_outages(outer: Table) -> tuple[Outage, ...]:
     for row in outer.rows("outages", _OUTAGES):
         for key in ("at", "lasts"):
             row.must(key, _OUTAGES)
-        outage = Outage(at_ns=row.span("at", 0), lasts_ns=row.span_above_zero("lasts", 0), keeps=row.flag("keeps", False))
+        outage = Outage(
+            at_ns=row.span("at", 0),
+            lasts_ns=row.span_above_zero("lasts", 0),
+            keeps=row.flag("keeps", False),
+        )
         if found and outage.at_ns < found[-1].at_ns + found[-1].lasts_ns:
-            raise row.error("at", "begins before the outage in front of it is over", "put them in order of time, or make one of the two")
+            raise row.error(
+                "at",
+                "begins before the outage in front of it is over",
+                "put them in order of time, or make one of the two",
+            )
         found.append(outage)
         row.close()
     return tuple(found)

@@ -48,7 +48,11 @@ def direction(table: Table, base: Direction) -> Direction:
     """What the table changes of a direction. Does not close the table."""
     changed = base
     if "rate" in table and "rate_trace" in table:
-        raise table.error("rate_trace", "a link has a rate or a trace of rates, not both", "leave one of rate and rate_trace out")
+        raise table.error(
+            "rate_trace",
+            "a link has a rate or a trace of rates, not both",
+            "leave one of rate and rate_trace out",
+        )
     if "rate" in table:
         changed = replace(changed, rate=table.rate_above_zero("rate", None), rate_trace=None)
     if "rate_trace" in table:
@@ -73,9 +77,17 @@ def _limited(table: Table, base: Direction) -> Direction:
         changed = replace(changed, policer=_bucket(table, "policer"))
     if "shaper" in table:
         changed = replace(changed, shaper=_bucket(table, "shaper"))
-    if changed.shaper is not None and changed.rate is not None and changed.shaper.rate >= changed.rate:
+    if (
+        changed.shaper is not None
+        and changed.rate is not None
+        and changed.shaper.rate >= changed.rate
+    ):
         message = "a shaper that is not slower than the link never has anything to do"
-        raise table.error("shaper" if "shaper" in table else "rate", message, "give the shaper a rate below that of the link")
+        raise table.error(
+            "shaper" if "shaper" in table else "rate",
+            message,
+            "give the shaper a rate below that of the link",
+        )
     return changed
 
 
@@ -87,7 +99,11 @@ def _bucket(outer: Table, key: str) -> Bucket:
     rate, burst = table.rate_above_zero("rate", None), table.size("burst", 0)
     assert rate is not None, "the key is there"
     if burst < _FULL_BYTES:
-        raise table.error("burst", f"{burst} bytes are less than a packet of full size", f"give at least {_FULL_BYTES}B")
+        raise table.error(
+            "burst",
+            f"{burst} bytes are less than a packet of full size",
+            f"give at least {_FULL_BYTES}B",
+        )
     table.close()
     return Bucket(rate=rate, burst_bytes=burst)
 
@@ -95,14 +111,24 @@ def _bucket(outer: Table, key: str) -> Bucket:
 def _delayed(table: Table, base: Direction) -> Direction:
     changed = base
     if isinstance(table.raw("delay"), dict):
-        changed = replace(changed, delay_ns=0, delay_steps=read_delay_steps(table), delay_trace=None)
+        changed = replace(
+            changed, delay_ns=0, delay_steps=read_delay_steps(table), delay_trace=None
+        )
     elif "delay" in table:
-        changed = replace(changed, delay_ns=table.span("delay", 0), delay_steps=None, delay_trace=None)
+        changed = replace(
+            changed, delay_ns=table.span("delay", 0), delay_steps=None, delay_trace=None
+        )
     if "delay_trace" in table:
         for other in ("delay", "jitter"):
             if other in table:
-                raise table.error(other, f"{other} says nothing beside delay_trace, which says every delay", "leave one of the two out")
-        changed = replace(changed, delay_ns=0, delay_steps=None, jitter=None, delay_trace=_recorded_delay(table))
+                raise table.error(
+                    other,
+                    f"{other} says nothing beside delay_trace, which says every delay",
+                    "leave one of the two out",
+                )
+        changed = replace(
+            changed, delay_ns=0, delay_steps=None, jitter=None, delay_trace=_recorded_delay(table)
+        )
     if "jitter" in table:
         changed = replace(changed, jitter=_jitter(table))
     return changed
@@ -131,7 +157,9 @@ def _recorded_delay(outer: Table) -> RecordedDelay:
     assert table is not None, "the key is there"
     table.must("file", 'delay_trace = { file = "delays.txt", step = "10ms" }')
     found = RecordedDelay(
-        delays=_delays(table, "file"), step_ns=table.span_above_zero("step", None), keep_order=table.flag("keep_order", True)
+        delays=_delays(table, "file"),
+        step_ns=table.span_above_zero("step", None),
+        keep_order=table.flag("keep_order", True),
     )
     table.close()
     return found
@@ -139,9 +167,19 @@ def _recorded_delay(outer: Table) -> RecordedDelay:
 
 def _opportunities(table: Table) -> Recorded:
     """A millisecond on every line, in their order; the last is how long the recording is."""
-    found = _recorded(table, "rate_trace", int, "a whole number, the millisecond of an opportunity to send", rises_by=0)
+    found = _recorded(
+        table,
+        "rate_trace",
+        int,
+        "a whole number, the millisecond of an opportunity to send",
+        rises_by=0,
+    )
     if found.values[-1] == 0:
-        raise table.error("rate_trace", f"{found.file} ends at 0 ms and cannot be repeated", "its last line is its length too")
+        raise table.error(
+            "rate_trace",
+            f"{found.file} ends at 0 ms and cannot be repeated",
+            "its last line is its length too",
+        )
     return found
 
 
@@ -154,7 +192,9 @@ def _delays(table: Table, key: str) -> Recorded:
     return _recorded(table, key, nanoseconds, "a delay in milliseconds, or with its unit")
 
 
-def _recorded(table: Table, key: str, read: Callable[[str], int], what: str, *, rises_by: int | None = None) -> Recorded:
+def _recorded(
+    table: Table, key: str, read: Callable[[str], int], what: str, *, rises_by: int | None = None
+) -> Recorded:
     """A number on every line; where they have an order, each is at least so much above the one before it."""
     file = table.file(key)
     assert file is not None, "the key is there"
@@ -162,7 +202,11 @@ def _recorded(table: Table, key: str, read: Callable[[str], int], what: str, *, 
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise table.error(key, f"cannot be read, {file}: {error}", "give a text file with one number on every line") from None
+        raise table.error(
+            key,
+            f"cannot be read, {file}: {error}",
+            "give a text file with one number on every line",
+        ) from None
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -171,12 +215,18 @@ def _recorded(table: Table, key: str, read: Callable[[str], int], what: str, *, 
         except ValueError:
             value = -1
         if value < 0:
-            raise table.error(key, f"{file}, line {number}: {line.strip()!r} is not {what}", "every line holds one; # begins a remark")
+            raise table.error(
+                key,
+                f"{file}, line {number}: {line.strip()!r} is not {what}",
+                "every line holds one; # begins a remark",
+            )
         if rises_by is not None and values and value < values[-1] + rises_by:
             raise table.error(
                 key,
                 f"{file}, line {number}: {value} comes after {values[-1]}",
-                "put the lines in order" if rises_by == 0 else "put the lines in order, every number once",
+                "put the lines in order"
+                if rises_by == 0
+                else "put the lines in order, every number once",
             )
         values.append(value)
     if not values:
@@ -196,13 +246,21 @@ def _queue(outer: Table) -> Queue:
     packets, octets = table.quantity_or_packets("limit", least_bytes=_FULL_BYTES)
     found = Queue(discipline=discipline, packets=packets, bytes=octets)
     if discipline == "codel":
-        found = replace(found, target_ns=table.span_above_zero("target", None), interval_ns=table.span_above_zero("interval", None))
+        found = replace(
+            found,
+            target_ns=table.span_above_zero("target", None),
+            interval_ns=table.span_above_zero("interval", None),
+        )
     elif discipline == "red":
         found = _red(table, found)
     elif discipline == "drop-tail":
         table.must("limit", 'queue = { discipline = "drop-tail", limit = "50p" }')
     elif "limit" in table:
-        raise table.error("limit", "a queue without limit has none", 'write queue = "unlimited", or another discipline')
+        raise table.error(
+            "limit",
+            "a queue without limit has none",
+            'write queue = "unlimited", or another discipline',
+        )
     table.close()
     return found
 
@@ -212,13 +270,25 @@ def _red(table: Table, queue: Queue) -> Queue:
         table.must(key, 'queue = { discipline = "red", low = 5, high = 15, limit = "50p" }')
     low, high = table.whole("low", 0, least=0), table.whole("high", 0, least=1)
     if low >= high:
-        raise table.error("low", "the low mark must lie below the high one", "packets are dropped at random between the two")
+        raise table.error(
+            "low",
+            "the low mark must lie below the high one",
+            "packets are dropped at random between the two",
+        )
     weight = table.probability("weight", 0.002)
     if weight == 0:
         raise table.error(
-            "weight", "an average in which the newest depth has no weight never changes", "give more than 0, for example 0.002"
+            "weight",
+            "an average in which the newest depth has no weight never changes",
+            "give more than 0, for example 0.002",
         )
-    return replace(queue, low_packets=low, high_packets=high, probability=table.probability("probability", 0.1), weight=weight)
+    return replace(
+        queue,
+        low_packets=low,
+        high_packets=high,
+        probability=table.probability("probability", 0.1),
+        weight=weight,
+    )
 
 
 def _loss(outer: Table) -> Loss | None:
@@ -228,11 +298,21 @@ def _loss(outer: Table) -> Loss | None:
     table = outer.table("loss")
     assert table is not None, "the key is there"
     if "trace" in table:
-        lost = _recorded(table, "trace", int, "a whole number, the number of a lost packet, from 0", rises_by=1)
-        found = Loss(model="recorded", lost=lost, period_packets=table.whole("period", None, least=lost.values[-1] + 1))
+        lost = _recorded(
+            table, "trace", int, "a whole number, the number of a lost packet, from 0", rises_by=1
+        )
+        found = Loss(
+            model="recorded",
+            lost=lost,
+            period_packets=table.whole("period", None, least=lost.values[-1] + 1),
+        )
     else:
         table.must("model", 'loss = { model = "gilbert-elliott", to_bad = "1%", to_good = "30%" }')
-        found = _gilbert(table) if table.choice("model", _LOSS_KINDS, "") == "gilbert-elliott" else _periodic(table)
+        found = (
+            _gilbert(table)
+            if table.choice("model", _LOSS_KINDS, "") == "gilbert-elliott"
+            else _periodic(table)
+        )
     table.close()
     return found
 
@@ -240,7 +320,10 @@ def _loss(outer: Table) -> Loss | None:
 def _gilbert(table: Table) -> Loss:
     """Two states, as of Gilbert (1960) and Elliott (1963): probabilities of changing, and of losing a packet in each."""
     for key in ("to_bad", "to_good"):
-        table.must(key, 'loss = { model = "gilbert-elliott", to_bad = "1%", to_good = "30%", in_bad = "100%" }')
+        table.must(
+            key,
+            'loss = { model = "gilbert-elliott", to_bad = "1%", to_good = "30%", in_bad = "100%" }',
+        )
     return Loss(
         model="gilbert-elliott",
         to_bad=table.probability("to_bad", 0.0),
@@ -261,6 +344,9 @@ def _reorder(outer: Table) -> Reorder | None:
     assert table is not None, "the key is there"
     for key in ("probability", "delay"):
         table.must(key, 'reorder = { probability = "1%", delay = "5ms" }')
-    found = Reorder(probability=table.probability("probability", 0.0), delay_ns=table.span_above_zero("delay", 0))
+    found = Reorder(
+        probability=table.probability("probability", 0.0),
+        delay_ns=table.span_above_zero("delay", 0),
+    )
     table.close()
     return found if found.probability else None

@@ -16,7 +16,9 @@ SECOND = 1_000_000_000
 Discipline: TypeAlias = Literal["drop-tail", "codel", "red", "unlimited"]
 Distribution: TypeAlias = Literal["uniform", "normal", "pareto", "paretonormal"]
 Judgement: TypeAlias = Literal["bulk", "interactive"]
-WorkloadKind: TypeAlias = Literal["command", "bulk", "http", "iperf3", "ab", "wrk", "httperf", "curl"]
+WorkloadKind: TypeAlias = Literal[
+    "command", "bulk", "http", "iperf3", "ab", "wrk", "httperf", "curl"
+]
 BackgroundModel: TypeAlias = Literal["none", "cbr", "poisson", "playback"]
 Transport: TypeAlias = Literal["udp", "tcp"]
 Heading: TypeAlias = Literal["forward", "reverse", "both"]
@@ -27,7 +29,16 @@ DelayedAck: TypeAlias = Literal["always", "never"]
 DISCIPLINES: tuple[Discipline, ...] = ("drop-tail", "codel", "red", "unlimited")
 DISTRIBUTIONS: tuple[Distribution, ...] = ("uniform", "normal", "pareto", "paretonormal")
 JUDGEMENTS: tuple[Judgement, ...] = ("bulk", "interactive")
-WORKLOAD_KINDS: tuple[WorkloadKind, ...] = ("command", "bulk", "http", "iperf3", "ab", "wrk", "httperf", "curl")
+WORKLOAD_KINDS: tuple[WorkloadKind, ...] = (
+    "command",
+    "bulk",
+    "http",
+    "iperf3",
+    "ab",
+    "wrk",
+    "httperf",
+    "curl",
+)
 BACKGROUND_MODELS: tuple[BackgroundModel, ...] = ("none", "cbr", "poisson", "playback")
 TRANSPORTS: tuple[Transport, ...] = ("udp", "tcp")
 HEADINGS: tuple[Heading, ...] = ("forward", "reverse", "both")
@@ -159,7 +170,11 @@ class Direction:
     @property
     def longest_delay_ns(self) -> int:
         """The delay, or the longest of its steps."""
-        return self.delay_ns if self.delay_steps is None else max(step.delay_ns for step in self.delay_steps.steps)
+        return (
+            self.delay_ns
+            if self.delay_steps is None
+            else max(step.delay_ns for step in self.delay_steps.steps)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -366,9 +381,15 @@ class Scenario:
     @property
     def longest_ns(self) -> int:
         """From the start of the background until the last time limit."""
-        return self.warm_up_ns + max((workload.start_ns + workload.limit_ns for workload in self.workloads), default=self.duration_ns)
+        return self.warm_up_ns + max(
+            (workload.start_ns + workload.limit_ns for workload in self.workloads),
+            default=self.duration_ns,
+        )
 
     @property
     def expected_ns(self) -> int:
         """From the start of the background until the last workload should have ended."""
-        return self.warm_up_ns + max((workload.start_ns + workload.duration_ns for workload in self.workloads), default=self.duration_ns)
+        return self.warm_up_ns + max(
+            (workload.start_ns + workload.duration_ns for workload in self.workloads),
+            default=self.duration_ns,
+        )

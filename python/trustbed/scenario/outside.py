@@ -62,7 +62,11 @@ def read_prometheus(table: Table) -> Prometheus:
     table.must("instance", 'instance = "alpha.example.net:9100", as the server labels the host')
     instance = table.text("instance", "")
     if not instance.strip() or len(instance) > _MOST_LABEL:
-        raise table.error("instance", "is no label of a host", "write it as Prometheus shows it below Status, Targets")
+        raise table.error(
+            "instance",
+            "is no label of a host",
+            "write it as Prometheus shows it below Status, Targets",
+        )
     found = Prometheus(url=_url(table, "url", table.text("url", "")), instance=instance)
     table.close()
     return found
@@ -83,9 +87,13 @@ def read_cloudwatch(table: Table) -> CloudWatch:
         raise table.error("period", f"{table.raw('period')} is no period of CloudWatch's", hint)
     found = CloudWatch(
         region=_matching(table, "region", _REGION, "a region", "for example eu-west-1"),
-        instance=_matching(table, "instance", _INSTANCE, "a machine's number", "for example i-0123456789abcdef0"),
+        instance=_matching(
+            table, "instance", _INSTANCE, "a machine's number", "for example i-0123456789abcdef0"
+        ),
         period_ns=period,
-        profile=None if profile is None else _matching(table, "profile", _PROFILE, "a profile", "name one of ~/.aws/config"),
+        profile=None
+        if profile is None
+        else _matching(table, "profile", _PROFILE, "a profile", "name one of ~/.aws/config"),
         endpoint=None if endpoint is None else _url(table, "endpoint", endpoint),
     )
     table.close()
@@ -111,7 +119,9 @@ def _url(table: Table, key: str, text: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not plain:
         raise table.error(key, f"{text!r} is no URL of a server", hint)
     if "@" in parts.netloc:
-        raise table.error(key, "has a user's name or password in it, which would be written down", "leave it out")
+        raise table.error(
+            key, "has a user's name or password in it, which would be written down", "leave it out"
+        )
     if parts.query or parts.fragment:
         raise table.error(key, f"{text!r} has more behind its path", hint)
     return text.rstrip("/")

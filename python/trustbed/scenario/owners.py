@@ -6,7 +6,9 @@ from trustbed.scenario.description import BACKGROUND_PORT
 from trustbed.scenario.model import Scenario
 
 
-def owner(scenario: Scenario, source: str, source_port: int, target: str, target_port: int) -> str | None:
+def owner(
+    scenario: Scenario, source: str, source_port: int, target: str, target_port: int
+) -> str | None:
     """The workload that a transfer belongs to, by its ends; none for background and whatever else passes."""
     hosts = {address: host.name for host in scenario.hosts for address in host.addresses}
     ends = {hosts.get(source), hosts.get(target)}
@@ -17,7 +19,9 @@ def owner(scenario: Scenario, source: str, source_port: int, target: str, target
         if workload.to is None:
             if workload.host in ends:
                 return workload.name
-        elif ends == {workload.host, workload.to} and (workload.kind == "command" or workload.port in ports):
+        elif ends == {workload.host, workload.to} and (
+            workload.kind == "command" or workload.port in ports
+        ):
             return workload.name
     return None
 

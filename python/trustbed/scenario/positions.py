@@ -145,7 +145,9 @@ class _Scanner:
         while not self._text.startswith(quote * 3, end):
             end += 2 if quote == '"' and self._text[end] == "\\" else 1
         end += 3
-        while self._text.startswith(quote, end):  # up to two quotes may stand directly before the closing three
+        while self._text.startswith(
+            quote, end
+        ):  # up to two quotes may stand directly before the closing three
             end += 1
         self._at = end
 

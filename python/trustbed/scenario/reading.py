@@ -15,7 +15,17 @@ from trustbed.scenario.description import BACKGROUND_PORT
 from trustbed.scenario.error import nearest
 from trustbed.scenario.faults import read_faults
 from trustbed.scenario.guests import INSIDE
-from trustbed.scenario.model import SECOND, TOOLS, Background, CapturePlan, Emulator, Scenario, Service, Watch, Workload
+from trustbed.scenario.model import (
+    SECOND,
+    TOOLS,
+    Background,
+    CapturePlan,
+    Emulator,
+    Scenario,
+    Service,
+    Watch,
+    Workload,
+)
 from trustbed.scenario.positions import Path
 from trustbed.scenario.table import Source, Table
 from trustbed.scenario.topology import Network, reached
@@ -34,7 +44,9 @@ def read(values: dict[str, Any], source: Source) -> Scenario:
     network = read_network(root)
     hosts = [host.name for host in network.hosts]
     services = read_services(root, hosts)
-    around = Around(hosts=hosts, services={service.name: service for service in services}, duration_ns=duration)
+    around = Around(
+        hosts=hosts, services={service.name: service for service in services}, duration_ns=duration
+    )
     workloads = read_workloads(root, around)
     backgrounds = read_backgrounds(root, hosts)
     samples, watch = _samples(root, hosts, workloads)
@@ -91,17 +103,27 @@ def _beside_the_senders(workloads: Sequence[Workload]) -> tuple[str, ...]:
     points: list[str] = []
     for workload in workloads:
         sender = workload.data_from
-        points += [sender] if sender is not None else [workload.host, *([workload.to] if workload.to else [])]
+        points += (
+            [sender]
+            if sender is not None
+            else [workload.host, *([workload.to] if workload.to else [])]
+        )
     return tuple(dict.fromkeys(points))
 
 
 def _occupied(workloads: Sequence[Workload], services: Sequence[Service]) -> set[str]:
     """The hosts on which a workload, or what answers one, runs as a process."""
     found = {workload.host for workload in workloads} | {service.host for service in services}
-    return found | {workload.to for workload in workloads if workload.to is not None and workload.kind != "command"}
+    return found | {
+        workload.to
+        for workload in workloads
+        if workload.to is not None and workload.kind != "command"
+    }
 
 
-def _samples(root: Table, hosts: Sequence[str], workloads: Sequence[Workload]) -> tuple[bool, Watch]:
+def _samples(
+    root: Table, hosts: Sequence[str], workloads: Sequence[Workload]
+) -> tuple[bool, Watch]:
     """Whether samples are taken, and which hosts are watched by processes of their own."""
     table = root.table("samples")
     if table is None:
@@ -111,19 +133,33 @@ def _samples(root: Table, hosts: Sequence[str], workloads: Sequence[Workload]) -
     if naps is not None and not _SHORTEST_NAP <= naps <= SECOND:
         raise table.error("naps", "moments are 1 ms to 1 s apart", 'give "5ms"')
     if spin is not None and spin > SECOND:
-        raise table.error("spin", "it is a part of every second, 1 s at most", 'give "100ms", or "1s" to spin all the time')
+        raise table.error(
+            "spin",
+            "it is a part of every second, 1 s at most",
+            'give "100ms", or "1s" to spin all the time',
+        )
     named = table.texts("hosts") if "hosts" in table else ()
     for name in named:
         if name not in hosts:
             raise table.error("hosts", f"no host named {name}", nearest(name, hosts))
     if naps is None and spin is None:
         if named:
-            raise table.error("hosts", "nothing is said to watch them", 'give naps = "5ms", spin = "100ms", or both')
+            raise table.error(
+                "hosts",
+                "nothing is said to watch them",
+                'give naps = "5ms", spin = "100ms", or both',
+            )
         watch = Watch()
     elif not enabled:
-        raise table.error("enabled", "naps and spin are samples too", "leave out enabled, or both of them")
+        raise table.error(
+            "enabled", "naps and spin are samples too", "leave out enabled, or both of them"
+        )
     else:
-        watch = Watch(hosts=tuple(dict.fromkeys(named)) or _beside_the_senders(workloads), naps_ns=naps, spin_ns=spin)
+        watch = Watch(
+            hosts=tuple(dict.fromkeys(named)) or _beside_the_senders(workloads),
+            naps_ns=naps,
+            spin_ns=spin,
+        )
     table.close()
     return enabled, watch
 
@@ -141,32 +177,56 @@ def _emulator(root: Table) -> Emulator:
     return found
 
 
-def _check_names(root: Table, workloads: Sequence[Workload], backgrounds: Sequence[Background], services: Sequence[Service]) -> None:
+def _check_names(
+    root: Table,
+    workloads: Sequence[Workload],
+    backgrounds: Sequence[Background],
+    services: Sequence[Service],
+) -> None:
     """Results stand under the names of what made them: one name, one thing."""
     taken = {workload.name: "workload" for workload in workloads}
-    for kind, names in (("background", [one.name for one in backgrounds]), ("services", [one.name for one in services])):
+    for kind, names in (
+        ("background", [one.name for one in backgrounds]),
+        ("services", [one.name for one in services]),
+    ):
         for name in names:
             other = taken.setdefault(name, kind)
             if other != kind:
-                raise root.source.error((kind, name), f"{name} is a name in [{other}] too", "give one of them another name")
+                raise root.source.error(
+                    (kind, name),
+                    f"{name} is a name in [{other}] too",
+                    "give one of them another name",
+                )
 
 
 def _check_ports(root: Table, scenario: Scenario) -> None:
-    ends = {name for background in scenario.backgrounds for name in (background.source, background.to)}
+    ends = {
+        name for background in scenario.backgrounds for name in (background.source, background.to)
+    }
     last = BACKGROUND_PORT + 2 * len(scenario.backgrounds) - 1
     for service in scenario.services:
         if service.host in ends and BACKGROUND_PORT <= service.port <= last:
             message = f"ports {BACKGROUND_PORT} to {last} are those of background traffic"
-            raise root.source.error(("services", service.name, "port"), message, "give the service another port")
-    taken = {(service.host, service.port): f"the service {service.name}" for service in scenario.services}
+            raise root.source.error(
+                ("services", service.name, "port"), message, "give the service another port"
+            )
+    taken = {
+        (service.host, service.port): f"the service {service.name}" for service in scenario.services
+    }
     for workload in scenario.workloads:
         if workload.service is not None or workload.kind == "command" or workload.to is None:
             continue
-        listener = workload.host if workload.kind == "bulk" and workload.heading == "reverse" else workload.to
+        listener = (
+            workload.host
+            if workload.kind == "bulk" and workload.heading == "reverse"
+            else workload.to
+        )
         other = taken.get((listener, workload.port))
         if other is not None:
             message = f"needs port {workload.port} on {listener}, which {other} has"
-            raise root.source.error(("workload", workload.name), message, "give the service another port")
+            raise root.source.error(
+                ("workload", workload.name), message, "give the service another port"
+            )
 
 
 def _check_faults(root: Table, scenario: Scenario) -> None:
@@ -174,7 +234,11 @@ def _check_faults(root: Table, scenario: Scenario) -> None:
     for fault in scenario.faults:
         if fault.start_ns >= last:
             message = "begins when every workload is over"
-            raise root.source.error(("faults", fault.name, "start"), message, "let it begin earlier, or the workloads last longer")
+            raise root.source.error(
+                ("faults", fault.name, "start"),
+                message,
+                "let it begin earlier, or the workloads last longer",
+            )
 
 
 def _check_ways(root: Table, network: Network, scenario: Scenario) -> None:
@@ -206,11 +270,21 @@ def _check_guests(root: Table, scenario: Scenario) -> None:
         inside = next((name for name in places if name in guests), None)
         if workload.kind in TOOLS and inside is not None:
             message = f"{workload.kind} is a program of this machine, and {inside} is a guest"
-            raise root.source.error(("workload", workload.name, "kind"), message, "bulk, http, and command (of busybox) run in guests")
+            raise root.source.error(
+                ("workload", workload.name, "kind"),
+                message,
+                "bulk, http, and command (of busybox) run in guests",
+            )
     for background in scenario.backgrounds:
-        froms = {background.source} if background.heading == "forward" else {background.source, background.to}
+        froms = (
+            {background.source}
+            if background.heading == "forward"
+            else {background.source, background.to}
+        )
         if background.model == "playback" and froms & guests:
             message = f"a capture is played by this machine, and {min(froms & guests)} is a guest"
             raise root.source.error(
-                ("background", background.name, "model"), message, "let another host send it; cbr and poisson run in guests"
+                ("background", background.name, "model"),
+                message,
+                "let another host send it; cbr and poisson run in guests",
             )

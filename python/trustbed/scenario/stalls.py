@@ -20,13 +20,18 @@ def stalled(scenario: Scenario) -> Scenario:
     for fault in scenario.faults:
         if fault.kind == "nic-stall":
             assert fault.duration_ns is not None, "reading has put the default in"
-            stalls.setdefault(fault.host, []).append((fault.start_ns, fault.start_ns + fault.duration_ns))
+            stalls.setdefault(fault.host, []).append(
+                (fault.start_ns, fault.start_ns + fault.duration_ns)
+            )
     if not stalls:
         return scenario
     return replace(
         scenario,
         hosts=tuple(_host(host, stalls.get(host.name, ())) for host in scenario.hosts),
-        links=tuple(_link(link, [one for end in link.ends for one in stalls.get(end, ())]) for link in scenario.links),
+        links=tuple(
+            _link(link, [one for end in link.ends for one in stalls.get(end, ())])
+            for link in scenario.links
+        ),
     )
 
 
@@ -34,7 +39,11 @@ def _host(host: Host, stalls: Sequence[Interval]) -> Host:
     """A host behind a link of its own: that one stands still."""
     if host.access_up is None or host.access_down is None or not stalls:
         return host
-    return replace(host, access_up=_direction(host.access_up, stalls), access_down=_direction(host.access_down, stalls))
+    return replace(
+        host,
+        access_up=_direction(host.access_up, stalls),
+        access_down=_direction(host.access_down, stalls),
+    )
 
 
 def _link(link: Link, stalls: Sequence[Interval]) -> Link:
@@ -46,8 +55,15 @@ def _link(link: Link, stalls: Sequence[Interval]) -> Link:
 
 def _direction(way: Direction, stalls: Sequence[Interval]) -> Direction:
     """With the link's own outages. Where one keeps what the stalled interface loses, it is lost."""
-    lost = _united([*stalls, *((one.at_ns, one.at_ns + one.lasts_ns) for one in way.outages if not one.keeps)])
-    kept = [piece for one in way.outages if one.keeps for piece in _without((one.at_ns, one.at_ns + one.lasts_ns), lost)]
+    lost = _united(
+        [*stalls, *((one.at_ns, one.at_ns + one.lasts_ns) for one in way.outages if not one.keeps)]
+    )
+    kept = [
+        piece
+        for one in way.outages
+        if one.keeps
+        for piece in _without((one.at_ns, one.at_ns + one.lasts_ns), lost)
+    ]
     found = [_outage(one, keeps=False) for one in lost] + [_outage(one, keeps=True) for one in kept]
     return replace(way, outages=tuple(sorted(found, key=lambda outage: outage.at_ns)))
 

@@ -20,7 +20,14 @@ from trustbed.scenario.positions import Path
 T = TypeVar("T")
 C = TypeVar("C", bound=str)
 
-_KINDS = {str: "a text in quotes", bool: "true or false", int: "a whole number", float: "a number", list: "a list", dict: "a table"}
+_KINDS = {
+    str: "a text in quotes",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "a table",
+}
 _DECIMAL_UNIT = re.compile(r"([kKMGT])B?$")
 _MOST = 10**12
 _MOST_PACKETS = 2**32 - 1
@@ -38,13 +45,24 @@ class Source:
     def error(self, path: Path, message: str, hint: str) -> ScenarioError:
         """The complaint about the value at ``path``."""
         origin = self._origin(path)
-        line = next((self.lines[origin[:end]] for end in range(len(origin), 0, -1) if origin[:end] in self.lines), None)
+        line = next(
+            (
+                self.lines[origin[:end]]
+                for end in range(len(origin), 0, -1)
+                if origin[:end] in self.lines
+            ),
+            None,
+        )
         key = dotted(path) if origin == path else f"{dotted(path)} (from {dotted(origin)})"
         return ScenarioError(message, hint, file=self.file, line=line, key=key)
 
     def hint_of_files(self, file: File) -> str:
         """What helps who named a file that is not there."""
-        return "name a file that is there" if file.is_absolute() else f"names of files are relative to {self.file.parent.resolve()}"
+        return (
+            "name a file that is there"
+            if file.is_absolute()
+            else f"names of files are relative to {self.file.parent.resolve()}"
+        )
 
     def _origin(self, path: Path) -> Path:
         for end in range(len(path), 0, -1):
@@ -68,7 +86,11 @@ class Table:
         self.source = source
         self.path = path
         if not isinstance(values, dict):
-            raise source.error(path, f"must be a table, not {_kind(values)}", f"write [{dotted(path)}] and its keys below")
+            raise source.error(
+                path,
+                f"must be a table, not {_kind(values)}",
+                f"write [{dotted(path)}] and its keys below",
+            )
         self._values: dict[str, Any] = values
         self._asked: dict[str, None] = {}
 
@@ -122,7 +144,9 @@ class Table:
             return default
         found = next((choice for choice in choices if choice == value), None)
         if found is None:
-            raise self.error(key, f"{value!r} is none of {', '.join(choices)}", nearest(value, choices))
+            raise self.error(
+                key, f"{value!r} is none of {', '.join(choices)}", nearest(value, choices)
+            )
         return found
 
     def flag(self, key: str, default: bool) -> bool:
@@ -136,7 +160,11 @@ class Table:
             return default
         value: int = self._typed(key, int, 0)
         if not least <= value <= most:
-            raise self.error(key, f"{value} is outside {least} to {most}", f"give a whole number from {least} to {most}")
+            raise self.error(
+                key,
+                f"{value} is outside {least} to {most}",
+                f"give a whole number from {least} to {most}",
+            )
         return value
 
     def number(self, key: str, default: T, *, least: float, most: float) -> float | T:
@@ -147,7 +175,11 @@ class Table:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             self._wrong_kind(key, float)
         if not least <= value <= most:
-            raise self.error(key, f"{value:g} is outside {least:g} to {most:g}", f"give a number from {least:g} to {most:g}")
+            raise self.error(
+                key,
+                f"{value:g} is outside {least:g} to {most:g}",
+                f"give a number from {least:g} to {most:g}",
+            )
         return float(value)
 
     # Quantities.
@@ -160,35 +192,53 @@ class Table:
         """Bits per second, above 0."""
         value = self.rate(key, default)
         if value == 0 and key in self:
-            raise self.error(key, "a rate of 0 carries nothing", "give a rate above 0, for example 20Mbit/s")
+            raise self.error(
+                key, "a rate of 0 carries nothing", "give a rate above 0, for example 20Mbit/s"
+            )
         return value
 
     def span(self, key: str, default: T, *, example: str = "20ms") -> int | T:
         """Nanoseconds, from 0."""
         value = self._quantity(key, _core.parse_span, example, default)
         if isinstance(value, int) and value < 0:
-            raise self.error(key, f"{self._values[key]} is negative", f"give a duration of 0 or more, for example {example}")
+            raise self.error(
+                key,
+                f"{self._values[key]} is negative",
+                f"give a duration of 0 or more, for example {example}",
+            )
         return value
 
     def span_above_zero(self, key: str, default: T, *, example: str = "20ms") -> int | T:
         """Nanoseconds, above 0."""
         value = self.span(key, default, example=example)
         if value == 0 and key in self:
-            raise self.error(key, f"{self._values[key]} is no length of time", f"give a duration above 0, for example {example}")
+            raise self.error(
+                key,
+                f"{self._values[key]} is no length of time",
+                f"give a duration above 0, for example {example}",
+            )
         return value
 
     def size(self, key: str, default: T, *, least: int = 0, most: int = _MOST) -> int | T:
         """Bytes within limits."""
         value = self._quantity(key, _core.parse_size, "64KiB", default)
         if key in self and isinstance(value, int) and not least <= value <= most:
-            raise self.error(key, f"{self._values[key]} is outside {least}B to {most}B", f"give from {least}B to {most}B")
+            raise self.error(
+                key,
+                f"{self._values[key]} is outside {least}B to {most}B",
+                f"give from {least}B to {most}B",
+            )
         return value
 
     def binary_size(self, key: str, default: T, *, least: int = 0, most: int = _MOST) -> int | T:
         """Bytes within limits, where KB is 1024 bytes, as papers on transfers write it."""
         value = self._quantity(key, _binary_size, "64KB", default)
         if key in self and isinstance(value, int) and not least <= value <= most:
-            raise self.error(key, f"{self._values[key]} is outside {least}B to {most}B", f"give from {least}B to {most}B")
+            raise self.error(
+                key,
+                f"{self._values[key]} is outside {least}B to {most}B",
+                f"give from {least}B to {most}B",
+            )
         return value
 
     def probability(self, key: str, default: T) -> float | T:
@@ -197,11 +247,17 @@ class Table:
             return default
         value = self._values[key]
         try:
-            share = float(value.strip().removesuffix("%")) / 100 if isinstance(value, str) and value.strip().endswith("%") else float(value)
+            share = (
+                float(value.strip().removesuffix("%")) / 100
+                if isinstance(value, str) and value.strip().endswith("%")
+                else float(value)
+            )
         except (TypeError, ValueError):
             share = -1.0
         if isinstance(value, bool) or not 0 <= share <= 1:
-            raise self.error(key, f"{value!r} is no share of one", 'write it like "0.1%" or 0.001, from 0 to 1')
+            raise self.error(
+                key, f"{value!r} is no share of one", 'write it like "0.1%" or 0.001, from 0 to 1'
+            )
         return share
 
     def quantity_or_packets(self, key: str, *, least_bytes: int) -> tuple[int | None, int | None]:
@@ -214,7 +270,9 @@ class Table:
             if int(digits) == 0:
                 raise self.error(key, "a queue of 0 packets passes nothing", "give at least 1p")
             if int(digits) > _MOST_PACKETS:
-                raise self.error(key, f"{value} is no depth of a queue", f"give at most {_MOST_PACKETS}p")
+                raise self.error(
+                    key, f"{value} is no depth of a queue", f"give at most {_MOST_PACKETS}p"
+                )
             return int(digits), None
         hint = 'write packets like "50p" or bytes like "64KiB"'
         if lacks_unit(value):
@@ -224,7 +282,9 @@ class Table:
         except ValueError as error:
             raise self.error(key, f"{value!r} is no depth of a queue: {error}", hint) from None
         if size < least_bytes:
-            raise self.error(key, f"{size} bytes hold no packet of full size", f"give at least {least_bytes}B")
+            raise self.error(
+                key, f"{size} bytes hold no packet of full size", f"give at least {least_bytes}B"
+            )
         return None, size
 
     def _quantity(self, key: str, parse: Callable[[str], int], example: str, default: T) -> int | T:
@@ -232,7 +292,11 @@ class Table:
             return default
         value = self._values[key]
         if not isinstance(value, str):
-            raise self.error(key, f"{value!r} lacks a unit", f'write it in quotes with its unit, for example "{example}"')
+            raise self.error(
+                key,
+                f"{value!r} lacks a unit",
+                f'write it in quotes with its unit, for example "{example}"',
+            )
         if lacks_unit(value):
             raise self.error(key, f"{value!r} lacks a unit", f'for example "{example}"')
         try:
@@ -253,7 +317,9 @@ class Table:
         outer = self.table(key)
         if outer is None:
             return {}
-        return {name: Table(self.source, (*outer.path, name), outer._values[name]) for name in outer}
+        return {
+            name: Table(self.source, (*outer.path, name), outer._values[name]) for name in outer
+        }
 
     def rows(self, key: str, example: str) -> list[Table]:
         """A list of tables."""
@@ -261,8 +327,12 @@ class Table:
             return []
         value = self._values[key]
         if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-            raise self.error(key, f"must be a list of tables, not {_kind(value)}", f"for example: {example}")
-        return [Table(self.source, (*self.path, key, number), one) for number, one in enumerate(value)]
+            raise self.error(
+                key, f"must be a list of tables, not {_kind(value)}", f"for example: {example}"
+            )
+        return [
+            Table(self.source, (*self.path, key, number), one) for number, one in enumerate(value)
+        ]
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts; a single text is a list of one."""
@@ -271,7 +341,11 @@ class Table:
         value = self._values[key]
         listed = [value] if isinstance(value, str) else value
         if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-            raise self.error(key, f"must be a list of texts, not {_kind(value)}", f'for example: {key} = ["one", "two"]')
+            raise self.error(
+                key,
+                f"must be a list of texts, not {_kind(value)}",
+                f'for example: {key} = ["one", "two"]',
+            )
         for text in listed:
             self._check_text(key, text)
         return tuple(listed)
@@ -286,9 +360,15 @@ class Table:
         try:
             if path.is_file():
                 return path
-            siblings = [entry.name for entry in path.parent.iterdir() if entry != self.source.file] if path.parent.is_dir() else []
+            siblings = (
+                [entry.name for entry in path.parent.iterdir() if entry != self.source.file]
+                if path.parent.is_dir()
+                else []
+            )
         except OSError as error:
-            raise self.error(key, f"{path} cannot be read: {(error.strerror or str(error)).lower()}", hint) from None
+            raise self.error(
+                key, f"{path} cannot be read: {(error.strerror or str(error)).lower()}", hint
+            ) from None
         raise self.error(key, f"no such file, {path}", nearest(path.name, siblings, hint))
 
     def _typed(self, key: str, kind: type[Any], default: T) -> Any:  # noqa: ANN401 - the callers say which
@@ -303,10 +383,16 @@ class Table:
 
     def _check_text(self, key: str, text: str) -> None:
         if "\0" in text:
-            raise self.error(key, "holds a character that ends texts elsewhere (NUL)", "leave it out")
+            raise self.error(
+                key, "holds a character that ends texts elsewhere (NUL)", "leave it out"
+            )
 
     def _wrong_kind(self, key: str, kind: type[Any]) -> NoReturn:
-        raise self.error(key, f"must be {_KINDS[kind]}, not {_kind(self._values[key])}", f"write {key} = {_example(kind)}")
+        raise self.error(
+            key,
+            f"must be {_KINDS[kind]}, not {_kind(self._values[key])}",
+            f"write {key} = {_example(kind)}",
+        )
 
 
 def _binary_size(text: str) -> int:

@@ -29,7 +29,9 @@ class Nature:
         return f"name {self.name}, a file that ends in {' or '.join(self.endings)}"
 
 
-SCENARIO = Nature(name="a scenario", endings=(".toml",), otherwise="a capture goes to trustbed analyze")
+SCENARIO = Nature(
+    name="a scenario", endings=(".toml",), otherwise="a capture goes to trustbed analyze"
+)
 
 
 def read_text(path: Path, nature: Nature) -> str:
@@ -42,8 +44,14 @@ def read_text(path: Path, nature: Nature) -> str:
         octets = path.read_bytes()
     except FileNotFoundError:
         folder = path.parent
-        siblings = [entry.name for ending in nature.endings for entry in folder.glob(f"*{ending}")] if folder.is_dir() else []
-        raise ScenarioError(f"no such file, {path}", nearest(path.name, siblings, nature.hint)) from None
+        siblings = (
+            [entry.name for ending in nature.endings for entry in folder.glob(f"*{ending}")]
+            if folder.is_dir()
+            else []
+        )
+        raise ScenarioError(
+            f"no such file, {path}", nearest(path.name, siblings, nature.hint)
+        ) from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ScenarioError(f"cannot be read, {path}: {reason}", nature.hint) from None
@@ -54,7 +62,9 @@ def read_text(path: Path, nature: Nature) -> str:
         return octets.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = octets[: error.start].count(b"\n") + 1
-        raise ScenarioError("is no UTF-8 text", f"save it as UTF-8; {nature.otherwise}", file=path, line=line) from None
+        raise ScenarioError(
+            "is no UTF-8 text", f"save it as UTF-8; {nature.otherwise}", file=path, line=line
+        ) from None
 
 
 def read_toml(path: Path, text: str, nature: Nature) -> dict[str, Any]:
@@ -68,7 +78,9 @@ def read_toml(path: Path, text: str, nature: Nature) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         said = str(error)
     found = _PLACE.search(said)
-    line = int(found.group(1)) if found is not None and found.group(1) else len(text.splitlines()) or 1
+    line = (
+        int(found.group(1)) if found is not None and found.group(1) else len(text.splitlines()) or 1
+    )
     message = _PLACE.sub("", said)
     message = message[:1].lower() + message[1:]
     hint = f"{nature.name} is TOML (https://toml.io): texts and quantities in quotes, tables in brackets, every name once"

@@ -41,7 +41,11 @@ class Network:
 def check_name(table: Table, key: str | None, name: str) -> None:
     """A name must be one that programs can print, and namespaces can carry."""
     if not _NAME.fullmatch(name):
-        raise table.error(key, f"{name!r} is no name", "use small letters, digits, - and _ between them, a letter first, at most 32")
+        raise table.error(
+            key,
+            f"{name!r} is no name",
+            "use small letters, digits, - and _ between them, a letter first, at most 32",
+        )
 
 
 def read(root: Table) -> Network:
@@ -67,7 +71,11 @@ def read(root: Table) -> Network:
         hint = f"at most {_MOST_ENDS}: hosts that are alike can be one with a count, or behind one router of a dumbbell"
         raise root.error("hosts", f"{ends} ends of the network are too many", hint)
     if not network.links:
-        raise root.missing(("link", "links"), "no link joins the hosts", 'for example: [link] and below it rate = "20Mbit/s"')
+        raise root.missing(
+            ("link", "links"),
+            "no link joins the hosts",
+            'for example: [link] and below it rate = "20Mbit/s"',
+        )
     return network
 
 
@@ -83,37 +91,65 @@ def _hosts(root: Table, tables: Mapping[str, Table]) -> tuple[Host, ...]:
     for name, table in tables.items():
         check_name(outer, name, name)
         if name == _RESERVED:
-            raise outer.error(name, f"{name} is the place where the links are", "give the host another name")
+            raise outer.error(
+                name, f"{name} is the place where the links are", "give the host another name"
+            )
         counts[name] = table.whole("count", 1, least=1, most=_MOST_HOSTS)
         given[name] = _given_addresses(table, name, counts[name], taken)
-    free = (str(address) for address in NETWORK.hosts() if str(address) not in taken and address.packed[-1] not in (0, 255))
+    free = (
+        str(address)
+        for address in NETWORK.hosts()
+        if str(address) not in taken and address.packed[-1] not in (0, 255)
+    )
     hosts = []
     for name, table in tables.items():
         addresses = given[name] or tuple(itertools.islice(free, counts[name]))
         if len(addresses) < counts[name]:
-            raise table.error("count", f"{NETWORK} has no addresses left for all of them", "give addresses, for example from 10.128.0.0/9")
+            raise table.error(
+                "count",
+                f"{NETWORK} has no addresses left for all of them",
+                "give addresses, for example from 10.128.0.0/9",
+            )
         access = table.table("access")
         up = down = None
         if access is not None:
             up, down = both_directions(access)
             access.close()
-        hosts.append(Host(name=name, addresses=addresses, access_up=up, access_down=down, guest=read_guest(table)))
+        hosts.append(
+            Host(
+                name=name,
+                addresses=addresses,
+                access_up=up,
+                access_down=down,
+                guest=read_guest(table),
+            )
+        )
     return tuple(hosts)
 
 
 def _given_addresses(table: Table, name: str, count: int, taken: dict[str, str]) -> tuple[str, ...]:
     if "address" in table and "addresses" in table:
-        raise table.error("address", "address and addresses say the same", "leave one of the two out")
+        raise table.error(
+            "address", "address and addresses say the same", "leave one of the two out"
+        )
     key = "address" if "address" in table else "addresses"
     found: list[str] = []
     for text in table.texts(key):
         found += _addresses(table, key, text, count)
     if found and len(found) != count:
-        message = f"{len(found)} {'address' if len(found) == 1 else 'addresses'} for a count of {count}"
-        raise table.error(key, message, f"give {count}, or a network such as 10.1.0.0/16, or leave them out")
+        message = (
+            f"{len(found)} {'address' if len(found) == 1 else 'addresses'} for a count of {count}"
+        )
+        raise table.error(
+            key, message, f"give {count}, or a network such as 10.1.0.0/16, or leave them out"
+        )
     for address in found:
         if address in taken:
-            raise table.error(key, f"{address} is the address of {taken[address]} too", "give every host addresses of its own")
+            raise table.error(
+                key,
+                f"{address} is the address of {taken[address]} too",
+                "give every host addresses of its own",
+            )
         taken[address] = name
     return tuple(found)
 
@@ -124,15 +160,29 @@ def _addresses(table: Table, key: str, text: str, count: int) -> list[str]:
         if "/" in text:
             network = ipaddress.IPv4Network(text)
             if network.num_addresses - 2 < count:
-                raise table.error(key, f"{text} has no room for {count} hosts", "give a larger network")
+                raise table.error(
+                    key, f"{text} has no room for {count} hosts", "give a larger network"
+                )
             addresses = list(itertools.islice(network.hosts(), count))
         else:
             addresses = [ipaddress.IPv4Address(text)]
     except ValueError as error:
         raise table.error(key, f"{text!r} is no IPv4 address: {error}", hint) from None
     for address in addresses:
-        if any((address.is_loopback, address.is_multicast, address.is_unspecified, address.is_link_local, address == _BROADCAST)):
-            raise table.error(key, f"{address} cannot be the address of a host", "take one of a private network, for example 10.1.0.5")
+        if any(
+            (
+                address.is_loopback,
+                address.is_multicast,
+                address.is_unspecified,
+                address.is_link_local,
+                address == _BROADCAST,
+            )
+        ):
+            raise table.error(
+                key,
+                f"{address} cannot be the address of a host",
+                "take one of a private network, for example 10.1.0.5",
+            )
     return [str(address) for address in addresses]
 
 
@@ -154,7 +204,11 @@ def _links(root: Table) -> list[_Plan]:
     single = root.table("link")
     if single is not None:
         if "link" in tables:
-            raise root.error("link", "[link] and [links.link] are two links of one name", "give one of them another name, below [links.…]")
+            raise root.error(
+                "link",
+                "[link] and [links.link] are two links of one name",
+                "give one of them another name, below [links.…]",
+            )
         tables = {"link": single, **tables}
     plans = []
     for name, table in tables.items():
@@ -180,9 +234,17 @@ def _placed(plans: Sequence[_Plan], places: Sequence[str]) -> list[Link]:
         if "between" in table:
             ends = table.texts("between")
             if "from" in table or "to" in table:
-                raise table.error("between", "between is both directions, from and to one", "leave one of the two out")
+                raise table.error(
+                    "between",
+                    "between is both directions, from and to one",
+                    "leave one of the two out",
+                )
             if len(ends) != 2:
-                raise table.error("between", f"a link has two ends, not {len(ends)}", 'for example: between = ["client", "server"]')
+                raise table.error(
+                    "between",
+                    f"a link has two ends, not {len(ends)}",
+                    'for example: between = ["client", "server"]',
+                )
             one_way = False
         else:
             for key in ("from", "to"):
@@ -197,9 +259,18 @@ def _placed(plans: Sequence[_Plan], places: Sequence[str]) -> list[Link]:
             raise table.error(key, f"joins {ends[0]} to itself", "a link has two different ends")
         if one_way and ("down" in table or "up" in table):
             raise table.error(
-                "down" if "down" in table else "up", "a link of one direction has neither up nor down", "put its keys into the link"
+                "down" if "down" in table else "up",
+                "a link of one direction has neither up nor down",
+                "put its keys into the link",
             )
-        links.append(Link(name=plan.name, ends=(ends[0], ends[1]), forward=plan.up, backward=None if one_way else plan.down))
+        links.append(
+            Link(
+                name=plan.name,
+                ends=(ends[0], ends[1]),
+                forward=plan.up,
+                backward=None if one_way else plan.down,
+            )
+        )
     return links
 
 
@@ -213,7 +284,9 @@ def _routers(shape: Table | None, hosts: Sequence[Host]) -> list[str]:
         assert shape is not None, "names come from it"
         check_name(shape, "routers", name)
         if name in known:
-            raise shape.error("routers", f"{name} is the name of a host or another router", "give it another name")
+            raise shape.error(
+                "routers", f"{name} is the name of a host or another router", "give it another name"
+            )
         known.add(name)
     return names
 
@@ -228,7 +301,11 @@ def _graph(root: Table, shape: Table | None, hosts: Sequence[Host], plans: list[
             continue
         router = f"{host.name}-access"
         if router in routers or any(other.name == router for other in hosts):
-            raise root.error("hosts", f"{router} is the router behind the access link of {host.name}", "give the other one another name")
+            raise root.error(
+                "hosts",
+                f"{router} is the router behind the access link of {host.name}",
+                "give the other one another name",
+            )
         behind[host.name] = router
         ready.append(replace(host, router=router))
     if len(plans) == 1 and len(hosts) == 2 and not routers and _endless(plans[0]):
@@ -237,8 +314,14 @@ def _graph(root: Table, shape: Table | None, hosts: Sequence[Host], plans: list[
         endless = next((plan for plan in plans if _endless(plan)), None)
         if endless is not None:
             names = ", ".join(f'"{host.name}"' for host in hosts[:2])
-            hint = f"for example: between = [{names}]" if len(hosts) > 1 else "give it between, and a second host to lead to"
-            raise endless.table.missing(("between", "from", "to"), "does not say what it joins", hint)
+            hint = (
+                f"for example: between = [{names}]"
+                if len(hosts) > 1
+                else "give it between, and a second host to lead to"
+            )
+            raise endless.table.missing(
+                ("between", "from", "to"), "does not say what it joins", hint
+            )
         links = _placed(plans, [*(host.name for host in hosts), *routers])
     moved = [
         Link(
@@ -262,14 +345,24 @@ def _dumbbell(shape: Table, hosts: Sequence[Host], plans: list[_Plan]) -> Networ
         raise shape.error(None, f"{absent} is on neither side", f'for example: left = ["{absent}"]')
     if len(plans) != 1 or not _endless(plans[0]):
         raise shape.error(
-            "shape", f"a dumbbell has one link without ends, not {len(plans)}", "its hosts' own links are their access = { … }"
+            "shape",
+            f"a dumbbell has one link without ends, not {len(plans)}",
+            "its hosts' own links are their access = { … }",
         )
     routers = _routers(shape, hosts) or ["left", "right"]
     if len(routers) != 2:
-        raise shape.error("routers", f"a dumbbell has two routers, not {len(routers)}", 'for example: routers = ["left", "right"]')
+        raise shape.error(
+            "routers",
+            f"a dumbbell has two routers, not {len(routers)}",
+            'for example: routers = ["left", "right"]',
+        )
     clash = next((name for name in routers if any(host.name == name for host in hosts)), None)
     if clash is not None:
-        raise shape.error(None, f"{clash} is the name of a host and of a router", 'name the routers: routers = ["west", "east"]')
+        raise shape.error(
+            None,
+            f"{clash} is the name of a host and of a router",
+            'name the routers: routers = ["west", "east"]',
+        )
     ready = tuple(
         replace(
             host,
@@ -302,18 +395,28 @@ def _chain(shape: Table, hosts: Sequence[Host], plans: list[_Plan]) -> Network:
     if twice is not None:
         raise shape.error("path", f"{twice} stands twice in the path", "every place comes once")
     if len(path) < 2 or path[0] not in known or path[-1] not in known:
-        raise shape.error("path", "a chain begins and ends with a host", nearest(path[0] if path and path[0] not in known else "", known))
+        raise shape.error(
+            "path",
+            "a chain begins and ends with a host",
+            nearest(path[0] if path and path[0] not in known else "", known),
+        )
     absent = next((host.name for host in hosts if host.name not in path), None)
     if absent is not None:
-        raise shape.error("path", f"{absent} is not on the path", "put it there, or leave the host out")
+        raise shape.error(
+            "path", f"{absent} is not on the path", "put it there, or leave the host out"
+        )
     if len(plans) != len(path) - 1 or not all(_endless(plan) for plan in plans):
         raise shape.error(
-            "path", f"{len(path)} places need {len(path) - 1} links without ends, not {len(plans)}", "links join the places in their order"
+            "path",
+            f"{len(path)} places need {len(path) - 1} links without ends, not {len(plans)}",
+            "links join the places in their order",
         )
     behind = next((host for host in hosts if host.access_up is not None), None)
     if behind is not None:
         raise shape.error(
-            "shape", f"{behind.name} has an access link, which a chain has no place for", "make it the first link of the path"
+            "shape",
+            f"{behind.name} has an access link, which a chain has no place for",
+            "make it the first link of the path",
         )
     links = tuple(_joined(plan, (path[place], path[place + 1])) for place, plan in enumerate(plans))
     for name in path:

@@ -63,7 +63,11 @@ def read_services(root: Table, hosts: Sequence[str]) -> tuple[Service, ...]:
     taken: dict[tuple[str, int], str] = {}
     for name, table in root.tables("services").items():
         check_name(table, None, name)
-        for key, example in (("host", f'host = "{hosts[0]}"'), ("command", "command = \"nginx -g 'daemon off;'\""), ("port", "port = 80")):
+        for key, example in (
+            ("host", f'host = "{hosts[0]}"'),
+            ("command", "command = \"nginx -g 'daemon off;'\""),
+            ("port", "port = 80"),
+        ):
             table.must(key, example)
         service = Service(
             name=name,
@@ -76,7 +80,9 @@ def read_services(root: Table, hosts: Sequence[str]) -> tuple[Service, ...]:
         other = taken.setdefault((service.host, service.port), name)
         if other != name:
             raise table.error(
-                "port", f"{service.port} on {service.host} is the port of {other} too", "give every service a port of its own"
+                "port",
+                f"{service.port} on {service.host} is the port of {other} too",
+                "give every service a port of its own",
             )
         table.close()
         found.append(service)
@@ -85,7 +91,9 @@ def read_services(root: Table, hosts: Sequence[str]) -> tuple[Service, ...]:
 
 def read_workloads(root: Table, around: Around) -> tuple[Workload, ...]:
     """Every ``[workload.NAME]``; each gets ports of its own."""
-    root.must("workload", '[workload.fetch] and below it kind = "http", host = "client", to = "server"')
+    root.must(
+        "workload", '[workload.fetch] and below it kind = "http", host = "client", to = "server"'
+    )
     found: list[Workload] = []
     for place, (name, table) in enumerate(root.tables("workload").items()):
         check_name(table, None, name)
@@ -94,7 +102,11 @@ def read_workloads(root: Table, around: Around) -> tuple[Workload, ...]:
         found.append(_workload(name, table, around, place))
         table.close()
     if not found:
-        raise root.error("workload", "there is none", '[workload.fetch] and below it kind = "http", host = "client", to = "server"')
+        raise root.error(
+            "workload",
+            "there is none",
+            '[workload.fetch] and below it kind = "http", host = "client", to = "server"',
+        )
     return tuple(found)
 
 
@@ -106,7 +118,11 @@ def _workload(name: str, table: Table, around: Around, place: int) -> Workload:
     duration = table.span_above_zero("duration", max(around.duration_ns - start, SECOND))
     limit = table.span_above_zero("time_limit", duration + max(duration // 2, 30 * SECOND))
     if limit < duration:
-        raise table.error("time_limit", "ends the workload before its duration has passed", "give more than its duration")
+        raise table.error(
+            "time_limit",
+            "ends the workload before its duration has passed",
+            "give more than its duration",
+        )
     if start + limit > _LONGEST:
         raise table.error("time_limit", "is more than a week", "give less")
     workload = Workload(
@@ -117,13 +133,21 @@ def _workload(name: str, table: Table, around: Around, place: int) -> Workload:
         start_ns=start,
         duration_ns=duration,
         limit_ns=limit,
-        judged_as=table.choice("judge_as", JUDGEMENTS, _JUDGED.get(kind, "interactive" if kind in HTTP_KINDS else None)),
+        judged_as=table.choice(
+            "judge_as", JUDGEMENTS, _JUDGED.get(kind, "interactive" if kind in HTTP_KINDS else None)
+        ),
         environment=_environment(table),
         discard_ns=table.span("discard", 0),
     )
     if workload.discard_ns >= duration:
-        raise table.error("discard", "leaves nothing of the duration", "discard less, or let it last longer")
-    read: Callable[[Table, Workload, Around, int], Workload] = {"command": _plain, "bulk": _bulk, "iperf3": _iperf3}.get(kind, _http)
+        raise table.error(
+            "discard", "leaves nothing of the duration", "discard less, or let it last longer"
+        )
+    read: Callable[[Table, Workload, Around, int], Workload] = {
+        "command": _plain,
+        "bulk": _bulk,
+        "iperf3": _iperf3,
+    }.get(kind, _http)
     return read(table, workload, around, place)
 
 
@@ -152,7 +176,9 @@ def _check_places(table: Table, word: str, hosts: Sequence[str]) -> None:
     """``{server}`` in a command stands for the address of that host."""
     for name in re.findall(r"\{([A-Za-z][A-Za-z0-9_-]*)\}", word):
         if name not in hosts:
-            raise table.error("command", f"{{{name}}} is the address of no host", nearest(name, hosts))
+            raise table.error(
+                "command", f"{{{name}}} is the address of no host", nearest(name, hosts)
+            )
 
 
 def _bulk(table: Table, workload: Workload, around: Around, place: int) -> Workload:
@@ -179,14 +205,22 @@ def _bulk(table: Table, workload: Workload, around: Around, place: int) -> Workl
 def _congestion_control(table: Table) -> str:
     name = table.text("congestion_control", CONGESTION_CONTROL)
     if not _CONGESTION_CONTROL.fullmatch(name):
-        raise table.error("congestion_control", f"{name!r} is no name of a congestion control", f"for example: {CONGESTION_CONTROL}")
+        raise table.error(
+            "congestion_control",
+            f"{name!r} is no name of a congestion control",
+            f"for example: {CONGESTION_CONTROL}",
+        )
     return name
 
 
 def _window_clamp(table: Table) -> int | None:
     clamp = table.size("window_clamp", None, most=MOST_BUFFER)
     if clamp is not None and clamp < LEAST_CLAMP:
-        raise table.error("window_clamp", f"no kernel holds a window below {LEAST_CLAMP} bytes", f"give at least {LEAST_CLAMP}B")
+        raise table.error(
+            "window_clamp",
+            f"no kernel holds a window below {LEAST_CLAMP} bytes",
+            f"give at least {LEAST_CLAMP}B",
+        )
     return clamp
 
 
@@ -199,14 +233,25 @@ def _pace(outer: Table, key: str) -> Pace | None:
     if "rate" in table:
         for other in ("burst", "pause"):
             if other in table:
-                raise table.error(other, f"says nothing beside rate: the application {verb} steadily", "leave one of the two out")
+                raise table.error(
+                    other,
+                    f"says nothing beside rate: the application {verb} steadily",
+                    "leave one of the two out",
+                )
         found = Pace(rate=table.rate_above_zero("rate", None))
     else:
         for name in ("burst", "pause"):
-            table.must(name, f'{key} = {{ burst = "256KB", pause = "200ms" }}, or {key} = {{ rate = "2Mbit/s" }}')
+            table.must(
+                name,
+                f'{key} = {{ burst = "256KB", pause = "200ms" }}, or {key} = {{ rate = "2Mbit/s" }}',
+            )
         found = Pace(burst_bytes=table.size("burst", 0), pause_ns=table.span_above_zero("pause", 0))
         if found.burst_bytes == 0:
-            raise table.error("burst", f"an application that {verb} nothing never ends", "give it a size, for example 256KB")
+            raise table.error(
+                "burst",
+                f"an application that {verb} nothing never ends",
+                "give it a size, for example 256KB",
+            )
     table.close()
     return found
 
@@ -227,17 +272,27 @@ def _http(table: Table, workload: Workload, around: Around, place: int) -> Workl
     if service is None:
         table.must("object", 'object = "1MB" (the built-in server sends it), or service and path')
         if "path" in table:
-            raise table.error("path", "the built-in server knows no paths", "leave it out, or name a service that serves it")
+            raise table.error(
+                "path",
+                "the built-in server knows no paths",
+                "leave it out, or name a service that serves it",
+            )
     else:
         table.must("path", 'path = "/index.html"')
     size = table.size("object", None)
     if size == 0:
-        raise table.error("object", "an object of 0 bytes takes no time to send", "give it a size, for example 1MB")
+        raise table.error(
+            "object",
+            "an object of 0 bytes takes no time to send",
+            "give it a size, for example 1MB",
+        )
     if workload.kind == "httperf":
         table.must("requests", "requests = 100 (httperf counts requests, not time)")
     path = table.text("path", None)
     if path is not None and not path.startswith("/"):
-        raise table.error("path", f"{path!r} does not begin with a slash", f'write it like "/{path}"')
+        raise table.error(
+            "path", f"{path!r} does not begin with a slash", f'write it like "/{path}"'
+        )
     return replace(
         workload,
         command=_command(table, "arguments") if workload.kind in TOOLS else (),
@@ -246,7 +301,9 @@ def _http(table: Table, workload: Workload, around: Around, place: int) -> Workl
         path=path,
         object_bytes=size,
         requests=table.whole("requests", None, least=1),
-        connections=table.whole("connections", 1, least=1, most=_MOST_CONNECTIONS if workload.kind == "http" else 10_000),
+        connections=table.whole(
+            "connections", 1, least=1, most=_MOST_CONNECTIONS if workload.kind == "http" else 10_000
+        ),
         reuse=table.flag("reuse", False),
     )
 
@@ -257,11 +314,17 @@ def _service(table: Table, around: Around, workload: Workload) -> Service | None
         return None
     if name not in around.services:
         raise table.error(
-            "service", f"no service named {name}", nearest(name, around.services, "describe it below [services." + name + "]")
+            "service",
+            f"no service named {name}",
+            nearest(name, around.services, "describe it below [services." + name + "]"),
         )
     service = around.services[name]
     if workload.to is not None and service.host != workload.to:
-        raise table.error("service", f"{name} answers on {service.host}, not on {workload.to}", f'write to = "{service.host}"')
+        raise table.error(
+            "service",
+            f"{name} answers on {service.host}, not on {workload.to}",
+            f'write to = "{service.host}"',
+        )
     return service
 
 
@@ -281,7 +344,9 @@ def _command(table: Table, key: str) -> tuple[str, ...]:
         return tuple(shlex.split(table.text(key, "")))
     except ValueError as error:
         raise table.error(
-            key, f"cannot be split into words: {str(error).lower()}", "close the quotation, or write a list of words"
+            key,
+            f"cannot be split into words: {str(error).lower()}",
+            "close the quotation, or write a list of words",
         ) from None
 
 
@@ -291,7 +356,11 @@ def _environment(table: Table) -> tuple[tuple[str, str], ...]:
         return ()
     for name in inner:
         if not _VARIABLE.fullmatch(name):
-            raise inner.error(name, f"{name!r} is no name of a variable", "letters, digits and _, no digit first, for example LANG")
+            raise inner.error(
+                name,
+                f"{name!r} is no name of a variable",
+                "letters, digits and _, no digit first, for example LANG",
+            )
     found = tuple((name, inner.text(name, "")) for name in inner)
     inner.close()
     return found

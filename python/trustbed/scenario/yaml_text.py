@@ -47,9 +47,17 @@ def read_yaml(text: str) -> tuple[Any, Mapping[Path, int]]:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise NotReadable(error.problem or error.context or "is no YAML", hint, None if mark is None else mark.line + 1) from None
+        raise NotReadable(
+            error.problem or error.context or "is no YAML",
+            hint,
+            None if mark is None else mark.line + 1,
+        ) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        said = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0]
+        said = (
+            "it is nested too deeply"
+            if isinstance(error, RecursionError)
+            else str(error).splitlines()[0]
+        )
         raise NotReadable(f"is no YAML that can be read: {said}", hint, None) from None
     return value, reader.lines
 
@@ -67,7 +75,9 @@ class _Reader:
         if self._count > _MOST_VALUES or len(path) > _DEEPEST:
             raise NotReadable("holds more than an inventory does", "write it without aliases", line)
         if not node.tag.startswith(_STANDARD):
-            raise NotReadable(f"the tag {node.tag} is not read here", "write the value itself", line, path)
+            raise NotReadable(
+                f"the tag {node.tag} is not read here", "write the value itself", line, path
+            )
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
@@ -79,12 +89,24 @@ class _Reader:
         for name, value in node.value:
             line = name.start_mark.line + 1
             if name.tag == _MERGE:
-                raise NotReadable("merge keys (<<) are not read here", "write the keys that it stands for", line, path)
+                raise NotReadable(
+                    "merge keys (<<) are not read here",
+                    "write the keys that it stands for",
+                    line,
+                    path,
+                )
             key = self._loader.construct_object(name) if isinstance(name, yaml.ScalarNode) else None
             if not isinstance(key, str):
-                raise NotReadable(f"the name {getattr(name, 'value', '?')} is no text", "write it in quotes", line, path)
+                raise NotReadable(
+                    f"the name {getattr(name, 'value', '?')} is no text",
+                    "write it in quotes",
+                    line,
+                    path,
+                )
             if key in found:
-                raise NotReadable(f"{key} stands here twice", "leave one of them out", line, (*path, key))
+                raise NotReadable(
+                    f"{key} stands here twice", "leave one of them out", line, (*path, key)
+                )
             self.lines[(*path, key)] = line
             found[key] = self.value(value, (*path, key))
         return found

@@ -62,7 +62,9 @@ def settle_tap(plan: Plan, cable: Cable) -> None:
     """
     with _explained(f"host {cable.host.name}"), IPRoute() as kernel:
         index = kernel.link_lookup(ifname=cable.port)[0]
-        kernel.link("set", index=index, address=cable.port_mac, mtu=plan.mtu, txqlen=plan.queue_packets)
+        kernel.link(
+            "set", index=index, address=cable.port_mac, mtu=plan.mtu, txqlen=plan.queue_packets
+        )
         _offloads_off(cable.port)
         _up(kernel, cable.port)
 
@@ -116,7 +118,15 @@ def _lay(plan: Plan, cable: Cable, centre: Path, place: Path) -> None:
             both = {"mtu": plan.mtu, "txqlen": plan.queue_packets}
             peer = {"ifname": INTERFACE, "address": cable.mac, "net_ns_fd": host, **both}
             index = _FIRST_INDEX + plan.cables.index(cable)
-            kernel.link("add", ifname=cable.port, index=index, kind="veth", address=cable.port_mac, peer=peer, **both)
+            kernel.link(
+                "add",
+                ifname=cable.port,
+                index=index,
+                kind="veth",
+                address=cable.port_mac,
+                peer=peer,
+                **both,
+            )
             _offloads_off(cable.port)
             _up(kernel, cable.port)
     finally:
@@ -133,12 +143,21 @@ def _equip(cable: Cable) -> None:
             kernel.link(
                 "set",
                 index=index,
-                IFLA_AF_SPEC={"attrs": [("AF_INET6", {"attrs": [("IFLA_INET6_ADDR_GEN_MODE", _NO_ADDRESS_OF_ITS_OWN)]})]},
+                IFLA_AF_SPEC={
+                    "attrs": [
+                        (
+                            "AF_INET6",
+                            {"attrs": [("IFLA_INET6_ADDR_GEN_MODE", _NO_ADDRESS_OF_ITS_OWN)]},
+                        )
+                    ]
+                },
             )
         _up(kernel, INTERFACE)
         batch.add_addresses(index, cable.addresses)
         for version in cable.versions:
-            kernel.neigh("add", ifindex=index, dst=GATEWAYS[version], lladdr=GATEWAY_MAC, state=_PERMANENT)
+            kernel.neigh(
+                "add", ifindex=index, dst=GATEWAYS[version], lladdr=GATEWAY_MAC, state=_PERMANENT
+            )
         batch.add_routes(index, cable.routes, cable.host.congestion_control)
 
 
@@ -156,7 +175,10 @@ def _offloads_off(interface: str) -> None:
         driver.close()
     strange = [feature for feature in OFFLOADS_OFF if now[feature]]
     if strange:
-        raise TestbedError(f"{interface}: {', '.join(strange)} stays on", "links would see packets of the wrong size; try another kernel")
+        raise TestbedError(
+            f"{interface}: {', '.join(strange)} stays on",
+            "links would see packets of the wrong size; try another kernel",
+        )
 
 
 @contextmanager
@@ -165,9 +187,13 @@ def _explained(where: str) -> Iterator[None]:
     try:
         yield
     except NetlinkError as error:
-        raise TestbedError(f"{where} cannot be made: {os.strerror(error.code).lower()}", hint(error.code)) from error
+        raise TestbedError(
+            f"{where} cannot be made: {os.strerror(error.code).lower()}", hint(error.code)
+        ) from error
     except NotSupportedError as error:
-        raise TestbedError(f"{where} cannot be made: offloads of {error} cannot be changed", hint(errno.ENOTSUP)) from error
+        raise TestbedError(
+            f"{where} cannot be made: offloads of {error} cannot be changed", hint(errno.ENOTSUP)
+        ) from error
     except OSError as error:
         said = f"{(error.strerror or str(error)).lower()}{f', {error.filename}' if error.filename else ''}"
         raise TestbedError(f"{where} cannot be made: {said}", hint(error.errno or 0)) from error

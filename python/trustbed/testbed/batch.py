@@ -39,25 +39,42 @@ class Kernel(Protocol):
         """The next answer."""
 
 
-def add_addresses(interface: int, addresses: Sequence[Address], kernel: Kernel | None = None) -> None:
+def add_addresses(
+    interface: int, addresses: Sequence[Address], kernel: Kernel | None = None
+) -> None:
     """Gives the interface of that index in the calling thread's namespace all the addresses, each alone on its network.
 
     Raises:
         OSError: The kernel refused; ``filename`` is the address.
     """
-    _send(((_NEWADDR, _address(interface, address)) for address in addresses), [str(address) for address in addresses], kernel)
+    _send(
+        ((_NEWADDR, _address(interface, address)) for address in addresses),
+        [str(address) for address in addresses],
+        kernel,
+    )
 
 
-def add_routes(interface: int, routes: Sequence[Route], congestion_control: str | None = None, kernel: Kernel | None = None) -> None:
+def add_routes(
+    interface: int,
+    routes: Sequence[Route],
+    congestion_control: str | None = None,
+    kernel: Kernel | None = None,
+) -> None:
     """Adds the routes through the interface; TCP along them uses the congestion control, if one is named.
 
     Raises:
         OSError: The kernel refused; ``filename`` is the network.
     """
-    _send(((_NEWROUTE, _route(interface, route, congestion_control)) for route in routes), [str(route.to) for route in routes], kernel)
+    _send(
+        ((_NEWROUTE, _route(interface, route, congestion_control)) for route in routes),
+        [str(route.to) for route in routes],
+        kernel,
+    )
 
 
-def add_neighbours(interface: int, neighbours: Sequence[tuple[Address, str]], kernel: Kernel | None = None) -> None:
+def add_neighbours(
+    interface: int, neighbours: Sequence[tuple[Address, str]], kernel: Kernel | None = None
+) -> None:
     """Tells the hardware addresses of others, for good.
 
     Raises:
@@ -68,7 +85,12 @@ def add_neighbours(interface: int, neighbours: Sequence[tuple[Address, str]], ke
 
 
 def set_up(
-    interface: int, *, mtu: int | None = None, queue_packets: int | None = None, quiet: bool = False, kernel: Kernel | None = None
+    interface: int,
+    *,
+    mtu: int | None = None,
+    queue_packets: int | None = None,
+    quiet: bool = False,
+    kernel: Kernel | None = None,
 ) -> None:
     """Brings an interface up; ``quiet`` is without an IPv6 address of its own making.
 
@@ -77,15 +99,29 @@ def set_up(
     """
     requests: list[tuple[str, int, bytes]] = []
     if mtu is not None:
-        requests.append((f"an MTU of {mtu} bytes", 0, _attribute(_IFLA_MTU, struct.pack("=I", mtu))))
+        requests.append(
+            (f"an MTU of {mtu} bytes", 0, _attribute(_IFLA_MTU, struct.pack("=I", mtu)))
+        )
     if queue_packets is not None:
-        requests.append(("its queue", 0, _attribute(_IFLA_TXQLEN, struct.pack("=I", queue_packets))))
+        requests.append(
+            ("its queue", 0, _attribute(_IFLA_TXQLEN, struct.pack("=I", queue_packets)))
+        )
     if quiet:
         mode = _attribute(_IFLA_INET6_ADDR_GEN_MODE, struct.pack("=B", _NO_ADDRESS_OF_ITS_OWN))
-        requests.append(("no address of its own", 0, _attribute(_IFLA_AF_SPEC, _attribute(socket.AF_INET6, mode))))
+        requests.append(
+            (
+                "no address of its own",
+                0,
+                _attribute(_IFLA_AF_SPEC, _attribute(socket.AF_INET6, mode)),
+            )
+        )
     requests.append(("up", _UP, b""))
     for name, flags, attributes in requests:
-        _send([(_NEWLINK, struct.pack("=BxHiII", 0, 0, interface, flags, flags) + attributes)], [name], kernel)
+        _send(
+            [(_NEWLINK, struct.pack("=BxHiII", 0, 0, interface, flags, flags) + attributes)],
+            [name],
+            kernel,
+        )
 
 
 def _address(interface: int, address: Address) -> bytes:
@@ -93,13 +129,28 @@ def _address(interface: int, address: Address) -> bytes:
     fixed = struct.pack("=BBBBI", family, address.max_prefixlen, 0, 0, interface)
     flags = _NODAD | _NOPREFIXROUTE if address.version == 6 else 0
     return fixed + b"".join(
-        (_attribute(_IFA_LOCAL, address.packed), _attribute(_IFA_ADDRESS, address.packed), _attribute(_IFA_FLAGS, struct.pack("=I", flags)))
+        (
+            _attribute(_IFA_LOCAL, address.packed),
+            _attribute(_IFA_ADDRESS, address.packed),
+            _attribute(_IFA_FLAGS, struct.pack("=I", flags)),
+        )
     )
 
 
 def _route(interface: int, route: Route, congestion_control: str | None) -> bytes:
     family = socket.AF_INET if route.source.version == 4 else socket.AF_INET6
-    fixed = struct.pack("=BBBBBBBBI", family, route.to.prefixlen, 0, 0, _TABLE_MAIN, _PROTOCOL_STATIC, _SCOPE_UNIVERSE, _UNICAST, _ONLINK)
+    fixed = struct.pack(
+        "=BBBBBBBBI",
+        family,
+        route.to.prefixlen,
+        0,
+        0,
+        _TABLE_MAIN,
+        _PROTOCOL_STATIC,
+        _SCOPE_UNIVERSE,
+        _UNICAST,
+        _ONLINK,
+    )
     attributes = [
         _attribute(_RTA_OIF, struct.pack("=I", interface)),
         _attribute(_RTA_GATEWAY, socket.inet_pton(family, route.gateway)),
@@ -108,14 +159,20 @@ def _route(interface: int, route: Route, congestion_control: str | None) -> byte
     if route.to.prefixlen:
         attributes.append(_attribute(_RTA_DST, route.to.network_address.packed))
     if congestion_control is not None:
-        attributes.append(_attribute(_RTA_METRICS, _attribute(_RTAX_CC_ALGO, congestion_control.encode() + b"\0")))
+        attributes.append(
+            _attribute(_RTA_METRICS, _attribute(_RTAX_CC_ALGO, congestion_control.encode() + b"\0"))
+        )
     return fixed + b"".join(attributes)
 
 
 def _neighbour(interface: int, address: Address, mac: str) -> bytes:
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     fixed = struct.pack("=B3xiHBB", family, interface, _PERMANENT, 0, _UNICAST)
-    return fixed + _attribute(_NDA_DST, address.packed) + _attribute(_NDA_LLADDR, bytes.fromhex(mac.replace(":", "")))
+    return (
+        fixed
+        + _attribute(_NDA_DST, address.packed)
+        + _attribute(_NDA_LLADDR, bytes.fromhex(mac.replace(":", "")))
+    )
 
 
 def _attribute(kind: int, value: bytes) -> bytes:
@@ -123,11 +180,15 @@ def _attribute(kind: int, value: bytes) -> bytes:
     return struct.pack("=HH", length, kind) + value + bytes(-length % 4)
 
 
-def _send(requests: Iterable[tuple[int, bytes]], names: Sequence[str], kernel: Kernel | None) -> None:
+def _send(
+    requests: Iterable[tuple[int, bytes]], names: Sequence[str], kernel: Kernel | None
+) -> None:
     if kernel is not None:
         _converse(requests, names, kernel)
         return
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE) as own:
+    with socket.socket(
+        socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE
+    ) as own:
         own.bind((0, 0))
         own.settimeout(_SECONDS)
         _converse(requests, names, own)

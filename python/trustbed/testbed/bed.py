@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any, Self
 
 from trustbed.agent import Agent
-from trustbed.testbed import apply, cgroups, listening, namespaces, outside, qemu, registry, rootless
+from trustbed.testbed import (
+    apply,
+    cgroups,
+    listening,
+    namespaces,
+    outside,
+    qemu,
+    registry,
+    rootless,
+)
 from trustbed.testbed.control import ControlledProcess
 from trustbed.testbed.error import TestbedError
 from trustbed.testbed.plan import MIDDLE, Plan
@@ -28,7 +37,9 @@ class Testbed:
 
     __test__ = False  # no test, whatever pytest makes of the name
 
-    def __init__(self, plan: Plan, *, purpose: str = "testbed", consoles: Path | None = None) -> None:
+    def __init__(
+        self, plan: Plan, *, purpose: str = "testbed", consoles: Path | None = None
+    ) -> None:
         """Of a plan.
 
         Args:
@@ -45,15 +56,22 @@ class Testbed:
 
     def __enter__(self) -> Self:
         if not rootless.may_make_networks():
-            raise TestbedError("no network can be made here", "run as root, or call trustbed.testbed.prepare() first")
+            raise TestbedError(
+                "no network can be made here",
+                "run as root, or call trustbed.testbed.prepare() first",
+            )
         registry.clean()
         hosts = tuple(cable.host.name for cable in self.plan.cables)
-        self._entry = registry.reserve(purpose=self._purpose, hosts=hosts, middle=MIDDLE, rootless=rootless.is_rootless())
+        self._entry = registry.reserve(
+            purpose=self._purpose, hosts=hosts, middle=MIDDLE, rootless=rootless.is_rootless()
+        )
         try:
             apply.make(self.plan, self._name, MIDDLE)
             for cable in self.plan.cables:
                 if cable.host.outside:
-                    outside.connect(self.entry, self.plan, cable.host.name, self.namespace(cable.host.name))
+                    outside.connect(
+                        self.entry, self.plan, cable.host.name, self.namespace(cable.host.name)
+                    )
             self._boot()
         except BaseException:
             self.close()
@@ -91,7 +109,9 @@ class Testbed:
     def _boot(self) -> None:
         """Starts all guests, then waits for each: they boot side by side."""
         for cable in self.plan.guests:
-            self._guests[cable.host.name] = guest = qemu.Guest(cable, self._surroundings(cable.host.name))
+            self._guests[cable.host.name] = guest = qemu.Guest(
+                cable, self._surroundings(cable.host.name)
+            )
             guest.start()
         for guest in self._guests.values():
             guest.wait_until_ready()
@@ -103,7 +123,9 @@ class Testbed:
             namespace=self.namespace(host),
             middle=self.namespace(MIDDLE),
             environment=self.environment(),
-            console=registry.beside(self.entry.record, f"{host}.console") if kept is None else kept / f"{host}.console",
+            console=registry.beside(self.entry.record, f"{host}.console")
+            if kept is None
+            else kept / f"{host}.console",
             keep_console=kept is not None,
         )
 
@@ -119,14 +141,23 @@ class Testbed:
             raise TestbedError(f"{host} is no guest", "its processes are processes of this machine")
         return found
 
-    def start_agent(self, verb: str, config: Mapping[str, Any], *, where: str, **options: Any) -> Agent:  # noqa: ANN401 - as Agent.start
+    def start_agent(
+        self, verb: str, config: Mapping[str, Any], *, where: str, **options: Any
+    ) -> Agent:  # noqa: ANN401 - as Agent.start
         """Starts an agent on a host or in the middle, and waits until it says that it stands."""
         name = f"{verb} on {where}"
         if where in self._guests:
             found = self._guests[where].start_agent(verb, config, name=name, **options)
             self._running.append(found)
             return found
-        started = Agent.start(verb, config, namespace=self.namespace(where), name=name, environment=self.environment(), **options)
+        started = Agent.start(
+            verb,
+            config,
+            namespace=self.namespace(where),
+            name=name,
+            environment=self.environment(),
+            **options,
+        )
         self._running.append(started)
         return started
 
@@ -178,7 +209,9 @@ class Testbed:
         self.entry.update(cgroups=(*self.entry.record.cgroups, str(where[1] / full)))
         return cgroups.make(full, where)
 
-    def run(self, host: str, command: Sequence[str], *, seconds: float) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, host: str, command: Sequence[str], *, seconds: float
+    ) -> subprocess.CompletedProcess[str]:
         """Runs a command on a host to its end, and reads what it writes.
 
         Raises:
@@ -222,7 +255,9 @@ def _undisturbed() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    before = signal.pthread_sigmask(
+        signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    )
     try:
         yield
     finally:

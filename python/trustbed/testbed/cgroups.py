@@ -51,7 +51,11 @@ def places(mounts: str, membership: str) -> list[Place]:
         kind, _, options = right.split(" ", 2)
         above, point = left.split(" ")[3:5]
         for _, controllers, group in groups:
-            if kind == "cgroup" and CONTROLLER in options.split(",") and CONTROLLER in controllers.split(","):
+            if (
+                kind == "cgroup"
+                and CONTROLLER in options.split(",")
+                and CONTROLLER in controllers.split(",")
+            ):
                 found.append(_place(1, above, point, group))
             elif kind == "cgroup2" and not controllers:
                 found.append(_place(2, above, point, group))
@@ -86,7 +90,10 @@ class Group:
                 continue
             except OSError as error:
                 said = (error.strerror or str(error)).lower()
-                raise TestbedError(f"process {one} cannot be put into the control group {self.path}: {said}", _DELEGATION) from error
+                raise TestbedError(
+                    f"process {one} cannot be put into the control group {self.path}: {said}",
+                    _DELEGATION,
+                ) from error
 
     def leave(self) -> None:
         """Puts its processes back where they came from, and removes it."""
@@ -103,9 +110,13 @@ def parent() -> tuple[Place, Path]:
         TestbedError: Nowhere; it says why.
     """
     try:
-        texts = [Path("/proc/self", name).read_text(encoding="utf-8") for name in ("mountinfo", "cgroup")]
+        texts = [
+            Path("/proc/self", name).read_text(encoding="utf-8") for name in ("mountinfo", "cgroup")
+        ]
     except OSError as error:
-        raise TestbedError("this kernel has no control groups", "use one that has (CONFIG_CGROUP_SCHED)") from error
+        raise TestbedError(
+            "this kernel has no control groups", "use one that has (CONFIG_CGROUP_SCHED)"
+        ) from error
     return above(places(*texts))
 
 
@@ -116,7 +127,8 @@ def above(known: Sequence[Place]) -> tuple[Place, Path]:
         TestbedError: There is none; it says why.
     """
     why = TestbedError(
-        "no control groups of processor time are mounted here", "mount them: version 2 at /sys/fs/cgroup, or the controller cpu"
+        "no control groups of processor time are mounted here",
+        "mount them: version 2 at /sys/fs/cgroup, or the controller cpu",
     )
     for place in known:
         if place.version == 1:
@@ -129,7 +141,10 @@ def above(known: Sequence[Place]) -> tuple[Place, Path]:
                 _hand_on(candidate)
             except OSError as error:
                 said = (error.strerror or str(error)).lower()
-                why = TestbedError(f"{candidate} does not hand its controller for processor time on: {said}", _DELEGATION)
+                why = TestbedError(
+                    f"{candidate} does not hand its controller for processor time on: {said}",
+                    _DELEGATION,
+                )
                 continue
             return place, candidate
     raise why
@@ -170,7 +185,9 @@ def make(name: str, where: tuple[Place, Path]) -> Group:
         path.mkdir()
     except OSError as error:
         said = (error.strerror or str(error)).lower()
-        raise TestbedError(f"no control group can be made in {above}: {said}", _DELEGATION) from error
+        raise TestbedError(
+            f"no control group can be made in {above}: {said}", _DELEGATION
+        ) from error
     return Group(path, place.version, place.own)
 
 
@@ -192,7 +209,10 @@ def remove(path: Path) -> None:
                 continue
             said = (error.strerror or str(error)).lower()
             members = ", ".join(_members(path)) or "none"
-            raise TestbedError(f"the control group {path} cannot be removed: {said}; its processes: {members}", "end them") from error
+            raise TestbedError(
+                f"the control group {path} cannot be removed: {said}; its processes: {members}",
+                "end them",
+            ) from error
         return
 
 

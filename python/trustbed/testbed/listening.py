@@ -18,7 +18,11 @@ def parse(table: str, transport: Transport) -> set[int]:
     ports = set()
     for line in table.splitlines()[1:]:
         _, local, remote, state = line.split()[:4]
-        waits = state == _LISTEN if transport == "tcp" else state == _UNCONNECTED and remote.endswith(":0000")
+        waits = (
+            state == _LISTEN
+            if transport == "tcp"
+            else state == _UNCONNECTED and remote.endswith(":0000")
+        )
         if waits:
             ports.add(int(local.rpartition(":")[2], 16))
     return ports
@@ -33,5 +37,8 @@ def ports(namespace: Path) -> set[tuple[Transport, int]]:
             for version in ("", "6"):
                 path = Path("/proc/thread-self/net", f"{transport}{version}")
                 if path.exists():
-                    found |= {(transport, port) for port in parse(path.read_text(encoding="ascii"), transport)}
+                    found |= {
+                        (transport, port)
+                        for port in parse(path.read_text(encoding="ascii"), transport)
+                    }
     return found

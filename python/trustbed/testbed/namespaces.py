@@ -52,7 +52,10 @@ def mount_tmpfs(place: Path) -> None:
 
 def mount_again(source: str | Path, place: Path) -> None:
     """The same folder or file, and all that is mounted below it, in another place too."""
-    _checked(_libc.mount(os.fsencode(source), os.fsencode(place), None, _BIND | _REC, None), f"mount {place}")
+    _checked(
+        _libc.mount(os.fsencode(source), os.fsencode(place), None, _BIND | _REC, None),
+        f"mount {place}",
+    )
 
 
 def keep_mounts_private() -> None:
@@ -77,7 +80,9 @@ def make(name: str) -> Path:
     try:
         with _coming_back():
             unshare(NEWNET)
-            _checked(_libc.mount(_OWN.encode(), os.fsencode(place), None, _BIND, None), f"mount {place}")
+            _checked(
+                _libc.mount(_OWN.encode(), os.fsencode(place), None, _BIND, None), f"mount {place}"
+            )
     except BaseException:
         place.unlink()
         raise
@@ -153,7 +158,11 @@ def inside_of_number(number: int) -> Iterator[bool]:
 def _keepers(number: int) -> Iterator[str]:
     """What keeps a namespace: processes in it, and files that it is mounted on (proc(5), mountinfo)."""
     yield from [f"/proc/{pid}/ns/net" for pid, inode in processes() if inode == number]
-    for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+    for line in (
+        Path("/proc/self/mountinfo")
+        .read_text(encoding="utf-8", errors="surrogateescape")
+        .splitlines()
+    ):
         root, place = line.split(" ")[3:5]
         if root == f"net:[{number}]":
             yield place.replace("\\040", " ")
@@ -168,7 +177,10 @@ def _coming_back() -> Iterator[None]:
         try:
             _checked(_libc.setns(before, NEWNET), "setns")
         except OSError as error:
-            raise TestbedError(f"no way back into the network of this host: {error.strerror}", "this process must end") from error
+            raise TestbedError(
+                f"no way back into the network of this host: {error.strerror}",
+                "this process must end",
+            ) from error
         finally:
             os.close(before)
 

@@ -51,15 +51,30 @@ def connect(entry: Entry, plan: Plan, host: str, place: Path) -> None:
     try:
         with _alone():
             others = _others_in(here, interface)
-            was = others[0]["forwarding_was"] if others else namespaces.system_value("net.ipv4.ip_forward")
-            changed = {"network_namespace": here, "interface": interface, "table": interface, "forwarding_was": was}
+            was = (
+                others[0]["forwarding_was"]
+                if others
+                else namespaces.system_value("net.ipv4.ip_forward")
+            )
+            changed = {
+                "network_namespace": here,
+                "interface": interface,
+                "table": interface,
+                "forwarding_was": was,
+            }
             entry.update(outside={**changed, "iptables": _drops_what_is_forwarded()})
             _masquerade(interface, [inner])
             namespaces.set_system_value("net.ipv4.ip_forward", "1")
         _lay(interface, outer, inner, network.prefixlen, place)
         if entry.record.outside["iptables"]:
             _iptables("-I", interface)
-        sources = [str(a) for cable in plan.cables if cable.host.name != host for a in cable.addresses if a.version == 4]
+        sources = [
+            str(a)
+            for cable in plan.cables
+            if cable.host.name != host
+            for a in cable.addresses
+            if a.version == 4
+        ]
         with namespaces.inside(place):
             namespaces.set_system_value("net.ipv4.ip_forward", "1")
             _masquerade(_TABLE, sources)
@@ -69,7 +84,9 @@ def connect(entry: Entry, plan: Plan, host: str, place: Path) -> None:
         code = getattr(error, "code", None)
         if code is None:
             raise
-        raise TestbedError(f"the network of this host cannot be reached: {os.strerror(code).lower()}", _HINT) from error
+        raise TestbedError(
+            f"the network of this host cannot be reached: {os.strerror(code).lower()}", _HINT
+        ) from error
 
 
 def through_pasta() -> None:
@@ -82,7 +99,9 @@ def through_pasta() -> None:
     """
     from trustbed.testbed import registry
 
-    if os.environ.get(_VARIABLE) and os.getppid() == 0:  # started by pasta, which is in another namespace of processes
+    if (
+        os.environ.get(_VARIABLE) and os.getppid() == 0
+    ):  # started by pasta, which is in another namespace of processes
         namespaces.end_with_parent()  # whoever kills what was called, kills pasta
     if rootless.may_make_networks() or os.environ.get(_VARIABLE):
         return
@@ -95,7 +114,9 @@ def through_pasta() -> None:
     registry.settle()
     os.environ[_VARIABLE] = "1"
     sys.stdout.flush()
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and pasta takes that for a failure
+    signal.signal(
+        signal.SIGPIPE, signal.SIG_DFL
+    )  # Python ignores it, and pasta takes that for a failure
     # Without --no-map-gw the gateway's address would lead to this host's own loopback.
     options = ["--config-net", "--ipv4-only", "--no-map-gw", "--quiet"]
     os.execv(program, [program, *options, "--", *sys.orig_argv])
@@ -134,7 +155,11 @@ def _others_in(network_namespace: int | None, interface: str) -> list[Mapping[st
     from trustbed.testbed import registry
 
     ways = [record.outside for record in registry.records() if record.outside]
-    there = [way for way in ways if way["network_namespace"] == network_namespace and way["interface"] != interface]
+    there = [
+        way
+        for way in ways
+        if way["network_namespace"] == network_namespace and way["interface"] != interface
+    ]
     standing = _tables() if there else set()
     return [way for way in there if way["table"] in standing]
 
@@ -168,7 +193,10 @@ def _free_network(identity: str) -> ipaddress.IPv4Network:
         found = ipaddress.IPv4Network((int(_POOL.network_address) + (first + step) % count * 4, 30))
         if not any(found.overlaps(other) for other in taken):
             return found
-    raise TestbedError(f"no four addresses of {_POOL} are free here", "every one of them is routed somewhere; do without --outside")
+    raise TestbedError(
+        f"no four addresses of {_POOL} are free here",
+        "every one of them is routed somewhere; do without --outside",
+    )
 
 
 def _lay(interface: str, outer: str, inner: str, prefix: int, place: Path) -> None:
@@ -177,7 +205,9 @@ def _lay(interface: str, outer: str, inner: str, prefix: int, place: Path) -> No
     number = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with IPRoute() as kernel:
-            kernel.link("add", ifname=interface, kind="veth", peer={"ifname": _UPLINK, "net_ns_fd": number})
+            kernel.link(
+                "add", ifname=interface, kind="veth", peer={"ifname": _UPLINK, "net_ns_fd": number}
+            )
             index = kernel.link_lookup(ifname=interface)[0]
             kernel.addr("add", index=index, address=outer, prefixlen=prefix)
             kernel.link("set", index=index, state="up")
@@ -199,9 +229,19 @@ def _masquerade(table: str, sources: Sequence[str]) -> None:
     try:
         tables.table("add", name=table)
         # 4 is NF_INET_POST_ROUTING, 100 the priority of address translation of sources.
-        tables.chain("add", table=table, name="leaving", hook="postrouting", type="nat", policy=1, priority=100)
+        tables.chain(
+            "add",
+            table=table,
+            name="leaving",
+            hook="postrouting",
+            type="nat",
+            policy=1,
+            priority=100,
+        )
         for source in sources:
-            tables.rule("add", table=table, chain="leaving", expressions=(ipv4addr(src=source), masq()))
+            tables.rule(
+                "add", table=table, chain="leaving", expressions=(ipv4addr(src=source), masq())
+            )
     finally:
         tables.close()
 
@@ -236,7 +276,9 @@ def _drops_what_is_forwarded() -> bool:
     """Whether iptables forwards only what it is told to, as it does where Docker runs: then it has to be told."""
     if shutil.which("iptables") is None:
         return False
-    listed = subprocess.run(["iptables", "-w", "-S", "FORWARD"], capture_output=True, text=True, check=False).stdout
+    listed = subprocess.run(
+        ["iptables", "-w", "-S", "FORWARD"], capture_output=True, text=True, check=False
+    ).stdout
     return "-P FORWARD DROP" in listed
 
 

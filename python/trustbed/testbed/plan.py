@@ -28,7 +28,12 @@ INTERFACE = "eth0"
 GATEWAY_MAC = "02:74:62:ff:ff:fe"
 GATEWAYS: Mapping[int, str] = {4: "169.254.77.1", 6: "fe80::77:1"}
 """The gateway that does not exist, by version of IP."""
-OFFLOADS_OFF = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload", "tx-checksumming")
+OFFLOADS_OFF = (
+    "tcp-segmentation-offload",
+    "generic-segmentation-offload",
+    "generic-receive-offload",
+    "tx-checksumming",
+)
 """What no interface does in place of the network stack: links see packets of the size they have on a wire, with their checksums."""
 MOST_HOSTS = 60_000
 _NAME = re.compile(r"[a-z0-9]([a-z0-9_-]{0,30}[a-z0-9])?")
@@ -90,7 +95,10 @@ class Plan:
         """
         found = next((cable for cable in self.cables if cable.host.name == host), None)
         if found is None:
-            raise TestbedError(f"there is no host {host}", f"hosts: {', '.join(cable.host.name for cable in self.cables)}")
+            raise TestbedError(
+                f"there is no host {host}",
+                f"hosts: {', '.join(cable.host.name for cable in self.cables)}",
+            )
         return found
 
     @property
@@ -100,7 +108,10 @@ class Plan:
 
     def ports(self) -> list[dict[str, str]]:
         """What the emulator has to know of the cables."""
-        return [{"host": cable.host.name, "interface": cable.port, "mac": cable.mac} for cable in self.cables]
+        return [
+            {"host": cable.host.name, "interface": cable.port, "mac": cable.mac}
+            for cable in self.cables
+        ]
 
     def emulator(
         self,
@@ -112,7 +123,13 @@ class Plan:
         idle: str = "poll",
     ) -> dict[str, Any]:
         """The configuration of the agent that emulates ``topology`` between these hosts."""
-        config: dict[str, Any] = {"topology": dict(topology), "ports": self.ports(), "seed": seed, "priority": priority, "idle": idle}
+        config: dict[str, Any] = {
+            "topology": dict(topology),
+            "ports": self.ports(),
+            "seed": seed,
+            "priority": priority,
+            "idle": idle,
+        }
         return config if ledger is None else config | {"ledger": dict(ledger)}
 
 
@@ -125,9 +142,14 @@ def plan(hosts: Sequence[Host], *, mtu: int = 1500) -> Plan:
     if not hosts:
         raise TestbedError("a testbed without hosts", "give it at least one")
     if len(hosts) > MOST_HOSTS:
-        raise TestbedError(f"{len(hosts)} hosts are too many", f"at most {MOST_HOSTS}; one host can have thousands of addresses")
+        raise TestbedError(
+            f"{len(hosts)} hosts are too many",
+            f"at most {MOST_HOSTS}; one host can have thousands of addresses",
+        )
     if not 576 <= mtu <= 65_535:
-        raise TestbedError(f"an MTU of {mtu} bytes is impossible", "give one from 576 to 65535; Ethernet has 1500")
+        raise TestbedError(
+            f"an MTU of {mtu} bytes is impossible", "give one from 576 to 65535; Ethernet has 1500"
+        )
     _check_names(hosts)
     addresses = [tuple(_address(host, text) for text in host.addresses) for host in hosts]
     _check_addresses(hosts, addresses)
@@ -157,9 +179,14 @@ def _check_names(hosts: Sequence[Host]) -> None:
     seen = set()
     for host in hosts:
         if not _NAME.fullmatch(host.name):
-            raise TestbedError(f"{host.name!r} is no name of a host", "small letters, digits, - and _ between them, at most 32")
+            raise TestbedError(
+                f"{host.name!r} is no name of a host",
+                "small letters, digits, - and _ between them, at most 32",
+            )
         if host.name == MIDDLE:
-            raise TestbedError(f"a host cannot be called {MIDDLE}", "that is the place where the links are")
+            raise TestbedError(
+                f"a host cannot be called {MIDDLE}", "that is the place where the links are"
+            )
         if host.name in seen:
             raise TestbedError(f"two hosts are called {host.name}", "give each a name of its own")
         seen.add(host.name)
@@ -173,7 +200,9 @@ def _address(host: Host, text: str) -> Address:
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
-        raise TestbedError(f"host {host.name}: {text!r} is no IP address", "for example 10.77.0.1") from None
+        raise TestbedError(
+            f"host {host.name}: {text!r} is no IP address", "for example 10.77.0.1"
+        ) from None
     if (
         found.is_multicast
         or found.is_loopback
@@ -181,7 +210,10 @@ def _address(host: Host, text: str) -> Address:
         or found.is_link_local
         or found == ipaddress.ip_address("255.255.255.255")
     ):
-        raise TestbedError(f"host {host.name}: no host can have the address {found}", "take private ones, for example from 10.77.0.0/16")
+        raise TestbedError(
+            f"host {host.name}: no host can have the address {found}",
+            "take private ones, for example from 10.77.0.0/16",
+        )
     return found
 
 
@@ -192,8 +224,15 @@ def _check_addresses(hosts: Sequence[Host], addresses: Sequence[Sequence[Address
             raise TestbedError(f"host {host.name} has no address", "for example 10.77.0.1")
         for address in own:
             if address in owner:
-                both = host.name if owner[address] == host.name else f"{owner[address]} and {host.name}"
-                raise TestbedError(f"the address {address} is there twice ({both})", "every host needs addresses of its own")
+                both = (
+                    host.name
+                    if owner[address] == host.name
+                    else f"{owner[address]} and {host.name}"
+                )
+                raise TestbedError(
+                    f"the address {address} is there twice ({both})",
+                    "every host needs addresses of its own",
+                )
             owner[address] = host.name
 
 
@@ -206,12 +245,16 @@ def _networks(addresses: Sequence[Address]) -> dict[int, list[Network]]:
     """All addresses in as few networks as hold nothing else, by version of IP."""
     found: dict[int, list[Network]] = {}
     for version in (4, 6):
-        alone: list[Network] = [ipaddress.ip_network(address) for address in addresses if address.version == version]
+        alone: list[Network] = [
+            ipaddress.ip_network(address) for address in addresses if address.version == version
+        ]
         found[version] = list(ipaddress.collapse_addresses(alone))  # type: ignore[type-var] # all of one version
     return found
 
 
-def _routes(own: Sequence[Address], everybody: Mapping[int, Sequence[Network]], *, way_out: bool) -> list[Route]:
+def _routes(
+    own: Sequence[Address], everybody: Mapping[int, Sequence[Network]], *, way_out: bool
+) -> list[Route]:
     """To all others. A network may hold own addresses too: the kernel looks among those first."""
     routes = []
     alone = {ipaddress.ip_network(address) for address in own}
@@ -222,5 +265,7 @@ def _routes(own: Sequence[Address], everybody: Mapping[int, Sequence[Network]], 
         networks = [network for network in everybody[version] if network not in alone]
         if way_out:
             networks = [ipaddress.ip_network("0.0.0.0/0" if version == 4 else "::/0")]
-        routes += [Route(to=network, gateway=GATEWAYS[version], source=source) for network in networks]
+        routes += [
+            Route(to=network, gateway=GATEWAYS[version], source=source) for network in networks
+        ]
     return routes

@@ -31,7 +31,9 @@ _END_SECONDS = 40.0
 class Process:
     """A command on a host. As a context it is ended when the block is left."""
 
-    def __init__(self, command: Sequence[str], helper: subprocess.Popen[bytes], control: socket.socket) -> None:
+    def __init__(
+        self, command: Sequence[str], helper: subprocess.Popen[bytes], control: socket.socket
+    ) -> None:
         self.command = tuple(command)
         self.pid = 0
         self._helper = helper
@@ -71,7 +73,9 @@ class Process:
         ours, its = socket.socketpair()
         try:
             helper = subprocess.Popen(
-                agent.words(command, namespace=namespace, control=its.fileno(), foreground=foreground),
+                agent.words(
+                    command, namespace=namespace, control=its.fileno(), foreground=foreground
+                ),
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
@@ -86,7 +90,8 @@ class Process:
             if isinstance(error, OSError):
                 said = (error.strerror or str(error)).lower()
                 raise TestbedError(
-                    f"{command[0]} cannot be started: {said}, {error.filename}", "check the folder it is started in"
+                    f"{command[0]} cannot be started: {said}, {error.filename}",
+                    "check the folder it is started in",
                 ) from error
             raise
         finally:
@@ -102,7 +107,10 @@ class Process:
     def _hear_start(self) -> None:
         event = self._event(_START_SECONDS)
         if event is None:
-            raise TestbedError(f"{self.command[0]} did not start within {_START_SECONDS:g} s", "the machine may be overloaded; try again")
+            raise TestbedError(
+                f"{self.command[0]} did not start within {_START_SECONDS:g} s",
+                "the machine may be overloaded; try again",
+            )
         if event["event"] == "error":
             raise TestbedError(event["message"], event["hint"])
         self.pid = int(event.get("pid", 0))
@@ -110,7 +118,9 @@ class Process:
     def _event(self, seconds: float) -> dict[str, Any] | None:
         deadline = time.monotonic() + seconds
         while b"\n" not in self._said:
-            readable, _, _ = select.select([self._control], [], [], max(0.0, deadline - time.monotonic()))
+            readable, _, _ = select.select(
+                [self._control], [], [], max(0.0, deadline - time.monotonic())
+            )
             if not readable:
                 return None
             piece = self._control.recv(4096)
@@ -194,10 +204,15 @@ def finished(process: Runs, host: str, seconds: float) -> subprocess.CompletedPr
     try:
         out, err = process.output(seconds)
     except subprocess.TimeoutExpired:
-        raise TestbedError(f"{process.command[0]} on {host} did not end within {seconds:g} s", "it was ended; give it longer") from None
+        raise TestbedError(
+            f"{process.command[0]} on {host} did not end within {seconds:g} s",
+            "it was ended; give it longer",
+        ) from None
     code = process.poll()
     assert code is not None, "its output has ended"
-    return subprocess.CompletedProcess(process.command, code, out.decode(errors="replace"), err.decode(errors="replace"))
+    return subprocess.CompletedProcess(
+        process.command, code, out.decode(errors="replace"), err.decode(errors="replace")
+    )
 
 
 def _code(code: int | None) -> int | None:

@@ -99,8 +99,14 @@ class Record:
 
     def processes(self) -> list[int]:
         """The processes that belong to it, its owner excepted."""
-        inodes = {namespaces.inode(namespaces.path(name)) for name in self.namespaces} - {None} if not self.rootless else set()
-        found = [pid for pid, inode in namespaces.processes() if inode in inodes or _marked(pid, self.id)]
+        inodes = (
+            {namespaces.inode(namespaces.path(name)) for name in self.namespaces} - {None}
+            if not self.rootless
+            else set()
+        )
+        found = [
+            pid for pid, inode in namespaces.processes() if inode in inodes or _marked(pid, self.id)
+        ]
         return [pid for pid in found if pid not in (_own_number(), self.owner.pid)]
 
 
@@ -133,7 +139,9 @@ def reserve(*, purpose: str, hosts: tuple[str, ...], middle: str, rootless: bool
         TestbedError: The folder cannot be written.
     """
     place = _own_folder()
-    created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    created = (
+        datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    )
     while True:
         name = "".join(secrets.choice(_LETTERS) for _ in range(6))
         path = place / f"{name}.json"
@@ -159,10 +167,13 @@ def _own_folder() -> Path:
         owner = place.stat()
     except OSError as error:
         raise TestbedError(
-            f"{place} cannot be made: {(error.strerror or str(error)).lower()}", "set XDG_RUNTIME_DIR to a folder of your own"
+            f"{place} cannot be made: {(error.strerror or str(error)).lower()}",
+            "set XDG_RUNTIME_DIR to a folder of your own",
         ) from error
     if owner.st_uid != os.geteuid() or not stat.S_ISDIR(owner.st_mode):
-        raise TestbedError(f"{place} belongs to somebody else", "set XDG_RUNTIME_DIR to a folder of your own")
+        raise TestbedError(
+            f"{place} belongs to somebody else", "set XDG_RUNTIME_DIR to a folder of your own"
+        )
     return place
 
 
@@ -172,7 +183,9 @@ def _write(path: Path, record: Record, *, new: bool = False) -> int:
     hold = -1
     try:
         hold = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        with contextlib.suppress(OSError):  # of a file system without locks: then the number must do
+        with contextlib.suppress(
+            OSError
+        ):  # of a file system without locks: then the number must do
             fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with open(hold, "w", encoding="utf-8", closefd=False) as file:
             file.write(json.dumps(asdict(record), indent=2) + "\n")
@@ -186,7 +199,8 @@ def _write(path: Path, record: Record, *, new: bool = False) -> int:
         if not isinstance(error, OSError) or isinstance(error, FileExistsError):
             raise
         raise TestbedError(
-            f"{path} cannot be written: {(error.strerror or str(error)).lower()}", "nothing was made; free some space there"
+            f"{path} cannot be written: {(error.strerror or str(error)).lower()}",
+            "nothing was made; free some space there",
         ) from error
     finally:
         draft.unlink(missing_ok=True)
@@ -220,7 +234,9 @@ def beside(record: Record, name: str) -> Path:
 
 def records() -> list[Record]:
     """All testbeds that are written down, the oldest first."""
-    return sorted((record for _, record in _entries()), key=lambda record: (record.created, record.id))
+    return sorted(
+        (record for _, record in _entries()), key=lambda record: (record.created, record.id)
+    )
 
 
 def _entries() -> Iterator[tuple[Path, Record]]:
@@ -234,7 +250,10 @@ def _entries() -> Iterator[tuple[Path, Record]]:
         except FileNotFoundError:  # removed by its owner just now
             continue
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise TestbedError(f"{path} is no record of a testbed: {error}", "remove it if nothing of trustbed is running") from error
+            raise TestbedError(
+                f"{path} is no record of a testbed: {error}",
+                "remove it if nothing of trustbed is running",
+            ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,7 +284,11 @@ def remove(record: Record) -> Removed:
     from trustbed.testbed import outside
 
     ended = end_processes(record)
-    gone = 0 if record.rootless else sum(namespaces.remove(namespaces.path(name)) for name in record.namespaces)
+    gone = (
+        0
+        if record.rootless
+        else sum(namespaces.remove(namespaces.path(name)) for name in record.namespaces)
+    )
     outside.undo(record.outside)
     for name in reversed(record.cgroups):
         cgroups.remove(Path(name))
@@ -289,7 +312,10 @@ def end_processes(record: Record) -> int:
         ended.update(found)
         if time.monotonic() > deadline:
             numbers = ", ".join(map(str, found))
-            raise TestbedError(f"processes of the testbed {record.id} do not end: {numbers}", "they wait for the kernel; try again later")
+            raise TestbedError(
+                f"processes of the testbed {record.id} do not end: {numbers}",
+                "they wait for the kernel; try again later",
+            )
         time.sleep(0.01)
     return len(ended)
 

@@ -27,7 +27,9 @@ def is_rootless() -> bool:
 
 def may_make_networks() -> bool:
     """Whether namespaces can be made right here: as root, or where :func:`prepare` has led."""
-    return _has_capabilities() and (is_rootless() or (_is_everybody_here() and os.access(_existing(namespaces.FOLDER), os.W_OK)))
+    return _has_capabilities() and (
+        is_rootless() or (_is_everybody_here() and os.access(_existing(namespaces.FOLDER), os.W_OK))
+    )
 
 
 def prepare() -> bool:
@@ -109,7 +111,12 @@ def forbidden(error: OSError) -> tuple[str, str]:
     """Why an ordinary user may not make networks here, and what would help."""
     root = "run as root, for example with sudo"
     limits = (
-        ("/proc/sys/user/max_user_namespaces", "0", "this host allows no user namespaces (user.max_user_namespaces is 0)", "15000"),
+        (
+            "/proc/sys/user/max_user_namespaces",
+            "0",
+            "this host allows no user namespaces (user.max_user_namespaces is 0)",
+            "15000",
+        ),
         (
             "/proc/sys/kernel/unprivileged_userns_clone",
             "0",
@@ -132,8 +139,13 @@ def forbidden(error: OSError) -> tuple[str, str]:
             name = path.removeprefix("/proc/sys/").replace("/", ".")
             return message, f"{root}, or let root allow it: sysctl {name}={better}"
     if error.errno == errno.ENOSPC:
-        return "there are too many user namespaces already (user.max_user_namespaces)", f"{root}, or end some"
-    what = f"{(error.strerror or str(error)).lower()}{f', {error.filename}' if error.filename else ''}"
+        return (
+            "there are too many user namespaces already (user.max_user_namespaces)",
+            f"{root}, or end some",
+        )
+    what = (
+        f"{(error.strerror or str(error)).lower()}{f', {error.filename}' if error.filename else ''}"
+    )
     capabilities = "neither CAP_SYS_ADMIN and CAP_NET_ADMIN nor a user namespace"
     return (
         f"no network can be made here: {capabilities} ({what})",
@@ -144,12 +156,18 @@ def forbidden(error: OSError) -> tuple[str, str]:
 def _has_capabilities() -> bool:
     wanted = 1 << _NET_ADMIN | 1 << _SYS_ADMIN
     lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
-    return any(line.startswith("CapEff:") and int(line.split()[1], 16) & wanted == wanted for line in lines)
+    return any(
+        line.startswith("CapEff:") and int(line.split()[1], 16) & wanted == wanted for line in lines
+    )
 
 
 def _is_everybody_here() -> bool:
     """Whether all users of the machine are known here, as outside of user namespaces."""
-    return Path("/proc/self/uid_map").read_text(encoding="ascii").split()[:3] == ["0", "0", str(2**32 - 1)]
+    return Path("/proc/self/uid_map").read_text(encoding="ascii").split()[:3] == [
+        "0",
+        "0",
+        str(2**32 - 1),
+    ]
 
 
 def _existing(folder: Path) -> Path:

@@ -99,7 +99,9 @@ class Direction:
         self.abw_max = max(self.abw_max, window["abw_bits_per_second"])
         self.last = window
         self._recent.append(window)
-        while self._recent and self._end(self._recent[0]) <= self._end(window) - _NOW_SECONDS + 1e-6:
+        while (
+            self._recent and self._end(self._recent[0]) <= self._end(window) - _NOW_SECONDS + 1e-6
+        ):
             self._recent.popleft()
         queue = window["max_q_bytes"]
         if queue is not None:
@@ -118,11 +120,17 @@ class Direction:
         """Puts the window into its column, and columns without packets before it."""
         per_column = max(1, round(_COLUMN_SECONDS / self.length)) * self.length
         height = queue if window["packets"] else None
-        first, last = math.floor(window["start_seconds"] / per_column + 1e-6), math.floor(self._end(window) / per_column - 1e-6)
+        first, last = (
+            math.floor(window["start_seconds"] / per_column + 1e-6),
+            math.floor(self._end(window) / per_column - 1e-6),
+        )
         for column in range(max(first, last - COLUMNS), max(first, last) + 1):
             if self._columns and self._columns[-1][0] == column:
                 held = self._columns[-1][1]
-                self._columns[-1] = (column, max((value for value in (held, height) if value is not None), default=None))
+                self._columns[-1] = (
+                    column,
+                    max((value for value in (held, height) if value is not None), default=None),
+                )
             else:
                 self._columns.append((column, height))
 
@@ -148,17 +156,28 @@ class Direction:
     @property
     def abw_now(self) -> float | None:
         """The rate over the last second of complete windows (or the last window, if that is longer), in bit/s."""
-        return 8 * sum(window["bytes"] for window in self._recent) / self._seconds if self._recent else None
+        return (
+            8 * sum(window["bytes"] for window in self._recent) / self._seconds
+            if self._recent
+            else None
+        )
 
     @property
     def packets_now(self) -> float | None:
         """Packets per second over the same time."""
-        return sum(window["packets"] for window in self._recent) / self._seconds if self._recent else None
+        return (
+            sum(window["packets"] for window in self._recent) / self._seconds
+            if self._recent
+            else None
+        )
 
     @property
     def max_q_now(self) -> float | None:
         """The longest queue over the same time, in bytes."""
-        return max((window["max_q_bytes"] for window in self._recent if window["max_q_bytes"] is not None), default=None)
+        return max(
+            (window["max_q_bytes"] for window in self._recent if window["max_q_bytes"] is not None),
+            default=None,
+        )
 
     @property
     def trains_now(self) -> Trains:
@@ -194,7 +213,11 @@ class History:
                 name = window["direction"]
                 if name not in self.directions:
                     self.directions[name] = Direction(name, self.length)
-                    self.directions = {known: self.directions[known] for known in DIRECTIONS if known in self.directions}
+                    self.directions = {
+                        known: self.directions[known]
+                        for known in DIRECTIONS
+                        if known in self.directions
+                    }
                 self.directions[name].add(window)
 
     @property

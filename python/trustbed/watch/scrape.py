@@ -85,7 +85,12 @@ class Endpoint:
 
     def __init__(self, address: tuple[str, int], text: Callable[[], str]) -> None:
         self._server = _Server(address, text)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="metrics", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever,
+            kwargs={"poll_interval": 0.1},
+            name="metrics",
+            daemon=True,
+        )
 
     @property
     def url(self) -> str:
@@ -98,7 +103,12 @@ class Endpoint:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

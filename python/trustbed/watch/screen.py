@@ -29,7 +29,12 @@ class Screen:
         signal.signal(signal.SIGTSTP, self._suspend)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         self._leave()
 

@@ -26,7 +26,12 @@ _BOTTLENECKS = {
     "dynamic-previous": "bottleneck at the rate of the window before",
     "dynamic-same-carry": "bottleneck at the rate of each window, queue carried on",
 }
-_BASES = {"frame": "frames without FCS", "frame_fcs": "frames with FCS", "wire": "all bytes on the wire", "ip": "IP bytes"}
+_BASES = {
+    "frame": "frames without FCS",
+    "frame_fcs": "frames with FCS",
+    "wire": "all bytes on the wire",
+    "ip": "IP bytes",
+}
 
 Row = Mapping[str, Any]
 
@@ -75,7 +80,9 @@ def line(*parts: str | tuple[str, str]) -> Line:
     return Line(tuple(("", part) if isinstance(part, str) else part for part in parts))
 
 
-def page(state: State, *, columns: int, rows: int, paint: Paint, ascii_only: bool = False) -> list[str]:
+def page(
+    state: State, *, columns: int, rows: int, paint: Paint, ascii_only: bool = False
+) -> list[str]:
     """At most ``rows`` lines of at most ``columns`` characters; what matters least is left out first."""
     width = max(columns, _NARROWEST)
     head = [line(("strong", _title(state))), line(("faint", _how(state.facts)))]
@@ -92,7 +99,15 @@ def page(state: State, *, columns: int, rows: int, paint: Paint, ascii_only: boo
             optional.append(block)
             room -= len(block)
     worst = _worst(state, room - 2)
-    blocks = [head, table, spark if spark in optional else [], worst, trains if trains in optional else [], kernel, notes]
+    blocks = [
+        head,
+        table,
+        spark if spark in optional else [],
+        worst,
+        trains if trains in optional else [],
+        kernel,
+        notes,
+    ]
     lines = [one for block in (*blocks, foot if foot in optional else []) for one in block]
     return [one.cut(width, paint) for one in lines[:rows]]
 
@@ -104,16 +119,18 @@ def _title(state: State) -> str:
 def clock(seconds: float) -> str:
     """How long: ``0:05``, ``1:02:03``."""
     whole = int(seconds)
-    minutes = f"{whole // 60 % 60:02d}:{whole % 60:02d}" if whole >= 3600 else f"{whole // 60}:{whole % 60:02d}"
+    minutes = (
+        f"{whole // 60 % 60:02d}:{whole % 60:02d}"
+        if whole >= 3600
+        else f"{whole // 60}:{whole % 60:02d}"
+    )
     return f"{whole // 3600}:{minutes}" if whole >= 3600 else minutes
 
 
 def _how(facts: Row) -> str:
     rate = facts["rate_bits_per_second"]
     bottleneck = f"bottleneck at {_rate(rate)}" if rate is not None else _BOTTLENECKS[facts["mode"]]
-    return (
-        f"windows of {words.duration(facts['window_seconds'])} · {bottleneck} · {_BASES[facts['basis']]} · {facts['timestamps']} timestamps"
-    )
+    return f"windows of {words.duration(facts['window_seconds'])} · {bottleneck} · {_BASES[facts['basis']]} · {facts['timestamps']} timestamps"
 
 
 def _table(state: State, width: int) -> Iterator[Line]:
@@ -152,20 +169,32 @@ def _rate(bits_per_second: float | None) -> str:
 
 def _sparklines(state: State, width: int, ascii_only: bool) -> Iterator[Line]:
     drawn = {one.name: one.columns[-(width - _NAME - 2) :] for one in _directions(state.history)}
-    highest = max((height for columns in drawn.values() for height in columns if height is not None), default=None)
+    highest = max(
+        (height for columns in drawn.values() for height in columns if height is not None),
+        default=None,
+    )
     each = max(1, round(0.1 / state.history.length)) * state.history.length
     scale = f", full height {words.buffer(highest)} (of 1024 B)" if highest else ""
-    yield line(("faint", f"longest queue in front of the bottleneck, {words.duration(each)} per column{scale}"))
+    yield line(
+        (
+            "faint",
+            f"longest queue in front of the bottleneck, {words.duration(each)} per column{scale}",
+        )
+    )
     for name, columns in drawn.items():
         yield line(f"{name:<{_NAME}}", sparkline(columns, highest, ascii_only=ascii_only))
 
 
-def sparkline(heights: Sequence[float | None], highest: float | None, *, ascii_only: bool = False) -> str:
+def sparkline(
+    heights: Sequence[float | None], highest: float | None, *, ascii_only: bool = False
+) -> str:
     """A column per height, from 0 to the highest; a point where there is none."""
     blocks = _ASCII_BLOCKS if ascii_only else _BLOCKS
     nothing = " " if ascii_only else "·"
     steps = len(blocks)
-    return "".join(nothing if height is None else blocks[_step(height, highest, steps)] for height in heights)
+    return "".join(
+        nothing if height is None else blocks[_step(height, highest, steps)] for height in heights
+    )
 
 
 def _step(height: float, highest: float | None, steps: int) -> int:
@@ -176,7 +205,11 @@ def _worst(state: State, room: int) -> list[Line]:
     worst = state.history.all.worst[: max(min(room, 5), 0)]
     if not worst:
         return []
-    title = "worst windows" if len(state.history.directions) < 2 else "worst windows, both directions together"
+    title = (
+        "worst windows"
+        if len(state.history.directions) < 2
+        else "worst windows, both directions together"
+    )
     return [line(), line(("faint", title)), *(line(*_window(window)) for window in worst)]
 
 
@@ -197,7 +230,10 @@ def _trains(state: State) -> Iterator[Line]:
     for one in _directions(state.history):
         now = one.trains_now
         text = f"now mean {_mean(now.packets_mean)}, longest {now.packets_max:,} · since the beginning mean "
-        yield line(f"{one.name:<{_NAME}}", f"{text}{_mean(one.trains.packets_mean)}, longest {one.trains.packets_max:,}")
+        yield line(
+            f"{one.name:<{_NAME}}",
+            f"{text}{_mean(one.trains.packets_mean)}, longest {one.trains.packets_max:,}",
+        )
 
 
 def _mean(value: float | None) -> str:
@@ -213,7 +249,9 @@ def _kernel(state: State) -> Iterator[Line]:
         length = "" if state.file_bytes is None else f", {words.size(state.file_bytes)}"
         role = "error" if file["failed"] else ""
         verb = "stopped writing" if file["failed"] else "writing"
-        yield line((role, f"{verb} {file['path']}: {words.counted(file['frames'], 'frame')}{length}"))
+        yield line(
+            (role, f"{verb} {file['path']}: {words.counted(file['frames'], 'frame')}{length}")
+        )
     if state.metrics is not None:
         yield line(f"metrics at {state.metrics}")
 
@@ -236,7 +274,9 @@ def _asides(statistics: Row) -> Iterator[str]:
     ]
     texts = [f"{words.counted(count, noun)} {what}" for count, noun, what in counted if count]
     if statistics["clock_steps"]:
-        texts.append(f"the windows began anew {words.counted(statistics['clock_steps'], 'time')}: the clock had stepped back")
+        texts.append(
+            f"the windows began anew {words.counted(statistics['clock_steps'], 'time')}: the clock had stepped back"
+        )
     if texts:
         yield " · ".join(texts)
 
@@ -246,7 +286,9 @@ def ticker(state: State) -> str:
     parts = [time.strftime("%H:%M:%S")]
     for one in _directions(state.history):
         longest = one.trains_now.packets_max
-        parts.append(f"{one.name} {_rate(one.abw_now)}, queue {words.buffer(one.max_q_now)}, longest train {longest:,}")
+        parts.append(
+            f"{one.name} {_rate(one.abw_now)}, queue {words.buffer(one.max_q_now)}, longest train {longest:,}"
+        )
     received, dropped = state.statistics["kernel_received"], state.statistics["kernel_dropped"]
     return " · ".join([*parts, f"{words.count(received)} received, {words.count(dropped)} dropped"])
 
@@ -255,10 +297,19 @@ def summary(state: State, paint: Paint) -> list[str]:
     """What remains when the watch is over."""
     titles = ("mean rate", "max rate", "mean queue", "max queue", "windows", "packets")
     how = f"{_title(state)} · {_how(state.facts)}"
-    lines = [line(("strong", how)), line(" " * _NAME + "".join(f"{title:>{_CELL}}" for title in titles))]
+    lines = [
+        line(("strong", how)),
+        line(" " * _NAME + "".join(f"{title:>{_CELL}}" for title in titles)),
+    ]
     for one in _directions(state.history):
         rates = [_rate(one.abw_mean), _rate(one.abw_max if one.windows else None)]
-        cells = [*rates, words.buffer(one.max_q_mean), words.buffer(one.max_q_max), words.count(one.windows), words.count(one.packets)]
+        cells = [
+            *rates,
+            words.buffer(one.max_q_mean),
+            words.buffer(one.max_q_max),
+            words.count(one.windows),
+            words.count(one.packets),
+        ]
         lines.append(line(f"{one.name:<{_NAME}}" + "".join(f"{cell:>{_CELL}}" for cell in cells)))
     worst = state.history.all.worst[:1]
     lines += [line("worst window: ", *_window(window)) for window in worst]
@@ -267,5 +318,7 @@ def summary(state: State, paint: Paint) -> list[str]:
     file = state.statistics["file"]
     if file is not None:
         length = "" if file["bytes"] is None else f", {words.size(file['bytes'])}"
-        lines.append(line(f"wrote {file['path']}: {words.counted(file['frames'], 'frame')}{length}"))
+        lines.append(
+            line(f"wrote {file['path']}: {words.counted(file['frames'], 'frame')}{length}")
+        )
     return [one.cut(10_000, paint) for one in lines]

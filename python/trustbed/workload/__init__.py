@@ -9,8 +9,24 @@ from __future__ import annotations
 
 from trustbed.workload.distribution import Step, cumulative, deviation, mean, quantile
 from trustbed.workload.errors import WorkloadError
-from trustbed.workload.http import Comparison, Responses, Slowdown, compare, increases, noisy, slowdown, steady, steady_rows
-from trustbed.workload.intervals import Interval, mean_interval, quantile_interval, ratio_interval, share_interval
+from trustbed.workload.http import (
+    Comparison,
+    Responses,
+    Slowdown,
+    compare,
+    increases,
+    noisy,
+    slowdown,
+    steady,
+    steady_rows,
+)
+from trustbed.workload.intervals import (
+    Interval,
+    mean_interval,
+    quantile_interval,
+    ratio_interval,
+    share_interval,
+)
 from trustbed.workload.tools import TOOLS, Prepared, prepare, read
 
 __all__ = [

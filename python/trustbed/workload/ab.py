@@ -21,17 +21,39 @@ SUMMARY = pa.schema(
     [
         column("server", pa.string(), "", "what the server calls itself"),
         column("path", pa.string(), "", "what was fetched"),
-        column("document_bytes", pa.int64(), "B", "length of the first response's body; null where it may vary"),
+        column(
+            "document_bytes",
+            pa.int64(),
+            "B",
+            "length of the first response's body; null where it may vary",
+        ),
         column("concurrency", pa.int64(), "1", "requests under way at a time"),
         column("duration_ns", pa.int64(), "ns", "how long the run took"),
         column("requests", pa.int64(), "1", "requests that were completed, failed ones among them"),
-        column("failed_requests", pa.int64(), "1", "requests that failed in one of the next four ways"),
+        column(
+            "failed_requests", pa.int64(), "1", "requests that failed in one of the next four ways"
+        ),
         column("failed_connect", pa.int64(), "1", "no connection"),
         column("failed_receive", pa.int64(), "1", "the connection broke while receiving"),
-        column("failed_length", pa.int64(), "1", "another length than the first response's (no failure where lengths vary)"),
+        column(
+            "failed_length",
+            pa.int64(),
+            "1",
+            "another length than the first response's (no failure where lengths vary)",
+        ),
         column("failed_exceptions", pa.int64(), "1", "other errors of the socket"),
-        column("not_2xx_responses", pa.int64(), "1", "responses with another status than 2xx; they are not among the failed ones"),
-        column("keep_alive_requests", pa.int64(), "1", "requests on a connection that was kept open; null without -k"),
+        column(
+            "not_2xx_responses",
+            pa.int64(),
+            "1",
+            "responses with another status than 2xx; they are not among the failed ones",
+        ),
+        column(
+            "keep_alive_requests",
+            pa.int64(),
+            "1",
+            "requests on a connection that was kept open; null without -k",
+        ),
         column("transferred_bytes", pa.int64(), "B", "received, with headers"),
         column("body_bytes", pa.int64(), "B", "received, without headers"),
         column("requests_per_second", pa.float64(), "1/s", "completed requests per second"),
@@ -39,7 +61,12 @@ SUMMARY = pa.schema(
 )
 TIMES = pa.schema(
     [
-        column("phase", pa.string(), "", "connect, processing (request sent to last byte), waiting (to first byte) or total"),
+        column(
+            "phase",
+            pa.string(),
+            "",
+            "connect, processing (request sent to last byte), waiting (to first byte) or total",
+        ),
         column("min_ns", pa.int64(), "ns", "least, in whole milliseconds"),
         column("mean_ns", pa.int64(), "ns", "mean, in whole milliseconds"),
         column("sd_ns", pa.int64(), "ns", "standard deviation, in tenths of milliseconds"),
@@ -63,7 +90,10 @@ _FACTS = {
     "requests_per_second": "Requests per second",
 }
 _FAILURES = re.compile(r"\(Connect: (\d+), Receive: (\d+), Length: (\d+), Exceptions: (\d+)\)")
-_PHASE = re.compile(r"^(Connect|Processing|Waiting|Total):\s+(\d+)\s+(\d+)\s+([\d.]+)\s+(\d+)\s+(\d+)$", re.MULTILINE)
+_PHASE = re.compile(
+    r"^(Connect|Processing|Waiting|Total):\s+(\d+)\s+(\d+)\s+([\d.]+)\s+(\d+)\s+(\d+)$",
+    re.MULTILINE,
+)
 _COLUMNS = ["starttime", "seconds", "ctime", "dtime", "ttime", "wait"]
 
 
@@ -81,7 +111,13 @@ def summary(text: str) -> pa.Table:
     row["not_2xx_responses"] = row["not_2xx_responses"] or 0
     kinds = _FAILURES.search(text)
     counts = [int(count) for count in kinds.groups()] if kinds else [0] * 4
-    row |= dict(zip(("failed_connect", "failed_receive", "failed_length", "failed_exceptions"), counts, strict=True))
+    row |= dict(
+        zip(
+            ("failed_connect", "failed_receive", "failed_length", "failed_exceptions"),
+            counts,
+            strict=True,
+        )
+    )
     return table(SUMMARY, [row])
 
 
@@ -100,7 +136,8 @@ def _broken(text: str) -> WorkloadError:
     reason = re.search(r"(?:apr_\w+: .*|ab: .*|Test aborted.*)$", text, re.MULTILINE)
     if reason is not None:
         return WorkloadError(
-            f"ab gave up: {reason.group()}", "is the server up and reachable from this host? The log of the run has all of ab's output"
+            f"ab gave up: {reason.group()}",
+            "is the server up and reachable from this host? The log of the run has all of ab's output",
         )
     message = f'this is no summary of ab: no line "Complete requests" (it begins with: {first_line(text)})'
     return WorkloadError(message, "keep ab's standard output, and run it without -w (HTML)")
@@ -124,14 +161,20 @@ def requests(text: str) -> pa.Table:
     lines = text.splitlines()
     if not lines or lines[0].split("\t") != _COLUMNS:
         raise WorkloadError(
-            f"this is no file of ab -g: it begins with {first_line(text)!r}", "its first line must name the columns starttime … wait"
+            f"this is no file of ab -g: it begins with {first_line(text)!r}",
+            "its first line must name the columns starttime … wait",
         )
     rows = []
     for number, line in enumerate(lines[1:], start=2):
         try:
-            seconds, connect, processing, total, waiting = (int(word) for word in line.split("\t")[1:])
+            seconds, connect, processing, total, waiting = (
+                int(word) for word in line.split("\t")[1:]
+            )
         except ValueError:
-            raise WorkloadError(f"line {number} of the file of ab -g is cut or damaged: {first_line(line)!r}", "run ab again") from None
+            raise WorkloadError(
+                f"line {number} of the file of ab -g is cut or damaged: {first_line(line)!r}",
+                "run ab again",
+            ) from None
         rows.append(
             {
                 "started": seconds * 1_000_000_000,
@@ -167,7 +210,10 @@ def percentiles(text: str, *, completed: int) -> pa.Table:
             percent, milliseconds = line.split(",")
             share, took = int(percent), nanoseconds(float(milliseconds), _MILLISECOND)
         except ValueError:
-            raise WorkloadError(f"line {number} of the file of ab -e is cut or damaged: {first_line(line)!r}", "run ab again") from None
+            raise WorkloadError(
+                f"line {number} of the file of ab -e is cut or damaged: {first_line(line)!r}",
+                "run ab again",
+            ) from None
         exists = share == 100 or (50 + completed * share) // 100 < completed
         rows.append({"share": share / 100, "response_ns": took if exists else None})
     return table(PERCENTILES, rows)

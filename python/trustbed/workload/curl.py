@@ -39,10 +39,17 @@ def requests(text: str) -> pa.Table:
     Raises:
         WorkloadError: There is no such line, or one is cut or lacks something.
     """
-    rows = [_row(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.startswith("{")]
+    rows = [
+        _row(number, line)
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.startswith("{")
+    ]
     if not rows:
         message = f"curl said nothing of its transfers (its output begins with: {first_line(text)})"
-        raise WorkloadError(message, f"run it with -sS -w '{WRITE_OUT}', which needs curl 7.70 or newer, and keep its standard error")
+        raise WorkloadError(
+            message,
+            f"run it with -sS -w '{WRITE_OUT}', which needs curl 7.70 or newer, and keep its standard error",
+        )
     return table(REQUESTS, rows)
 
 
@@ -50,10 +57,16 @@ def _row(number: int, line: str) -> dict[str, object]:
     try:
         said: Mapping[str, Any] = json.loads(line)
     except ValueError:
-        raise WorkloadError(f"line {number} of curl's output is cut or damaged: {first_line(line)!r}", "run curl again") from None
+        raise WorkloadError(
+            f"line {number} of curl's output is cut or damaged: {first_line(line)!r}",
+            "run curl again",
+        ) from None
     missing = [name for name in _WANTED if name not in said]
     if missing:
-        raise WorkloadError(f"line {number} of curl's output lacks {', '.join(missing)}", "curl must be 7.75 or newer; see curl --version")
+        raise WorkloadError(
+            f"line {number} of curl's output lacks {', '.join(missing)}",
+            "curl must be 7.75 or newer; see curl --version",
+        )
     status = said["http_code"] or None
     error = said.get("errormsg") if said["exitcode"] else None
     if said["exitcode"] and not error:
@@ -62,7 +75,9 @@ def _row(number: int, line: str) -> dict[str, object]:
         error = f"status {status}"
     timed = error is None
     sent = said["time_pretransfer"]
-    opened = max(0.0, said["time_connect"] - said["time_namelookup"]) if said["time_connect"] else 0.0
+    opened = (
+        max(0.0, said["time_connect"] - said["time_namelookup"]) if said["time_connect"] else 0.0
+    )
     return {
         "connect_ns": nanoseconds(opened) if said["time_connect"] or timed else None,
         "first_byte_ns": nanoseconds(said["time_starttransfer"] - sent) if timed else None,

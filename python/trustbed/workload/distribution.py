@@ -64,7 +64,11 @@ def cumulative(values: Sequence[float], *, most: int = 10_000) -> list[Step]:
         raise ValueError(f"{most} steps are no distribution; ask for 2 or more")
     ordered = sorted(values)
     count = len(ordered)
-    ends = [place + 1 for place in range(count) if place + 1 == count or ordered[place] < ordered[place + 1]]
+    ends = [
+        place + 1
+        for place in range(count)
+        if place + 1 == count or ordered[place] < ordered[place + 1]
+    ]
     stride = max(1, math.ceil(len(ends) / (most - 1)))
     kept = ends[::stride]
     if ends and kept[-1] != count:

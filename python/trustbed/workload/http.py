@@ -44,7 +44,9 @@ class Responses:
     warm_up: int
 
 
-def steady(starts: Sequence[float], seconds: Sequence[float | None], *, warm_up: float = WARM_UP_SECONDS) -> Responses:
+def steady(
+    starts: Sequence[float], seconds: Sequence[float | None], *, warm_up: float = WARM_UP_SECONDS
+) -> Responses:
     """What counts of a run's requests: those that began ``warm_up`` seconds after the first one, or later.
 
     Args:
@@ -56,7 +58,9 @@ def steady(starts: Sequence[float], seconds: Sequence[float | None], *, warm_up:
     Responses(seconds=(0.1,), failed=1, warm_up=2)
     """
     if len(starts) != len(seconds):
-        raise ValueError(f"{len(starts)} starts and {len(seconds)} response times do not make requests")
+        raise ValueError(
+            f"{len(starts)} starts and {len(seconds)} response times do not make requests"
+        )
     rows = sorted(zip(starts, seconds, strict=True), key=lambda row: row[0])
     late = [took for start, took in rows if start - rows[0][0] >= warm_up]
     timed = tuple(took for took in late if took is not None)
@@ -70,11 +74,16 @@ def steady_rows(requests: pa.Table, *, warm_up: float = WARM_UP_SECONDS) -> Resp
         ValueError: The program did not say when requests began, so what to drop is unknown. ``warm_up=0`` drops nothing.
     """
     starts = requests["started"].cast(pa.int64()).to_pylist()
-    took = [None if nanoseconds is None else nanoseconds / 1e9 for nanoseconds in requests["response_ns"].to_pylist()]
+    took = [
+        None if nanoseconds is None else nanoseconds / 1e9
+        for nanoseconds in requests["response_ns"].to_pylist()
+    ]
     if warm_up <= 0:
         return steady([0.0] * len(took), took, warm_up=0)
     if None in starts:
-        raise ValueError(f"{starts.count(None)} requests have no start: the first {warm_up:g} s cannot be told from the rest")
+        raise ValueError(
+            f"{starts.count(None)} requests have no start: the first {warm_up:g} s cannot be told from the rest"
+        )
     first = min(starts, default=0)
     return steady([(start - first) / 1e9 for start in starts], took, warm_up=warm_up)
 
@@ -156,7 +165,11 @@ def compare(responses: Responses, baseline: Responses, *, seed: int) -> Comparis
         increase_mean_percent=mean(grown),
         increase_sd_percent=deviation(grown),
         slowdowns=tuple(
-            Slowdown(share=share, ratio=slowdown(taken, quiet, share), interval=ratio_interval(taken, share, quiet, seed=seed))
+            Slowdown(
+                share=share,
+                ratio=slowdown(taken, quiet, share),
+                interval=ratio_interval(taken, share, quiet, seed=seed),
+            )
             for share in SLOWDOWN_SHARES
         ),
         flags=tuple(flag for flag, held in holds.items() if held),

@@ -22,15 +22,27 @@ SUMMARY = pa.schema(
         column("replies", pa.int64(), "1", "replies that were received whole"),
         column("duration_ns", pa.int64(), "ns", "how long the run took"),
         column("requests_per_second", pa.float64(), "1/s", "requests per second"),
-        column("connection_min_ns", pa.int64(), "ns", "shortest life of a connection; null when none succeeded"),
+        column(
+            "connection_min_ns",
+            pa.int64(),
+            "ns",
+            "shortest life of a connection; null when none succeeded",
+        ),
         column("connection_mean_ns", pa.int64(), "ns", "mean life"),
         column("connection_max_ns", pa.int64(), "ns", "longest life"),
         column("connection_median_ns", pa.int64(), "ns", "median life, in steps of 1 ms"),
         column("connection_sd_ns", pa.int64(), "ns", "standard deviation"),
         column("connect_ns", pa.int64(), "ns", "mean time to open a connection"),
-        column("first_byte_mean_ns", pa.int64(), "ns", "request sent to first byte of the reply, mean; null without a reply"),
+        column(
+            "first_byte_mean_ns",
+            pa.int64(),
+            "ns",
+            "request sent to first byte of the reply, mean; null without a reply",
+        ),
         column("transfer_mean_ns", pa.int64(), "ns", "first to last byte of the reply, mean"),
-        column("response_mean_ns", pa.int64(), "ns", "request sent to last byte, mean: the sum of both"),
+        column(
+            "response_mean_ns", pa.int64(), "ns", "request sent to last byte, mean: the sum of both"
+        ),
         column("body_bytes_mean", pa.float64(), "B", "body of a reply, mean"),
         column("status_1xx", pa.int64(), "1", "replies with such a status"),
         column("status_2xx", pa.int64(), "1", "replies with such a status"),
@@ -42,7 +54,12 @@ SUMMARY = pa.schema(
         column("socket_timeouts", pa.int64(), "1", "the connection timed out"),
         column("refused", pa.int64(), "1", "connections that were refused"),
         column("reset", pa.int64(), "1", "connections that were reset"),
-        column("local_errors", pa.int64(), "1", "no descriptor, address or room in a table on this host, or other errors"),
+        column(
+            "local_errors",
+            pa.int64(),
+            "1",
+            "no descriptor, address or room in a table on this host, or other errors",
+        ),
     ]
 )
 
@@ -59,7 +76,10 @@ _LINES = (
         re.M,
     ),
     re.compile(r"^Connection time \[ms\]: connect (?P<connect>[\d.]+)$", re.M),
-    re.compile(r"^Reply time \[ms\]: response (?P<first_byte_mean>[\d.]+) transfer (?P<transfer_mean>[\d.]+)$", re.M),
+    re.compile(
+        r"^Reply time \[ms\]: response (?P<first_byte_mean>[\d.]+) transfer (?P<transfer_mean>[\d.]+)$",
+        re.M,
+    ),
     re.compile(r"^Reply size \[B\]: header [\d.]+ content (?P<body_bytes_mean>[\d.]+) ", re.M),
     re.compile(
         r"^Reply status: 1xx=(?P<status_1xx>\d+) 2xx=(?P<status_2xx>\d+) 3xx=(?P<status_3xx>\d+)"
@@ -72,10 +92,18 @@ _LINES = (
         re.M,
     ),
     re.compile(
-        r"^Errors: fd-unavail (?P<descriptors>\d+) addrunavail (?P<addresses>\d+) ftab-full (?P<room>\d+) other (?P<other>\d+)$", re.M
+        r"^Errors: fd-unavail (?P<descriptors>\d+) addrunavail (?P<addresses>\d+) ftab-full (?P<room>\d+) other (?P<other>\d+)$",
+        re.M,
     ),
 )
-_CONNECTION = ("connection_min", "connection_mean", "connection_max", "connection_median", "connection_sd", "connect")
+_CONNECTION = (
+    "connection_min",
+    "connection_mean",
+    "connection_max",
+    "connection_median",
+    "connection_sd",
+    "connect",
+)
 _REPLY = ("first_byte_mean", "transfer_mean")
 
 
@@ -91,17 +119,28 @@ def summary(text: str) -> pa.Table:
         if match is None:
             wanted = line.pattern.removeprefix("^").split("(")[0].replace("\\", "").strip()
             message = f'this is no summary of httperf: no line "{wanted} …" (it begins with: {first_line(text)})'
-            raise WorkloadError(message, "is the server's name right? Keep httperf's standard output, and let it end by itself")
+            raise WorkloadError(
+                message,
+                "is the server's name right? Keep httperf's standard output, and let it end by itself",
+            )
         found |= match.groupdict()
-    row: dict[str, object] = {name: int(found[name]) for name in SUMMARY.names if name in found and found[name].isdecimal()}
+    row: dict[str, object] = {
+        name: int(found[name])
+        for name in SUMMARY.names
+        if name in found and found[name].isdecimal()
+    }
     row["duration_ns"] = nanoseconds(float(found["seconds"]))
     row["requests_per_second"] = float(found["requests_per_second"])
-    row["local_errors"] = sum(int(found[name]) for name in ("descriptors", "addresses", "room", "other"))
+    row["local_errors"] = sum(
+        int(found[name]) for name in ("descriptors", "addresses", "room", "other")
+    )
     replies = int(found["replies"])
     if replies:
         row["body_bytes_mean"] = float(found["body_bytes_mean"])
         row |= {f"{name}_ns": nanoseconds(float(found[name]), _MILLISECOND) for name in _REPLY}
-        row["response_mean_ns"] = nanoseconds(sum(float(found[name]) for name in _REPLY), _MILLISECOND)
+        row["response_mean_ns"] = nanoseconds(
+            sum(float(found[name]) for name in _REPLY), _MILLISECOND
+        )
     if replies and float(found["connection_max"]) > 0:
         row |= {f"{name}_ns": nanoseconds(float(found[name]), _MILLISECOND) for name in _CONNECTION}
     return table(SUMMARY, [row])

@@ -60,7 +60,11 @@ def student(degrees: int, level: float = LEVEL) -> float:
         raise ValueError(f"{degrees} degrees of freedom leave nothing to estimate; give 1 or more")
     if degrees >= _NORMAL_FROM:
         normal = NormalDist().inv_cdf((1 + level) / 2)
-        return normal + (normal**3 + normal) / (4 * degrees) + (5 * normal**5 + 16 * normal**3 + 3 * normal) / (96 * degrees**2)
+        return (
+            normal
+            + (normal**3 + normal) / (4 * degrees)
+            + (5 * normal**5 + 16 * normal**3 + 3 * normal) / (96 * degrees**2)
+        )
     low, high = 0.0, math.pi / 2
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
@@ -107,16 +111,22 @@ def share_interval(hits: int, of: int, *, level: float = LEVEL) -> Interval | No
     centre = (share + squared / (2 * of)) / (1 + squared / of)
     half = z / (1 + squared / of) * math.sqrt(share * (1 - share) / of + squared / (4 * of * of))
     # At its ends the formula gives exactly none and all; floating-point numbers only nearly.
-    return Interval(0.0 if hits == 0 else centre - half, 1.0 if hits == of else centre + half, "wilson")
+    return Interval(
+        0.0 if hits == 0 else centre - half, 1.0 if hits == of else centre + half, "wilson"
+    )
 
 
-def quantile_interval(values: Sequence[float], share: float = 0.5, *, level: float = LEVEL) -> Interval | None:
+def quantile_interval(
+    values: Sequence[float], share: float = 0.5, *, level: float = LEVEL
+) -> Interval | None:
     """Of a quantile, by order statistics, the median unless told otherwise. None when there are too few values for it.
 
     Each end is missed with a probability of at most half of what ``level`` leaves, so the interval is rather too wide than too narrow.
     """
     if not 0 < share < 1:
-        raise ValueError(f"a share of {share} has no order statistics around it; give one between 0 and 1")
+        raise ValueError(
+            f"a share of {share} has no order statistics around it; give one between 0 and 1"
+        )
     ordered = sorted(values)
     count = len(ordered)
     low = _rank(count, share, (1 - level) / 2)
@@ -146,7 +156,13 @@ def _rank(count: int, share: float, miss: float) -> int:
 
 
 def ratio_interval(
-    values: Sequence[float], share: float, baseline: Sequence[float], *, seed: int, level: float = LEVEL, rounds: int = ROUNDS
+    values: Sequence[float],
+    share: float,
+    baseline: Sequence[float],
+    *,
+    seed: int,
+    level: float = LEVEL,
+    rounds: int = ROUNDS,
 ) -> Interval | None:
     """Of a quantile of ``values`` over the median of ``baseline``, by the bootstrap of both. The same seed gives the same interval.
 
@@ -156,7 +172,9 @@ def ratio_interval(
     if len(above) < 2 or len(below) < 2 or below[0] <= 0:
         return None
     draw = random.Random(seed)
-    ratios = sorted(_redrawn(above, share, draw) / _redrawn(below, 0.5, draw) for _ in range(rounds))
+    ratios = sorted(
+        _redrawn(above, share, draw) / _redrawn(below, 0.5, draw) for _ in range(rounds)
+    )
     low, high = of_sorted(ratios, (1 - level) / 2), of_sorted(ratios, (1 + level) / 2)
     return None if low is None or high is None else Interval(low, high, "bootstrap")
 

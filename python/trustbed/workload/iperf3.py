@@ -39,18 +39,32 @@ INTERVALS = pa.schema(
     [
         column("stream", pa.int64(), "1", "number of the stream's socket"),
         column("sending", pa.bool_(), "", "whether this end sends"),
-        column("start_ns", pa.int64(), "ns", "beginning of the interval, since the beginning of the run"),
+        column(
+            "start_ns",
+            pa.int64(),
+            "ns",
+            "beginning of the interval, since the beginning of the run",
+        ),
         column("end_ns", pa.int64(), "ns", "end of the interval"),
         column("bytes", pa.int64(), "B", "payload"),
         column("bits_per_second", pa.float64(), "bit/s", "the same per second"),
         column("retransmits", pa.int64(), "1", "segments that TCP sent again"),
         column("congestion_window_bytes", pa.int64(), "B", "TCP: at the end of the interval"),
         column("rtt_ns", pa.int64(), "ns", "TCP: smoothed RTT at the end of the interval"),
-        column("rtt_variation_ns", pa.int64(), "ns", "TCP: RTT variation at the end of the interval"),
+        column(
+            "rtt_variation_ns", pa.int64(), "ns", "TCP: RTT variation at the end of the interval"
+        ),
         column("jitter_ns", pa.int64(), "ns", "UDP: jitter after RFC 1889, at the receiver"),
         column("packets", pa.int64(), "1", "UDP: datagrams"),
-        column("lost_packets", pa.int64(), "1", "UDP: datagrams that did not arrive, at the receiver"),
-        column("omitted", pa.bool_(), "", "whether it belongs to the seconds that --omit leaves out of the summary"),
+        column(
+            "lost_packets", pa.int64(), "1", "UDP: datagrams that did not arrive, at the receiver"
+        ),
+        column(
+            "omitted",
+            pa.bool_(),
+            "",
+            "whether it belongs to the seconds that --omit leaves out of the summary",
+        ),
     ]
 )
 
@@ -61,9 +75,13 @@ def _report(text: str) -> Mapping[str, Any]:
     try:
         report = json.loads(text)
     except ValueError:
-        raise WorkloadError(f"this is no report of iperf3 --json (it begins with: {first_line(text)})", _ADVICE) from None
+        raise WorkloadError(
+            f"this is no report of iperf3 --json (it begins with: {first_line(text)})", _ADVICE
+        ) from None
     if not isinstance(report, dict) or "end" not in report or "intervals" not in report:
-        raise WorkloadError('this JSON is no report of iperf3: it has no "intervals" and "end"', _ADVICE)
+        raise WorkloadError(
+            'this JSON is no report of iperf3: it has no "intervals" and "end"', _ADVICE
+        )
     if "error" in report and not report["end"].get("sum_sent"):
         raise WorkloadError(
             f"iperf3 gave up: {report['error']}",
@@ -87,7 +105,9 @@ def summary(text: str) -> pa.Table:
     return table(SUMMARY, rows)
 
 
-def _direction(report: Mapping[str, Any], test: Mapping[str, Any], direction: str, ending: str) -> dict[str, object]:
+def _direction(
+    report: Mapping[str, Any], test: Mapping[str, Any], direction: str, ending: str
+) -> dict[str, object]:
     end = report["end"]
     sent = end[f"sum_sent{ending}"]
     error = report.get("error")

@@ -23,16 +23,47 @@ def nanoseconds(value: float | None, unit: float = 1.0) -> int | None:
 
 def table(schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Rows as a table; a column that a row lacks is null there."""
-    return pa.table({field.name: pa.array([row.get(field.name) for row in rows], field.type) for field in schema}, schema=schema)
+    return pa.table(
+        {
+            field.name: pa.array([row.get(field.name) for row in rows], field.type)
+            for field in schema
+        },
+        schema=schema,
+    )
 
 
 REQUESTS = pa.schema(
     [
-        column("started", pa.timestamp("ns", tz="UTC"), "ns", "when the request began, if the program says so"),
-        column("connect_ns", pa.int64(), "ns", "time to open the connection; 0 when it was open already"),
-        column("first_byte_ns", pa.int64(), "ns", "request sent to first byte of the response; null when it failed"),
-        column("response_ns", pa.int64(), "ns", "request sent to last byte of the response: the response time; null when it failed"),
-        column("total_ns", pa.int64(), "ns", "beginning of the connection to last byte; null when it failed"),
+        column(
+            "started",
+            pa.timestamp("ns", tz="UTC"),
+            "ns",
+            "when the request began, if the program says so",
+        ),
+        column(
+            "connect_ns",
+            pa.int64(),
+            "ns",
+            "time to open the connection; 0 when it was open already",
+        ),
+        column(
+            "first_byte_ns",
+            pa.int64(),
+            "ns",
+            "request sent to first byte of the response; null when it failed",
+        ),
+        column(
+            "response_ns",
+            pa.int64(),
+            "ns",
+            "request sent to last byte of the response: the response time; null when it failed",
+        ),
+        column(
+            "total_ns",
+            pa.int64(),
+            "ns",
+            "beginning of the connection to last byte; null when it failed",
+        ),
         column("bytes", pa.int64(), "B", "body that was received"),
         column("status", pa.int64(), "1", "HTTP status; null when there was none"),
         column("error", pa.string(), "", "why it failed; null when it did not"),

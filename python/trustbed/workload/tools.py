@@ -58,7 +58,9 @@ def prepare(command: Sequence[str], folder: Path) -> Prepared | None:
     return tool.prepare(command, folder) if tool else None
 
 
-def read(tool: str, *, stdout: str, stderr: str = "", files: Mapping[str, str] | None = None) -> Tables:
+def read(
+    tool: str, *, stdout: str, stderr: str = "", files: Mapping[str, str] | None = None
+) -> Tables:
     """What a program said, as tables.
 
     Args:
@@ -73,7 +75,9 @@ def read(tool: str, *, stdout: str, stderr: str = "", files: Mapping[str, str] |
     return TOOLS[tool].read(stdout, stderr, files or {})
 
 
-def _with(tool: str, command: Sequence[str], *more: str, files: Mapping[str, Path] | None = None) -> Prepared:
+def _with(
+    tool: str, command: Sequence[str], *more: str, files: Mapping[str, Path] | None = None
+) -> Prepared:
     return Prepared(tool=tool, command=(command[0], *more, *command[1:]), files=files or {})
 
 
@@ -90,7 +94,10 @@ def _value_of(command: Sequence[str], option: str) -> str | None:
 def _prepare_ab(command: Sequence[str], folder: Path) -> Prepared | None:
     if "-w" in command:
         return None
-    own = {"requests": ("-g", folder / "ab-requests.tsv"), "percentiles": ("-e", folder / "ab-percentiles.csv")}
+    own = {
+        "requests": ("-g", folder / "ab-requests.tsv"),
+        "percentiles": ("-e", folder / "ab-percentiles.csv"),
+    }
     more: list[str] = []
     files = {}
     for name, (option, path) in own.items():

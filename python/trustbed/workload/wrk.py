@@ -19,9 +19,16 @@ SUMMARY = pa.schema(
         column("threads", pa.int64(), "1", "threads of wrk"),
         column("connections", pa.int64(), "1", "connections it held open"),
         column("duration_ns", pa.int64(), "ns", "how long the run took"),
-        column("requests", pa.int64(), "1", "responses that were received whole, late ones among them"),
+        column(
+            "requests", pa.int64(), "1", "responses that were received whole, late ones among them"
+        ),
         column("read_bytes", pa.int64(), "B", "received, as printed with two decimals"),
-        column("latency_mean_ns", pa.int64(), "ns", "mean response time; null when there was none within the time limit"),
+        column(
+            "latency_mean_ns",
+            pa.int64(),
+            "ns",
+            "mean response time; null when there was none within the time limit",
+        ),
         column("latency_sd_ns", pa.int64(), "ns", "its standard deviation"),
         column("latency_max_ns", pa.int64(), "ns", "the longest"),
         column("requests_per_second", pa.float64(), "1/s", "responses per second"),
@@ -29,8 +36,18 @@ SUMMARY = pa.schema(
         column("failed_connect", pa.int64(), "1", "connections that failed"),
         column("failed_read", pa.int64(), "1", "errors while reading"),
         column("failed_write", pa.int64(), "1", "errors while writing"),
-        column("timeouts", pa.int64(), "1", "responses that took longer than the time limit; not among the latencies"),
-        column("not_2xx_3xx_responses", pa.int64(), "1", "responses with another status than 2xx or 3xx"),
+        column(
+            "timeouts",
+            pa.int64(),
+            "1",
+            "responses that took longer than the time limit; not among the latencies",
+        ),
+        column(
+            "not_2xx_3xx_responses",
+            pa.int64(),
+            "1",
+            "responses with another status than 2xx or 3xx",
+        ),
     ]
 )
 
@@ -40,7 +57,9 @@ _QUANTITY = r"([\d.]+)([a-zA-Z]+)"
 _TOTAL = re.compile(rf"^\s+(\d+) requests in {_QUANTITY}, {_QUANTITY} read$", re.MULTILINE)
 _SIZE = re.compile(r"^\s+(\d+) threads and (\d+) connections$", re.MULTILINE)
 _LATENCY = re.compile(rf"^\s+Latency\s+{_QUANTITY}\s+{_QUANTITY}\s+{_QUANTITY}\s", re.MULTILINE)
-_ERRORS = re.compile(r"^\s+Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)$", re.MULTILINE)
+_ERRORS = re.compile(
+    r"^\s+Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)$", re.MULTILINE
+)
 _STATUS = re.compile(r"^\s+Non-2xx or 3xx responses: (\d+)$", re.MULTILINE)
 _RATES = re.compile(rf"^Requests/sec:\s+([\d.]+)\nTransfer/sec:\s+{_QUANTITY}$", re.MULTILINE)
 _PERCENTILE = re.compile(rf"^\s+([\d.]+)%\s+{_QUANTITY}$", re.MULTILINE)
@@ -52,7 +71,12 @@ def summary(text: str) -> pa.Table:
     Raises:
         WorkloadError: It is none, or ``wrk`` could not begin: then with what it said.
     """
-    total, size, latency, rates = _TOTAL.search(text), _SIZE.search(text), _LATENCY.search(text), _RATES.search(text)
+    total, size, latency, rates = (
+        _TOTAL.search(text),
+        _SIZE.search(text),
+        _LATENCY.search(text),
+        _RATES.search(text),
+    )
     if total is None or size is None or latency is None or rates is None:
         raise _broken(text)
     values = latency.groups()
@@ -73,7 +97,9 @@ def summary(text: str) -> pa.Table:
         "not_2xx_3xx_responses": int(status.group(1)) if status else 0,
     }
     counts = [int(count) for count in errors.groups()] if errors else [0] * 4
-    row |= dict(zip(("failed_connect", "failed_read", "failed_write", "timeouts"), counts, strict=True))
+    row |= dict(
+        zip(("failed_connect", "failed_read", "failed_write", "timeouts"), counts, strict=True)
+    )
     return table(SUMMARY, [row])
 
 
@@ -83,24 +109,44 @@ def percentiles(text: str) -> pa.Table:
     No rows without that option, or when no response came within the time limit.
     """
     _, mark, after = text.partition("Latency Distribution")
-    rows = [{"share": float(percent) / 100, "response_ns": _time(*took)} for percent, *took in _PERCENTILE.findall(after)] if mark else []
+    rows = (
+        [
+            {"share": float(percent) / 100, "response_ns": _time(*took)}
+            for percent, *took in _PERCENTILE.findall(after)
+        ]
+        if mark
+        else []
+    )
     return table(PERCENTILES, rows if any(row["response_ns"] for row in rows) else [])
 
 
 def _time(number: str, unit: str) -> int | None:
     if unit not in _SECONDS:
-        raise WorkloadError(f"{number}{unit} in the output of wrk is no time", f"known units are {', '.join(_SECONDS)}")
+        raise WorkloadError(
+            f"{number}{unit} in the output of wrk is no time",
+            f"known units are {', '.join(_SECONDS)}",
+        )
     return nanoseconds(float(number), _SECONDS[unit])
 
 
 def _size(number: str, unit: str) -> float:
     if unit not in _BYTES:
-        raise WorkloadError(f"{number}{unit} in the output of wrk is no size", f"known units are {', '.join(_BYTES)}")
+        raise WorkloadError(
+            f"{number}{unit} in the output of wrk is no size",
+            f"known units are {', '.join(_BYTES)}",
+        )
     return float(number) * _BYTES[unit]
 
 
 def _broken(text: str) -> WorkloadError:
     if text.startswith("unable to"):
-        return WorkloadError(f"wrk gave up: {first_line(text)}", "is the server up and reachable from this host?")
-    message = f'this is no summary of wrk: no line "N requests in …" (it begins with: {first_line(text)})'
-    return WorkloadError(message, "keep wrk's standard output; a script of wrk's (-s) that prints its own report cannot be read")
+        return WorkloadError(
+            f"wrk gave up: {first_line(text)}", "is the server up and reachable from this host?"
+        )
+    message = (
+        f'this is no summary of wrk: no line "N requests in …" (it begins with: {first_line(text)})'
+    )
+    return WorkloadError(
+        message,
+        "keep wrk's standard output; a script of wrk's (-s) that prints its own report cannot be read",
+    )

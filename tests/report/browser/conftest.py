@@ -28,7 +28,9 @@ FLAGS = (
     "--no-first-run",
     "--window-size=1280,900",
 )
-CHARTS_DRAWN = "return [...document.querySelectorAll('.plot')].every(place => place.dataset.drawn === 'done')"
+CHARTS_DRAWN = (
+    "return [...document.querySelectorAll('.plot')].every(place => place.dataset.drawn === 'done')"
+)
 
 
 class Viewer:
@@ -42,8 +44,14 @@ class Viewer:
         self.console()
         self.requests()
         command = self.driver.execute_cdp_cmd
-        command("Emulation.setDeviceMetricsOverride", {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600})
-        command("Emulation.setEmulatedMedia", {"media": "", "features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        command(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600},
+        )
+        command(
+            "Emulation.setEmulatedMedia",
+            {"media": "", "features": [{"name": "prefers-color-scheme", "value": scheme}]},
+        )
         self.driver.get(page.as_uri())
 
     def run(self, script: str) -> Any:  # noqa: ANN401 - whatever the script returns
@@ -55,7 +63,9 @@ class Viewer:
         deadline = time.monotonic() + PATIENCE
         while not self.run(CHARTS_DRAWN):
             assert time.monotonic() < deadline, "charts are not drawn"
-            self.run("document.querySelector('.plot:not([data-drawn=done])')?.scrollIntoView({behavior: 'instant'})")
+            self.run(
+                "document.querySelector('.plot:not([data-drawn=done])')?.scrollIntoView({behavior: 'instant'})"
+            )
             time.sleep(0.05)
 
     def console(self) -> list[str]:
@@ -64,24 +74,36 @@ class Viewer:
 
     def requests(self) -> list[str]:
         """Addresses that were asked for since the last call."""
-        messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        return [message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"]
+        messages = [
+            json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
+        ]
+        return [
+            message["params"]["request"]["url"]
+            for message in messages
+            if message["method"] == "Network.requestWillBeSent"
+        ]
 
 
 @pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     """Headless Chromium; the test is skipped where it, its driver or selenium is missing."""
     webdriver = pytest.importorskip("selenium.webdriver")
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    browser = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
     control = shutil.which("chromedriver")
     if browser is None or control is None:
-        pytest.skip(f"{'chromium' if browser is None else 'chromedriver'} is not installed (Debian: apt install chromium chromium-driver)")
+        pytest.skip(
+            f"{'chromium' if browser is None else 'chromedriver'} is not installed (Debian: apt install chromium chromium-driver)"
+        )
     options = webdriver.ChromeOptions()
     options.binary_location = browser
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    started = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=control))
+    started = webdriver.Chrome(
+        options=options, service=webdriver.ChromeService(executable_path=control)
+    )
     started.set_script_timeout(PATIENCE)
     started.set_page_load_timeout(PATIENCE)
     try:

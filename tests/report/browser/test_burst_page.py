@@ -25,11 +25,17 @@ STATES = "return [...new Set([...document.querySelectorAll('.plot')].map((place)
 
 
 @pytest.fixture(scope="module")
-def burst_file(tmp_path_factory: pytest.TempPathFactory, bursty: Model, paced: Model, uneven: Model) -> Path:
+def burst_file(
+    tmp_path_factory: pytest.TempPathFactory, bursty: Model, paced: Model, uneven: Model
+) -> Path:
     """Two captures compared, one of them with two streams."""
     path = tmp_path_factory.mktemp("burst") / "report.html"
     streams = [{**bursty, "name": "10.0.0.1:5201 → 10.0.0.2:40000 tcp"}, {**paced, "name": "in"}]
-    about = {"version": "0.1.0", "command": "trustbed burst timer.pcap uneven.pcapng --each", "started": None}
+    about = {
+        "version": "0.1.0",
+        "command": "trustbed burst timer.pcap uneven.pcapng --each",
+        "started": None,
+    }
     burst_page.write(path, [{**bursty, "streams": streams}, uneven], about)
     return path
 
@@ -44,11 +50,18 @@ def folded_file(
 ) -> Path:
     """The report of two captures, their burstiness folded."""
     path = tmp_path_factory.mktemp("folded") / "report.html"
-    html.write(path, page(capture(name="a", burst=bursty, series={}), capture(name="b", burst=uneven, series={})))
+    html.write(
+        path,
+        page(
+            capture(name="a", burst=bursty, series={}), capture(name="b", burst=uneven, series={})
+        ),
+    )
     return path
 
 
-def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(viewer: Viewer, burst_file: Path) -> None:
+def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(
+    viewer: Viewer, burst_file: Path
+) -> None:
     viewer.show(burst_file)
     viewer.draw_all()
     assert viewer.run("return document.querySelectorAll('.plot').length") == 2 * 8 + 2 * 5
@@ -56,7 +69,11 @@ def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(viewer:
     assert viewer.run(CUT_OFF) == []
     assert viewer.run(HOLLOW) == []
     assert viewer.console() == []
-    assert [address for address in viewer.requests() if address != burst_file.as_uri() and not address.startswith("data:")] == []
+    assert [
+        address
+        for address in viewer.requests()
+        if address != burst_file.as_uri() and not address.startswith("data:")
+    ] == []
 
 
 @pytest.mark.parametrize("width", [768, 390, 360])
@@ -81,7 +98,12 @@ def test_a_fold_draws_its_charts_when_it_is_opened(viewer: Viewer, folded_file: 
     viewer.run(UNFOLD)
     viewer.draw_all()
     assert viewer.run(EMPTY) == 0
-    assert viewer.run("return Math.min(...[...document.querySelectorAll('.plot svg')].map((chart) => chart.clientWidth))") > 300
+    assert (
+        viewer.run(
+            "return Math.min(...[...document.querySelectorAll('.plot svg')].map((chart) => chart.clientWidth))"
+        )
+        > 300
+    )
     assert viewer.console() == []
 
 
@@ -91,12 +113,19 @@ def test_paper_shows_what_is_folded(viewer: Viewer, folded_file: Path) -> None:
     assert len(base64.b64decode(printed["data"])) > 100_000
     assert viewer.run(STATES) == ["done"]
     viewer.run(UNFOLD)
-    assert viewer.run("return Math.min(...[...document.querySelectorAll('.plot svg')].map((chart) => chart.clientWidth))") > 200
+    assert (
+        viewer.run(
+            "return Math.min(...[...document.querySelectorAll('.plot svg')].map((chart) => chart.clientWidth))"
+        )
+        > 200
+    )
 
 
 def test_the_comparison_sorts_by_numbers(viewer: Viewer, burst_file: Path) -> None:
     viewer.show(burst_file)
-    viewer.run("[...document.querySelectorAll('#compared th button')].find((button) => button.textContent === 'Burstiness max').click()")
+    viewer.run(
+        "[...document.querySelectorAll('#compared th button')].find((button) => button.textContent === 'Burstiness max').click()"
+    )
     column = "return [...document.querySelectorAll('#compared tbody tr')].map((row) => Number(row.cells[5].dataset.value))"
     rising = viewer.run(column)
     assert rising == sorted(rising)

@@ -26,7 +26,11 @@ return [...document.querySelectorAll(".series")].map((series) => [...series.quer
 }));
 """
 LABELS = "return [...document.querySelectorAll('.series .events .role-axis-label text')].map((one) => one.textContent)"
-ABOUT = {"version": "0.1.0", "command": "trustbed report out -o page.html", "started": "2026-01-05T00:00:00Z"}
+ABOUT = {
+    "version": "0.1.0",
+    "command": "trustbed report out -o page.html",
+    "started": "2026-01-05T00:00:00Z",
+}
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +38,17 @@ def campaign_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of three pairs over four days; one host was away."""
     folder = tmp_path_factory.mktemp("campaign")
     pairs = (("alpha", "beta"), ("gamma", "delta"), ("epsilon", "zeta"))
-    story = Story(pairs=pairs, rounds=4 * 288, hours=FOUR_DAYS.hours, always=FOUR_DAYS.always, down={"zeta": (30 * HOUR, 37 * HOUR)})
+    story = Story(
+        pairs=pairs,
+        rounds=4 * 288,
+        hours=FOUR_DAYS.hours,
+        always=FOUR_DAYS.always,
+        down={"zeta": (30 * HOUR, 37 * HOUR)},
+    )
     path = folder / "page.html"
-    campaign_page.write(path, open_campaign(make_campaign(folder / "out", story), timeline=True), ABOUT)
+    campaign_page.write(
+        path, open_campaign(make_campaign(folder / "out", story), timeline=True), ABOUT
+    )
     return path
 
 
@@ -46,25 +58,42 @@ def short_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("short")
     story = Story(pairs=(("alpha", "beta"),), rounds=20, period_ns=10**9, captured=0)
     path = folder / "page.html"
-    campaign_page.write(path, open_campaign(make_campaign(folder / "out", story), timeline=True), ABOUT)
+    campaign_page.write(
+        path, open_campaign(make_campaign(folder / "out", story), timeline=True), ABOUT
+    )
     return path
 
 
-def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(viewer: Viewer, campaign_file: Path) -> None:
+def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(
+    viewer: Viewer, campaign_file: Path
+) -> None:
     viewer.show(campaign_file)
     viewer.draw_all()
     assert viewer.run("return document.querySelectorAll('.plot').length") == 3 * 9 + 1
-    assert viewer.run("return [...document.querySelectorAll('.plot')].filter((place) => !place.querySelector('svg path')).length") == 0
+    assert (
+        viewer.run(
+            "return [...document.querySelectorAll('.plot')].filter((place) => !place.querySelector('svg path')).length"
+        )
+        == 0
+    )
     assert viewer.run(CUT_OFF) == []
     assert viewer.run(HOLLOW) == []
-    named = viewer.run("return [...document.querySelectorAll('.plot')].map((place) => place.closest('[role=img]').ariaLabel)")
+    named = viewer.run(
+        "return [...document.querySelectorAll('.plot')].map((place) => place.closest('[role=img]').ariaLabel)"
+    )
     assert all(len(name) > 20 for name in named)
     assert viewer.console() == []
-    assert [address for address in viewer.requests() if address != campaign_file.as_uri() and not address.startswith("data:")] == []
+    assert [
+        address
+        for address in viewer.requests()
+        if address != campaign_file.as_uri() and not address.startswith("data:")
+    ] == []
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_what_hosts_were_like_stands_below_the_rounds_at_the_same_time(width: int, viewer: Viewer, campaign_file: Path) -> None:
+def test_what_hosts_were_like_stands_below_the_rounds_at_the_same_time(
+    width: int, viewer: Viewer, campaign_file: Path
+) -> None:
     viewer.show(campaign_file, width=width)
     viewer.draw_all()
     for pair in viewer.run(SPANS):
@@ -81,7 +110,9 @@ def test_times_are_told_in_utc_in_any_zone(viewer: Viewer, campaign_file: Path) 
         viewer.draw_all()
         told = viewer.run(LABELS)
     finally:
-        viewer.driver.get("about:blank")  # Vega's axes of time do not survive that their zone is changed
+        viewer.driver.get(
+            "about:blank"
+        )  # Vega's axes of time do not survive that their zone is changed
         viewer.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})
     assert {"1 Jan", "2 Jan", "12:00"} <= set(told)
 
@@ -114,12 +145,16 @@ def test_paper_shows_every_chart_and_what_is_folded(viewer: Viewer, campaign_fil
     viewer.show(campaign_file)
     printed = viewer.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert len(base64.b64decode(printed["data"])) > 100_000
-    assert viewer.run("return [...new Set([...document.querySelectorAll('.plot')].map((place) => place.dataset.drawn))]") == ["done"]
+    assert viewer.run(
+        "return [...new Set([...document.querySelectorAll('.plot')].map((place) => place.dataset.drawn))]"
+    ) == ["done"]
 
 
 def test_the_table_sorts_by_its_numbers(viewer: Viewer, campaign_file: Path) -> None:
     viewer.show(campaign_file)
-    viewer.run("[...document.querySelectorAll('#pair-1 th button')].find((button) => button.textContent === 'Mean').click()")
+    viewer.run(
+        "[...document.querySelectorAll('#pair-1 th button')].find((button) => button.textContent === 'Mean').click()"
+    )
     column = "return [...document.querySelector('#pair-1 table').tBodies[0].rows].map((row) => Number(row.cells[4].dataset.value))"
     rising = viewer.run(column)
     assert rising == sorted(rising)

@@ -66,30 +66,53 @@ return [...document.querySelectorAll(".plot")]
 """
 
 
-def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(viewer: Viewer, page_file: Path) -> None:
+def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(
+    viewer: Viewer, page_file: Path
+) -> None:
     viewer.show(page_file)
     viewer.draw_all()
     assert viewer.run("return document.querySelectorAll('.plot').length") >= 30
-    assert viewer.run("return [...document.querySelectorAll('.plot')].filter((place) => !place.querySelector('svg path')).length") == 0
+    assert (
+        viewer.run(
+            "return [...document.querySelectorAll('.plot')].filter((place) => !place.querySelector('svg path')).length"
+        )
+        == 0
+    )
     assert viewer.run(CUT_OFF) == []
     assert viewer.run(HOLLOW) == []
-    named = viewer.run("return [...document.querySelectorAll('.plot')].map((place) => place.closest('[role=img]').ariaLabel)")
+    named = viewer.run(
+        "return [...document.querySelectorAll('.plot')].map((place) => place.closest('[role=img]').ariaLabel)"
+    )
     assert all(len(name) > 20 for name in named)
     assert viewer.console() == []
-    assert [address for address in viewer.requests() if address != page_file.as_uri() and not address.startswith("data:")] == []
+    assert [
+        address
+        for address in viewer.requests()
+        if address != page_file.as_uri() and not address.startswith("data:")
+    ] == []
 
 
-def test_an_intruding_script_can_neither_send_nor_evaluate(viewer: Viewer, page_file: Path, tmp_path: Path) -> None:
+def test_an_intruding_script_can_neither_send_nor_evaluate(
+    viewer: Viewer, page_file: Path, tmp_path: Path
+) -> None:
     intruder = (
         "<script>fetch('http://127.0.0.1:9/').catch((error) => { document.body.dataset.sent = error.name; });"
         "try { document.body.dataset.evaluated = eval('1'); }"
         "catch (error) { document.body.dataset.evaluated = error.name; }</script></body>"
     )
     worse = tmp_path / "worse.html"
-    worse.write_text(page_file.read_text(encoding="utf-8").replace("</body>", intruder), encoding="utf-8")
+    worse.write_text(
+        page_file.read_text(encoding="utf-8").replace("</body>", intruder), encoding="utf-8"
+    )
     viewer.show(worse)
-    wait_until(lambda: viewer.run("return document.body.dataset.sent && document.body.dataset.evaluated"), "what became of both")
-    assert viewer.run("return [document.body.dataset.sent, document.body.dataset.evaluated]") == ["TypeError", "EvalError"]
+    wait_until(
+        lambda: viewer.run("return document.body.dataset.sent && document.body.dataset.evaluated"),
+        "what became of both",
+    )
+    assert viewer.run("return [document.body.dataset.sent, document.body.dataset.evaluated]") == [
+        "TypeError",
+        "EvalError",
+    ]
     assert not any("127.0.0.1" in address for address in viewer.requests())
     assert sum("Content Security Policy" in message for message in viewer.console()) >= 2
 
@@ -103,7 +126,9 @@ def test_charts_wait_until_they_are_near(viewer: Viewer, page_file: Path) -> Non
 
 
 @pytest.mark.parametrize("width", [768, 360])
-def test_nothing_is_wider_than_the_screen_and_no_legend_is_cut_off(width: int, viewer: Viewer, page_file: Path) -> None:
+def test_nothing_is_wider_than_the_screen_and_no_legend_is_cut_off(
+    width: int, viewer: Viewer, page_file: Path
+) -> None:
     viewer.show(page_file, width=width)
     viewer.draw_all()
     assert viewer.run(OVERFLOWING) == [0]
@@ -120,15 +145,21 @@ def test_all_text_can_be_read(scheme: str, viewer: Viewer, page_file: Path) -> N
     assert [(ratio, text) for ratio, text in viewer.run(CONTRASTS) if ratio < 4.5] == []
 
 
-def test_charts_follow_the_scheme_without_being_drawn_again(viewer: Viewer, page_file: Path) -> None:
+def test_charts_follow_the_scheme_without_being_drawn_again(
+    viewer: Viewer, page_file: Path
+) -> None:
     colour = "return getComputedStyle(document.querySelector('.plot .mark-rule line, .plot .mark-rule path')).stroke"
     viewer.show(page_file)
     viewer.draw_all()
     light = viewer.run(colour)
-    viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+    viewer.driver.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia",
+        {"features": [{"name": "prefers-color-scheme", "value": "dark"}]},
+    )
     assert viewer.run(colour) != light
     viewer.driver.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia", {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+        "Emulation.setEmulatedMedia",
+        {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]},
     )
     assert viewer.run(colour) == light
 
@@ -137,7 +168,9 @@ def test_paper_shows_every_chart_even_those_never_seen(viewer: Viewer, page_file
     viewer.show(page_file, scheme="dark")
     printed = viewer.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert len(base64.b64decode(printed["data"])) > 100_000
-    states = viewer.run("return [...document.querySelectorAll('.plot')].map((place) => place.dataset.drawn)")
+    states = viewer.run(
+        "return [...document.querySelectorAll('.plot')].map((place) => place.dataset.drawn)"
+    )
     assert set(states) == {"done"}
     assert viewer.run("return document.documentElement.className") == ""
 
@@ -147,19 +180,29 @@ def test_a_turned_phone_gets_its_legends_again(viewer: Viewer, page_file: Path) 
     viewer.draw_all()
     before = viewer.run("return document.querySelector('.figures .plot').dataset.columns")
     viewer.driver.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": 1100, "height": 700, "deviceScaleFactor": 1, "mobile": False}
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 1100, "height": 700, "deviceScaleFactor": 1, "mobile": False},
     )
-    wait_until(lambda: viewer.run("return document.querySelector('.figures .plot').dataset.columns") != before, "other columns")
+    wait_until(
+        lambda: (
+            viewer.run("return document.querySelector('.figures .plot').dataset.columns") != before
+        ),
+        "other columns",
+    )
     viewer.draw_all()
     assert viewer.console() == []
 
 
-def test_the_table_sorts_by_the_column_that_is_clicked_unknowns_last(viewer: Viewer, page_file: Path) -> None:
+def test_the_table_sorts_by_the_column_that_is_clicked_unknowns_last(
+    viewer: Viewer, page_file: Path
+) -> None:
     viewer.show(page_file)
     column = "return [...document.querySelectorAll('table.all tbody tr')].map((row) => row.cells[1].textContent.trim())"
     click = "[...document.querySelectorAll('table.all th button')].find((button) => button.textContent === 'Silent').click()"
     viewer.run(click)
-    rising = viewer.run("return [...document.querySelectorAll('table.all tbody tr')].map((row) => Number(row.cells[10].dataset.value))")
+    rising = viewer.run(
+        "return [...document.querySelectorAll('table.all tbody tr')].map((row) => Number(row.cells[10].dataset.value))"
+    )
     assert rising == sorted(rising)
     viewer.run(click)
     assert viewer.run(column)[0] == "paused"

@@ -32,18 +32,31 @@ def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(viewer: Viewer, run_file: Path) -> None:
+def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(
+    viewer: Viewer, run_file: Path
+) -> None:
     viewer.show(run_file)
     viewer.draw_all()
     assert viewer.run("return document.querySelectorAll('.plot').length") == 3 + 1 + 2 * 7
-    assert viewer.run("return [...document.querySelectorAll('.plot')].filter((place) => !place.querySelector('svg path')).length") == 0
+    assert (
+        viewer.run(
+            "return [...document.querySelectorAll('.plot')].filter((place) => !place.querySelector('svg path')).length"
+        )
+        == 0
+    )
     assert viewer.run(CUT_OFF) == []
     assert viewer.run(HOLLOW) == []
     assert viewer.console() == []
-    assert [address for address in viewer.requests() if address != run_file.as_uri() and not address.startswith("data:")] == []
+    assert [
+        address
+        for address in viewer.requests()
+        if address != run_file.as_uri() and not address.startswith("data:")
+    ] == []
 
 
-def test_the_queue_stands_below_the_requests_on_the_same_time(viewer: Viewer, run_file: Path) -> None:
+def test_the_queue_stands_below_the_requests_on_the_same_time(
+    viewer: Viewer, run_file: Path
+) -> None:
     viewer.show(run_file)
     viewer.draw_all()
     starts = viewer.run(STARTS)
@@ -71,12 +84,16 @@ def test_paper_shows_every_chart_and_what_is_folded(viewer: Viewer, run_file: Pa
     viewer.show(run_file)
     printed = viewer.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert len(base64.b64decode(printed["data"])) > 100_000
-    assert viewer.run("return [...new Set([...document.querySelectorAll('.plot')].map((place) => place.dataset.drawn))]") == ["done"]
+    assert viewer.run(
+        "return [...new Set([...document.querySelectorAll('.plot')].map((place) => place.dataset.drawn))]"
+    ) == ["done"]
 
 
 def test_results_sort_by_their_numbers(viewer: Viewer, run_file: Path) -> None:
     viewer.show(run_file)
-    viewer.run("[...document.querySelectorAll('#result-1 th button')].find((button) => button.textContent === 'Median').click()")
+    viewer.run(
+        "[...document.querySelectorAll('#result-1 th button')].find((button) => button.textContent === 'Median').click()"
+    )
     column = "return [...document.querySelector('#result-1 table').tBodies[0].rows].map((row) => Number(row.cells[4].dataset.value))"
     rising = viewer.run(column)
     assert rising == sorted(rising)

@@ -24,12 +24,19 @@ def test_what_was_done_to_hosts_is_what_is_to_be_avoided(model: Model) -> None:
         {"host": "gamma", "role": "sender"},
         {"host": "alpha", "role": "sender"},
     ]
-    assert [[(one["from"], one["to"]) for one in group["hours"]] for group in avoid["hosts"]["avoid"]] == [[], [(9, 12)]]
+    assert [
+        [(one["from"], one["to"]) for one in group["hours"]] for group in avoid["hosts"]["avoid"]
+    ] == [[], [(9, 12)]]
 
 
 def test_rounds_that_measured_a_host_are_counted_with_their_reason(model: Model) -> None:
     pair = next(pair for pair in model["pairs"] if pair["pair"] == "gamma-delta")
-    assert pair["statement"]["discarded"] == pair["uses"]["discard"] == pair["statement"]["why"][0]["rounds"] > 200
+    assert (
+        pair["statement"]["discarded"]
+        == pair["uses"]["discard"]
+        == pair["statement"]["why"][0]["rounds"]
+        > 200
+    )
     assert pair["statement"]["why"][0]["cause"] == "host_scheduling"
     assert pair["statement"]["rounds_wanting"] == pair["statement"]["rounds_wanting_all"] == 0
 
@@ -40,7 +47,10 @@ def test_a_host_that_was_away_is_told_with_what_it_cost(model: Model) -> None:
     assert (zeta["down_seconds"], zeta["lost_rounds"]) == (7 * 3600, 84)
     absent = model["pairs"][-1]["timeline"]["absent"]
     place = absent["kind"].index("unreachable")
-    assert (absent["rounds"][place], absent["to_ns"][place] - absent["from_ns"][place]) == (84, 7 * HOUR)
+    assert (absent["rounds"][place], absent["to_ns"][place] - absent["from_ns"][place]) == (
+        84,
+        7 * HOUR,
+    )
 
 
 def test_the_timeline_is_for_who_asks(four_days: Path, model: Model) -> None:
@@ -57,7 +67,10 @@ def test_it_is_plain_json(model: Model) -> None:
 def test_a_campaign_without_captures_measures_and_judges_nothing(tmp_path: Path) -> None:
     model = open_campaign(make_campaign(tmp_path / "out", Story(rounds=20, captured=0)))
     assert model["avoid"]["hosts"]["rounds"] == 0
-    assert all(pair["both_ends"] == [] and pair["statement"]["network"]["rounds"] for pair in model["pairs"])
+    assert all(
+        pair["both_ends"] == [] and pair["statement"]["network"]["rounds"]
+        for pair in model["pairs"]
+    )
 
 
 def test_many_rounds_need_little_memory(tmp_path: Path) -> None:
@@ -73,7 +86,14 @@ def test_many_rounds_need_little_memory(tmp_path: Path) -> None:
         print(sum(pair["judged"] for pair in model["pairs"]), most() - before)
     """
     words = [sys.executable, "-c", textwrap.dedent(code), str(folder)]
-    ended = subprocess.run(words, timeout=PATIENCE, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[3])
+    ended = subprocess.run(
+        words,
+        timeout=PATIENCE,
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[3],
+    )
     found = re.search(r"(\d+) (\d+)$", ended.stdout)
     assert found is not None
     rounds, kilobytes = int(found[1]), int(found[2])

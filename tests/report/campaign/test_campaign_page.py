@@ -22,13 +22,21 @@ from trustbed.rounds import CampaignDirectory, Runner
 
 Model = dict[str, Any]
 
-ABOUT = {"version": "0.1.0", "command": "trustbed report four --out report.html", "started": "2026-01-05T00:00:00Z"}
+ABOUT = {
+    "version": "0.1.0",
+    "command": "trustbed report four --out report.html",
+    "started": "2026-01-05T00:00:00Z",
+}
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>&\"'</style>"
 
 
 def text_of(page: str) -> str:
     bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare)).replace("\u00a0", " ").replace("&#39;", "'")
+    return (
+        re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare))
+        .replace("\u00a0", " ")
+        .replace("&#39;", "'")
+    )
 
 
 def charts_of(page: str) -> int:
@@ -45,10 +53,23 @@ def test_it_says_first_what_the_network_gives_then_what_to_avoid(page: str, mode
     said = text_of(page)
     bad = sum(pair["statement"]["discarded"] for pair in model["pairs"])
     assert f"5 pairs of hosts, {bad} measured a host instead." in said
-    assert said.index("What the network gives") < said.index("Which hours and hosts to avoid") < said.index("alpha-beta: alpha → beta")
-    assert said.index("epsilon-zeta: epsilon → zeta") < said.index("Both ends") < said.index("How it was made")
-    assert re.search(r"19\.\d Mbit/s \(1[89]\.\d Mbit/s to 19\.\d Mbit/s\) per data connection, from 1,0\d\d rounds", said)
-    assert "measured a host instead, and must not be used: the sending machine stood still (" in said
+    assert (
+        said.index("What the network gives")
+        < said.index("Which hours and hosts to avoid")
+        < said.index("alpha-beta: alpha → beta")
+    )
+    assert (
+        said.index("epsilon-zeta: epsilon → zeta")
+        < said.index("Both ends")
+        < said.index("How it was made")
+    )
+    assert re.search(
+        r"19\.\d Mbit/s \(1[89]\.\d Mbit/s to 19\.\d Mbit/s\) per data connection, from 1,0\d\d rounds",
+        said,
+    )
+    assert (
+        "measured a host instead, and must not be used: the sending machine stood still (" in said
+    )
     assert "The interval asked for (± 5 % at 95 %) is reached." in said
 
 
@@ -81,14 +102,43 @@ def test_the_table_of_both_ends_has_a_line_per_pair_and_role(page: str) -> None:
 
 def test_what_was_asked_of_the_path_is_told_in_words(model: Model) -> None:
     way = {"lost_share": 0.01, "above_least_p50_mean_seconds": 0.0012, "jitter_mean_seconds": 0.004}
-    asked_for = {"rounds": 12, "failed_rounds": 1, "clock_set_rounds": 2, "sent_probes": 1200, "answered_probes": 1176}
-    delay = {**asked_for, "lost_share": 0.02, "round_trip_least_seconds": 0.02, "forward": way, "backward": way}
-    interval = {"estimates": 7, "low_mean_bits_per_second": 4.1e6, "high_mean_bits_per_second": 4.4e6, "runs": 100, "runs_used": 30}
-    bounds = {"at_least_rounds": 2, "at_least_mean_bits_per_second": 1.2e9, "at_most_rounds": 1, "at_most_mean_bits_per_second": 1e4}
-    endings = [{"ending": "resolution", "rounds": 9, "early": False}, {"ending": "time_limit", "rounds": 2, "early": True}]
+    asked_for = {
+        "rounds": 12,
+        "failed_rounds": 1,
+        "clock_set_rounds": 2,
+        "sent_probes": 1200,
+        "answered_probes": 1176,
+    }
+    delay = {
+        **asked_for,
+        "lost_share": 0.02,
+        "round_trip_least_seconds": 0.02,
+        "forward": way,
+        "backward": way,
+    }
+    interval = {
+        "estimates": 7,
+        "low_mean_bits_per_second": 4.1e6,
+        "high_mean_bits_per_second": 4.4e6,
+        "runs": 100,
+        "runs_used": 30,
+    }
+    bounds = {
+        "at_least_rounds": 2,
+        "at_least_mean_bits_per_second": 1.2e9,
+        "at_most_rounds": 1,
+        "at_most_mean_bits_per_second": 1e4,
+    }
+    endings = [
+        {"ending": "resolution", "rounds": 9, "early": False},
+        {"ending": "time_limit", "rounds": 2, "early": True},
+    ]
     known = {"rounds": 12, "failed_rounds": 1, **interval, **bounds, "endings": endings}
     nothing = {**known, "estimates": 0, "at_least_rounds": 0, "at_most_rounds": 0}
-    bandwidth = [{**known, "estimator": "pathload"}, {**nothing, "estimator": "pathchirp", "endings": []}]
+    bandwidth = [
+        {**known, "estimator": "pathload"},
+        {**nothing, "estimator": "pathchirp", "endings": []},
+    ]
     asked = copy.deepcopy(model)
     asked["pairs"][0]["path"] = {"delay": delay, "bandwidth": bandwidth}
     told = [
@@ -105,34 +155,57 @@ def test_what_was_asked_of_the_path_is_told_in_words(model: Model) -> None:
         assert words in page
         assert words in text
     whole = {**delay, "failed_rounds": 0, "clock_set_rounds": 0}
-    assert campaign_words.delay({**whole, "answered_probes": 0}) == "of 1,200 test packets none came back in 12 rounds"
+    assert (
+        campaign_words.delay({**whole, "answered_probes": 0})
+        == "of 1,200 test packets none came back in 12 rounds"
+    )
     silent = {**way, "lost_share": None}
     assert campaign_words.delay({**whole, "forward": silent, "backward": silent}).endswith(
         "1,200 test packets in 12 rounds, 2 % of them lost"
     )
     unknown = dict.fromkeys(way) | {"lost_share": 0.01}
     assert campaign_words.delay(
-        {**whole, "clock_set_rounds": 12, "round_trip_least_seconds": None, "forward": unknown, "backward": unknown}
-    ) == ("there 1 % lost, back 1 % lost; 1,200 test packets in 12 rounds; a clock was set in 12, of which no delay is told")
-    assert campaign_words.delay({**whole, "failed_rounds": 12}) == "the question failed in 12 rounds"
+        {
+            **whole,
+            "clock_set_rounds": 12,
+            "round_trip_least_seconds": None,
+            "forward": unknown,
+            "backward": unknown,
+        }
+    ) == (
+        "there 1 % lost, back 1 % lost; 1,200 test packets in 12 rounds; a clock was set in 12, of which no delay is told"
+    )
+    assert (
+        campaign_words.delay({**whole, "failed_rounds": 12}) == "the question failed in 12 rounds"
+    )
     assert (
         campaign_words.available({**nothing, "estimator": "pathload", "failed_rounds": 12})
         == "the question of pathload failed in 12 rounds"
     )
     unusable = [{"ending": "unusable", "rounds": 12, "early": True}]
-    assert campaign_words.available({**nothing, "estimator": "pathload", "failed_rounds": 0, "endings": unusable}) == (
+    assert campaign_words.available(
+        {**nothing, "estimator": "pathload", "failed_rounds": 0, "endings": unusable}
+    ) == (
         "pathload found nothing in 12 rounds; ended early because fewer than half of its streams could be used (12)"
     )
-    assert campaign_words.available({**nothing, **bounds, "at_most_rounds": 0, "estimator": "pathchirp", "endings": []}).startswith(
-        "at least 1.20 Gbit/s by pathchirp, mean of 2 of 12 rounds; nothing found in 9; "
-    )
+    assert campaign_words.available(
+        {**nothing, **bounds, "at_most_rounds": 0, "estimator": "pathchirp", "endings": []}
+    ).startswith("at least 1.20 Gbit/s by pathchirp, mean of 2 of 12 rounds; nothing found in 9; ")
 
 
 @pytest.mark.parametrize(
     ("more", "in_all", "told"),
     [
-        (5, 5, "5 more rounds that may be used would give the interval asked for (± 5 % at 95 %): that takes 25 min"),
-        (1, 2, "(± 5 % at 95 %): that takes 2 more rounds, 10 min, if as many may be used as so far"),
+        (
+            5,
+            5,
+            "5 more rounds that may be used would give the interval asked for (± 5 % at 95 %): that takes 25 min",
+        ),
+        (
+            1,
+            2,
+            "(± 5 % at 95 %): that takes 2 more rounds, 10 min, if as many may be used as so far",
+        ),
     ],
 )
 def test_more_rounds_are_told_with_what_they_take(more: int, in_all: int, told: str) -> None:
@@ -162,7 +235,15 @@ def test_weeks_stay_small(model: Model, page: str) -> None:
     changed = copy.deepcopy(model)
     uses = ("trust", "trust", "review", "discard")
     rounds = [
-        SeenRound(number=n, at_ns=BEGAN + n * HOUR // 12, use=uses[n % 4], data=1e6 + n, probe=1e5 + n, rtt_base=0.01) for n in range(4032)
+        SeenRound(
+            number=n,
+            at_ns=BEGAN + n * HOUR // 12,
+            use=uses[n % 4],
+            data=1e6 + n,
+            probe=1e5 + n,
+            rtt_base=0.01,
+        )
+        for n in range(4032)
     ]
     for place, pair in enumerate(changed["pairs"]):
         pair["timeline"] = timeline(rounds[place:], (), from_ns=BEGAN, to_ns=BEGAN + 336 * HOUR)
@@ -184,7 +265,9 @@ def test_the_text_says_the_same_in_short(model: Model, columns: int) -> None:
 
 
 def test_a_single_day_says_that_nothing_can_be_said_of_hours(tmp_path: Path) -> None:
-    model = open_campaign(make_campaign(tmp_path / "out", Story(rounds=288, hours=FOUR_DAYS.hours)), timeline=True)
+    model = open_campaign(
+        make_campaign(tmp_path / "out", Story(rounds=288, hours=FOUR_DAYS.hours)), timeline=True
+    )
     rounds = model["avoid"]["hours"]["rounds"]
     said = f"Nothing can be said of hours yet: {rounds:,} rounds on 1 day. An hour counts from 12 rounds on 3 days on."
     assert campaign_words.hours(model["avoid"]) == [said]
@@ -195,26 +278,38 @@ def test_two_hosts_only_have_nobody_to_be_compared_with(tmp_path: Path) -> None:
     story = Story(pairs=[("alpha", "beta")], rounds=100, always={"alpha": 0.5}, finished=False)
     model = open_campaign(make_campaign(tmp_path / "out", story), timeline=True)
     said = text_of(campaign_page.render(model, ABOUT))
-    assert "Nothing can be said of hosts yet: two that only met each other have nobody to be compared with." in said
-    assert re.search(r"Mbit/s\) per data connection from alpha to beta; \d+ of 100 rounds measured a host instead\.", said)
+    assert (
+        "Nothing can be said of hosts yet: two that only met each other have nobody to be compared with."
+        in said
+    )
+    assert re.search(
+        r"Mbit/s\) per data connection from alpha to beta; \d+ of 100 rounds measured a host instead\.",
+        said,
+    )
     assert "A mark stands for" not in said, "every round is a mark"
 
 
 def test_no_round_discarded_is_said(tmp_path: Path) -> None:
     model = open_campaign(make_campaign(tmp_path / "out", Story(rounds=10)), timeline=True)
     assert campaign_words.headline(model).startswith("All ")
-    assert "No hour is to be avoided so far: none of " in text_of(campaign_page.render(model, ABOUT))
+    assert "No hour is to be avoided so far: none of " in text_of(
+        campaign_page.render(model, ABOUT)
+    )
 
 
 def test_a_handful_of_rounds_says_nothing_though_none_is_discarded(tmp_path: Path) -> None:
     avoid = open_campaign(make_campaign(tmp_path / "out", Story(rounds=2)))["avoid"]
     assert avoid["hosts"]["rounds"] == 10
-    assert campaign_words.hosts(avoid) == ["Nothing can be said of hosts yet: 10 rounds, none of them to be discarded."]
+    assert campaign_words.hosts(avoid) == [
+        "Nothing can be said of hosts yet: 10 rounds, none of them to be discarded."
+    ]
     assert campaign_words.hours(avoid)[0].startswith("Nothing can be said of hours yet: ")
 
 
 def test_a_campaign_without_captures_has_a_page(tmp_path: Path) -> None:
-    model = open_campaign(make_campaign(tmp_path / "out", Story(rounds=30, captured=0)), timeline=True)
+    model = open_campaign(
+        make_campaign(tmp_path / "out", Story(rounds=30, captured=0)), timeline=True
+    )
     said = text_of(campaign_page.render(model, ABOUT))
     assert "nothing was captured that would say whether they measured the network." in said
     assert "Nothing can be said of hours: no round was judged." in said
@@ -234,8 +329,14 @@ def test_a_campaign_that_has_just_begun_has_a_page(tmp_path: Path) -> None:
 def test_a_campaign_that_was_played_has_a_page(tmp_path: Path) -> None:
     """As the runner leaves it: rounds without captures that could be read, a host that was never there."""
     study = study_of(tmp_path, "a-b", "c-d", count=20, period='"100ms"', pings=0)
-    options: dict[str, Any] = {"judge": judge_round, "about": {"version": "1"}, "carrier": PlayedRound}
-    Runner(study, CampaignDirectory(tmp_path / "out"), PlayedHosts(study, down=("d",)), **options).carry_out()
+    options: dict[str, Any] = {
+        "judge": judge_round,
+        "about": {"version": "1"},
+        "carrier": PlayedRound,
+    }
+    Runner(
+        study, CampaignDirectory(tmp_path / "out"), PlayedHosts(study, down=("d",)), **options
+    ).carry_out()
     model = open_campaign(tmp_path / "out", timeline=True)
     # A machine that stood still for a period has missed a round besides.
     assert "unreachable" in model["pairs"][1]["timeline"]["absent"]["kind"]
@@ -245,9 +346,14 @@ def test_a_campaign_that_was_played_has_a_page(tmp_path: Path) -> None:
 
 
 def test_a_line_ends_where_rounds_are_missing() -> None:
-    rounds = [SeenRound(number=n, at_ns=n * 10**9, rtt_base=0.1) for n in range(20) if not 5 <= n < 12]
+    rounds = [
+        SeenRound(number=n, at_ns=n * 10**9, rtt_base=0.1) for n in range(20) if not 5 <= n < 12
+    ]
     spec = charts.evidence(
-        timeline(rounds, (), from_ns=0, to_ns=20 * 10**9), {"round trip": "rtt_base_seconds"}, title="pings", kind="seconds"
+        timeline(rounds, (), from_ns=0, to_ns=20 * 10**9),
+        {"round trip": "rtt_base_seconds"},
+        title="pings",
+        kind="seconds",
     )
     values = [row["value"] for row in spec["datasets"]["values"]]
     assert values == [0.1] * 5 + [None] + [0.1] * 8

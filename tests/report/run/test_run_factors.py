@@ -20,13 +20,20 @@ def test_a_level_with_a_unit_is_a_number(level: str, value: float, unit: str) ->
     assert number(level) == (pytest.approx(value), unit)
 
 
-@pytest.mark.parametrize("level", ["paced", "timer-100", "cbr udp", "1.2.3", "20 apples", "", "unlimited"])
+@pytest.mark.parametrize(
+    "level", ["paced", "timer-100", "cbr udp", "1.2.3", "20 apples", "", "unlimited"]
+)
 def test_words_are_none(level: str) -> None:
     assert number(level) is None
 
 
 def cell(place: int, levels: dict[str, str], baseline: int | None = None) -> dict[str, Any]:
-    return {"number": place, "label": ", ".join(levels.values()), "levels": levels, "baseline": baseline}
+    return {
+        "number": place,
+        "label": ", ".join(levels.values()),
+        "levels": levels,
+        "baseline": baseline,
+    }
 
 
 def test_the_factor_with_the_most_numbers_is_the_scale() -> None:
@@ -35,8 +42,13 @@ def test_the_factor_with_the_most_numbers_is_the_scale() -> None:
         {"key": "a.rate", "levels": ["1Mbit/s", "2Mbit/s", "10Mbit/s"]},
         {"key": "l.queue", "levels": ["5p", "20p"]},
     ]
-    cells = [cell(place, {"a.model": "cbr", "a.rate": rate, "l.queue": "5p"}) for place, rate in enumerate(factors[1]["levels"])]
-    found = scale_of(factors, [*cells, cell(9, {"a.model": "none", "a.rate": "–", "l.queue": "5p"})])
+    cells = [
+        cell(place, {"a.model": "cbr", "a.rate": rate, "l.queue": "5p"})
+        for place, rate in enumerate(factors[1]["levels"])
+    ]
+    found = scale_of(
+        factors, [*cells, cell(9, {"a.model": "none", "a.rate": "–", "l.queue": "5p"})]
+    )
     assert found is not None
     assert (found.key, found.unit) == ("a.rate", "bit/s")
     assert found.place(cells[2]) == 10e6
@@ -44,10 +56,15 @@ def test_the_factor_with_the_most_numbers_is_the_scale() -> None:
 
 
 def test_levels_of_different_kinds_are_no_scale() -> None:
-    factors = [{"key": "l.queue", "levels": ["5p", "10KB", "20KB"]}, {"key": "l.rate", "levels": ["1Mbit/s", "trace", "5Mbit/s"]}]
+    factors = [
+        {"key": "l.queue", "levels": ["5p", "10KB", "20KB"]},
+        {"key": "l.rate", "levels": ["1Mbit/s", "trace", "5Mbit/s"]},
+    ]
     cells = [
         cell(place, {"l.queue": one, "l.rate": two})
-        for place, (one, two) in enumerate(zip(factors[0]["levels"], factors[1]["levels"], strict=True))
+        for place, (one, two) in enumerate(
+            zip(factors[0]["levels"], factors[1]["levels"], strict=True)
+        )
     ]
     assert scale_of(factors, cells) is None
 

@@ -40,10 +40,16 @@ def test_the_cells_and_their_baseline(model: Model) -> None:
     ]  # fmt: skip
     assert {one["baseline"] for one in model["cells"]} == {0}
     assert model["run"]["name"] == "study"
-    assert (model["run"]["planned"], model["run"]["complete"], model["run"]["judged"]) == (21, 21, 21)
+    assert (model["run"]["planned"], model["run"]["complete"], model["run"]["judged"]) == (
+        21,
+        21,
+        21,
+    )
 
 
-def test_the_median_is_that_of_all_requests_and_its_interval_that_of_the_repetitions(model: Model) -> None:
+def test_the_median_is_that_of_all_requests_and_its_interval_that_of_the_repetitions(
+    model: Model,
+) -> None:
     found = fetch(model, "none")
     # Of the 15 times of 0.40, 0.40, 0.40, 0.41, 0.42 s, each also times 1.02 and 0.99, the eighth is 0.408.
     assert found["median_seconds"] == pytest.approx(0.408)
@@ -70,7 +76,12 @@ def test_the_slowdown_is_a_quantile_over_the_baselines_median(model: Model) -> N
 
 def test_every_quantile_of_the_slowdown_is_there(model: Model) -> None:
     ratios = [place["ratio"] for place in fetch(model, "cbr, 13.2Mbit/s")["slowdown"]]
-    assert [place["share"] for place in fetch(model, "cbr, 13.2Mbit/s")["slowdown"]] == [0.05, 0.5, 0.9, 0.95]
+    assert [place["share"] for place in fetch(model, "cbr, 13.2Mbit/s")["slowdown"]] == [
+        0.05,
+        0.5,
+        0.9,
+        0.95,
+    ]
     assert ratios == sorted(ratios)
     assert ratios[1] == pytest.approx(1.2 / 0.408)
 
@@ -78,7 +89,9 @@ def test_every_quantile_of_the_slowdown_is_there(model: Model) -> None:
 def test_the_increase_is_over_the_baselines_mean(model: Model) -> None:
     base = 0.406 * (1.0 + 1.02 + 0.99) / 3
     mean = 0.664 * (1.0 + 1.02 + 0.99) / 3
-    assert fetch(model, "poisson, 6.6Mbit/s")["increase_mean_percent"] == pytest.approx(100 * (mean / base - 1))
+    assert fetch(model, "poisson, 6.6Mbit/s")["increase_mean_percent"] == pytest.approx(
+        100 * (mean / base - 1)
+    )
 
 
 def test_the_distribution_ends_at_all_requests(model: Model) -> None:
@@ -128,7 +141,9 @@ def test_a_run_that_was_interrupted_is_read_as_far_as_it_went(tmp_path: Path) ->
     assert (found["run"]["planned"], found["run"]["complete"]) == (21, 6)
     assert found["run"]["uses"]["missing"] == 15
     assert all(one["counted"] <= 1 for one in found["cells"])
-    single = next(one for one in found["cells"] if one["counted"] == 1 and not one["only_discarded"])
+    single = next(
+        one for one in found["cells"] if one["counted"] == 1 and not one["only_discarded"]
+    )
     assert single["workloads"][0]["median_basis"] in ("requests", None)
 
 
@@ -141,7 +156,9 @@ def test_a_run_that_was_not_judged_has_no_verdicts_and_no_results(tmp_path: Path
 
 def test_a_cell_of_nothing_but_discarded_repetitions_shows_them_and_says_so(tmp_path: Path) -> None:
     found = read_model(make_run(tmp_path / "one", repetitions=1).path)
-    assert [one["label"] for one in found["cells"] if one["only_discarded"]] == [found["repetitions"][-1]["label"]]
+    assert [one["label"] for one in found["cells"] if one["only_discarded"]] == [
+        found["repetitions"][-1]["label"]
+    ]
     assert next(one for one in found["cells"] if one["only_discarded"])["counted"] == 1
 
 
@@ -157,9 +174,14 @@ def test_the_transfers_of_the_workloads_are_counted_by_cause(tmp_path: Path) -> 
         )
         for _ in range(count)
     ]
-    pa.parquet.write_table(pa.Table.from_pylist(rows), directory.path / "rep-000" / "tables" / "transfers.parquet")
+    pa.parquet.write_table(
+        pa.Table.from_pylist(rows), directory.path / "rep-000" / "tables" / "transfers.parquet"
+    )
     found = read_model(directory.path)
-    wanted = [{"cause": "slow_start", "verdict": "trust", "count": 3}, {"cause": "network_loss", "verdict": "review", "count": 2}]
+    wanted = [
+        {"cause": "slow_start", "verdict": "trust", "count": 3},
+        {"cause": "network_loss", "verdict": "review", "count": 2},
+    ]
     first = found["repetitions"][0]
     assert first["transfers"] == wanted
     assert found["cells"][first["cell"]]["workloads"][0]["transfers"] == wanted
@@ -167,7 +189,9 @@ def test_the_transfers_of_the_workloads_are_counted_by_cause(tmp_path: Path) -> 
 
 
 def test_without_background_no_cell_is_a_baseline(tmp_path: Path) -> None:
-    text = STUDY.split("[background.cross]")[0] + '[factors]\n"link.rate" = ["5Mbit/s", "20Mbit/s"]\n'
+    text = (
+        STUDY.split("[background.cross]")[0] + '[factors]\n"link.rate" = ["5Mbit/s", "20Mbit/s"]\n'
+    )
     found = read_model(make_run(tmp_path / "run", text, repetitions=2).path)
     assert [one["baseline"] for one in found["cells"]] == [None, None]
     assert all(one["workloads"][0]["slowdown"] == [] for one in found["cells"])
@@ -183,7 +207,11 @@ def test_a_folder_without_a_run_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("repetition.json", "let trustbed run continue"), ("findings.json", "judge the repetition again")]
+    ("name", "hint"),
+    [
+        ("repetition.json", "let trustbed run continue"),
+        ("findings.json", "judge the repetition again"),
+    ],
 )
 def test_a_damaged_file_is_named(tmp_path: Path, name: str, hint: str) -> None:
     directory = make_run(tmp_path / "run", repetitions=1)

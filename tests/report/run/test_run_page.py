@@ -21,13 +21,21 @@ from trustbed.report.run_model import read_model
 
 Model = dict[str, Any]
 
-ABOUT = {"version": "0.1.0", "command": "trustbed report study --out report.html", "started": "2026-01-01T00:00:00Z"}
+ABOUT = {
+    "version": "0.1.0",
+    "command": "trustbed report study --out report.html",
+    "started": "2026-01-01T00:00:00Z",
+}
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>&\"'</style>"
 
 
 def text_of(page: str) -> str:
     bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare)).replace("\u00a0", " ").replace("&#39;", "'")
+    return (
+        re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare))
+        .replace("\u00a0", " ")
+        .replace("&#39;", "'")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +64,9 @@ def test_every_cell_is_a_line_with_its_interval(page: str) -> None:
 def test_the_discarded_repetition_is_named_with_its_reason(page: str) -> None:
     said = text_of(page)
     assert re.search(r"discard rep-020 poisson, 3\.3Mbit/s", said)
-    assert said.count("left late by 9.00 µs (p50), 2.40 ms (p99), 3.00 ms (most)") == 2  # its finding, and the table of all
+    assert (
+        said.count("left late by 9.00 µs (p50), 2.40 ms (p99), 3.00 ms (most)") == 2
+    )  # its finding, and the table of all
     assert "run on a machine with less else to do" in said
 
 
@@ -118,10 +128,19 @@ def test_more_lines_than_colours_are_counted(model: Model) -> None:
     changed = copy.deepcopy(model)
     for number in (7, 8):
         more = copy.deepcopy(changed["cells"][-1])
-        changed["cells"].append({**more, "number": number, "label": f"cell {number}", "levels": {"background.cross.model": f"m{number}"}})
+        changed["cells"].append(
+            {
+                **more,
+                "number": number,
+                "label": f"cell {number}",
+                "levels": {"background.cross.model": f"m{number}"},
+            }
+        )
     section = run_html.sections(changed, Payload())[0]
     captions = {figure.title: figure.caption for figure in section.figures}
-    assert captions["Distribution of the response times"].endswith("2 more cells are in the table and not drawn.")
+    assert captions["Distribution of the response times"].endswith(
+        "2 more cells are in the table and not drawn."
+    )
 
 
 def test_the_deepest_queue_stays_in_its_chart(model: Model) -> None:
@@ -142,7 +161,10 @@ def test_cells_that_are_compared_with_nothing_get_a_chart_of_their_values(model:
         cell |= {"baseline": None, "levels": {"link.loss": f"kind {number}"}}
         cell["workloads"][0]["slowdown"] = []
     section = run_html.sections({**changed, "factors": []}, Payload())[0]
-    assert [figure.title for figure in section.figures] == ["Median response time, cell by cell", "Distribution of the response times"]
+    assert [figure.title for figure in section.figures] == [
+        "Median response time, cell by cell",
+        "Distribution of the response times",
+    ]
     assert section.figures[0].caption == "From 408 ms to 1.20 s."
 
 

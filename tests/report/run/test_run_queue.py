@@ -36,20 +36,28 @@ def test_slices_hold_the_deepest_queue_the_mean_and_what_was_lost(directory: Run
     # Packets come every 10 ms and slices last 13.3 ms: the first holds the packets that found 0 and 1.
     assert (down["t"][0], down["packets_max"][0], down["packets_mean"][0]) == (0.0, 1, 0.5)
     assert down["slice_seconds"] == pytest.approx(0.0133, rel=1e-3)
-    assert all(mean <= most for mean, most in zip(down["packets_mean"], down["packets_max"], strict=True))
+    assert all(
+        mean <= most for mean, most in zip(down["packets_mean"], down["packets_max"], strict=True)
+    )
 
 
 def test_a_ledger_in_several_pieces_gives_the_same(directory: RunDirectory) -> None:
     before = over_time(directory)
-    pa.parquet.write_table(ledger(), directory.path / "rep-000" / "ledger" / "packets.parquet", row_group_size=7)
+    pa.parquet.write_table(
+        ledger(), directory.path / "rep-000" / "ledger" / "packets.parquet", row_group_size=7
+    )
     assert over_time(directory) == before
 
 
 def test_numbers_in_the_place_of_words_are_understood(directory: RunDirectory) -> None:
     whole = ledger()
-    fate = pa.array([0 if word == "passed" else 1 for word in whole["fate"].to_pylist()], pa.uint8())
+    fate = pa.array(
+        [0 if word == "passed" else 1 for word in whole["fate"].to_pylist()], pa.uint8()
+    )
     pipe = pa.array([0 if word == "up" else 1 for word in whole["pipe"].to_pylist()], pa.uint32())
-    changed = whole.set_column(whole.column_names.index("fate"), "fate", fate).set_column(whole.column_names.index("pipe"), "pipe", pipe)
+    changed = whole.set_column(whole.column_names.index("fate"), "fate", fate).set_column(
+        whole.column_names.index("pipe"), "pipe", pipe
+    )
     pa.parquet.write_table(changed, directory.path / "rep-000" / "ledger" / "packets.parquet")
     pipes = over_time(directory)["pipes"]
     assert isinstance(pipes, list)
@@ -70,7 +78,9 @@ def test_of_many_requests_the_extremes_stay(directory: RunDirectory) -> None:
     seconds = [0.01] * 4000
     seconds[1234] = 9.0
     seconds[2345] = 0.001
-    pa.parquet.write_table(requests(seconds, gap=0), directory.path / "rep-000" / "tables" / "fetch.requests.parquet")
+    pa.parquet.write_table(
+        requests(seconds, gap=0), directory.path / "rep-000" / "tables" / "fetch.requests.parquet"
+    )
     application = over_time(directory)["applications"]
     assert isinstance(application, list)
     assert len(application[0]["t"]) <= run_queue.POINTS
@@ -83,7 +93,12 @@ def test_rates_of_intervals_are_summed_over_streams(directory: RunDirectory) -> 
     (tables / "fetch.requests.parquet").unlink()
     rows = [
         {"start_ns": start, "end_ns": start + 10**9, "bits_per_second": rate, "omitted": omitted}
-        for start, rate, omitted in ((0, 1e6, False), (0, 2e6, False), (10**9, 4e6, False), (2 * 10**9, 9e6, True))
+        for start, rate, omitted in (
+            (0, 1e6, False),
+            (0, 2e6, False),
+            (10**9, 4e6, False),
+            (2 * 10**9, 9e6, True),
+        )
     ]
     pa.parquet.write_table(pa.Table.from_pylist(rows), tables / "fetch.intervals.parquet")
     application = over_time(directory)["applications"]
@@ -96,21 +111,35 @@ def test_a_bulk_transfer_is_what_its_receiver_got_each_second(directory: RunDire
     (folder / "tables" / "fetch.requests.parquet").unlink()
     record = json.loads((folder / "repetition.json").read_text())
     sent = {"start_ns": EPOCH + 10**9, "transfers": [{"payload_bytes_per_second": [9, 9, 9]}]}
-    taken = {"start_ns": EPOCH, "transfers": [{"payload_bytes_per_second": [0, 100, 200]}, {"payload_bytes_per_second": [0, 50]}]}
+    taken = {
+        "start_ns": EPOCH,
+        "transfers": [
+            {"payload_bytes_per_second": [0, 100, 200]},
+            {"payload_bytes_per_second": [0, 50]},
+        ],
+    }
     record["workloads"] = [{"name": "bulk", "kind": "bulk", "outcome": "complete", "report": sent}]
     record["services"] = [{"verb": "bulk", "where": "server", "report": taken}]
     (folder / "repetition.json").write_text(json.dumps(record))
     application = over_time(directory)["applications"]
     assert isinstance(application, list)
-    assert (application[0]["t"], application[0]["bits_per_second"]) == ([0.0, 1.0, 2.0], [0, 1200, 1600])
+    assert (application[0]["t"], application[0]["bits_per_second"]) == (
+        [0.0, 1.0, 2.0],
+        [0, 1200, 1600],
+    )
     record["services"] = []
     (folder / "repetition.json").write_text(json.dumps(record))
     application = over_time(directory)["applications"]
     assert isinstance(application, list)
-    assert (application[0]["t"], application[0]["bits_per_second"]) == ([1.0, 2.0, 3.0], [72, 72, 72])
+    assert (application[0]["t"], application[0]["bits_per_second"]) == (
+        [1.0, 2.0, 3.0],
+        [72, 72, 72],
+    )
 
 
-def test_without_a_ledger_the_application_stays_and_without_both_there_is_nothing(directory: RunDirectory) -> None:
+def test_without_a_ledger_the_application_stays_and_without_both_there_is_nothing(
+    directory: RunDirectory,
+) -> None:
     (directory.path / "rep-000" / "ledger" / "packets.parquet").unlink()
     found = over_time(directory)
     assert found["pipes"] == []

@@ -25,17 +25,30 @@ class Bench:
         self._directory = RunDirectory(path)
         self._number = 0
 
-    def repetition(self, this_round: int, workload: dict[str, Any] | None = None, **tables: pa.Table | Rows) -> Repetition:
-        place = {"folder": f"rep-{self._number:03d}", "cell": 0, "round": this_round, "seed": 1, "number": self._number}
+    def repetition(
+        self, this_round: int, workload: dict[str, Any] | None = None, **tables: pa.Table | Rows
+    ) -> Repetition:
+        place = {
+            "folder": f"rep-{self._number:03d}",
+            "cell": 0,
+            "round": this_round,
+            "seed": 1,
+            "number": self._number,
+        }
         self._number += 1
         folder = str(place["folder"])
         self._directory.begin_repetition(folder)
-        self._directory.finish_repetition(folder, {"outcome": "complete", "workloads": [{"name": "w", "kind": "x", **(workload or {})}]})
+        self._directory.finish_repetition(
+            folder,
+            {"outcome": "complete", "workloads": [{"name": "w", "kind": "x", **(workload or {})}]},
+        )
         with self._directory.judging(folder) as inside:
             for name, table in tables.items():
                 held = table if isinstance(table, pa.Table) else pa.Table.from_pylist(table)
                 pa.parquet.write_table(held, inside / f"w.{name}.parquet")
-        self._directory.write_findings(folder, {"use": "trust", "why": "", "verdicts": {}, "findings": []})
+        self._directory.write_findings(
+            folder, {"use": "trust", "why": "", "verdicts": {}, "findings": []}
+        )
         return Repetition(self._directory, place)
 
 
@@ -50,7 +63,10 @@ def of(own: Sequence[Repetition], base: Sequence[Repetition] | None = None) -> d
 
 def test_of_a_single_repetition_the_interval_is_within_it(bench: Bench) -> None:
     times = [0.1 + 0.001 * number for number in range(99)]
-    found = of([bench.repetition(0, requests=requests(times))], [bench.repetition(0, requests=requests([0.1] * 120))])
+    found = of(
+        [bench.repetition(0, requests=requests(times))],
+        [bench.repetition(0, requests=requests([0.1] * 120))],
+    )
     assert found["median_seconds"] == pytest.approx(0.149)
     assert found["median_basis"] == "requests"
     # Of 99 values the interval of the median lies between the 40th and the 60th: binomial with n = 99 and 1/2.
@@ -65,7 +81,11 @@ def test_of_a_single_repetition_the_interval_is_within_it(bench: Bench) -> None:
 
 def test_failed_requests_are_counted_and_not_timed(bench: Bench) -> None:
     found = of([bench.repetition(0, requests=requests([0.1, None, 0.3, None, 0.2]))])
-    assert (found["requests"], found["failed"], found["median_seconds"]) == (3, 2, pytest.approx(0.2))
+    assert (found["requests"], found["failed"], found["median_seconds"]) == (
+        3,
+        2,
+        pytest.approx(0.2),
+    )
 
 
 def test_what_is_to_be_dropped_at_the_start_is(bench: Bench) -> None:
@@ -78,20 +98,33 @@ def test_what_is_to_be_dropped_at_the_start_is(bench: Bench) -> None:
 def test_requests_without_starts_all_count(bench: Bench) -> None:
     table = requests([0.1, 0.2, 0.3])
     place = table.schema.get_field_index("started")
-    bare = table.set_column(place, table.schema.field(place), pa.nulls(3, table.schema.field(place).type))
+    bare = table.set_column(
+        place, table.schema.field(place), pa.nulls(3, table.schema.field(place).type)
+    )
     found = of([bench.repetition(0, {"discard_seconds": 5.0}, requests=bare)])
     assert found["requests"] == 3
 
 
 def test_failures_that_only_the_summary_knows_are_counted(bench: Bench) -> None:
-    found = of([bench.repetition(0, requests=requests([0.1, 0.2]), summary=[{"requests": 5, "failed_requests": 3}])])
+    found = of(
+        [
+            bench.repetition(
+                0, requests=requests([0.1, 0.2]), summary=[{"requests": 5, "failed_requests": 3}]
+            )
+        ]
+    )
     assert found["failed"] == 3
 
 
 def test_percentiles_of_repetitions_are_averaged(bench: Bench) -> None:
     def wrk(median: int, most: int) -> Repetition:
-        rows = [{"share": 0.5, "response_ns": median * 10**6}, {"share": 0.9, "response_ns": most * 10**6}]
-        return bench.repetition(bench._number % 2, percentiles=rows, summary=[{"requests": 40, "timeouts": 1}])
+        rows = [
+            {"share": 0.5, "response_ns": median * 10**6},
+            {"share": 0.9, "response_ns": most * 10**6},
+        ]
+        return bench.repetition(
+            bench._number % 2, percentiles=rows, summary=[{"requests": 40, "timeouts": 1}]
+        )
 
     base, own = [wrk(10, 12), wrk(20, 25)], [wrk(30, 40), wrk(40, 60)]
     found = of(own, base)
@@ -114,14 +147,24 @@ def test_a_throughput_is_slower_when_it_is_less(bench: Bench) -> None:
     found = of(own, base)
     assert found["measure"] == "throughput"
     assert found["mean_bits_per_second"] == pytest.approx(7e6)
-    assert [(place["share"], place["ratio"]) for place in found["slowdown"]] == [(None, pytest.approx(19 / 7))]
+    assert [(place["share"], place["ratio"]) for place in found["slowdown"]] == [
+        (None, pytest.approx(19 / 7))
+    ]
     # Round by round it is 2 and 4 times slower: the interval of two values is 3 ± 12.706 · √2 / √2.
-    assert found["slowdown"][0]["high"] - found["slowdown"][0]["ratio"] == pytest.approx(12.7062, rel=1e-4)
+    assert found["slowdown"][0]["high"] - found["slowdown"][0]["ratio"] == pytest.approx(
+        12.7062, rel=1e-4
+    )
 
 
 def test_connections_of_a_bulk_transfer_are_summed_and_directions_are_not(bench: Bench) -> None:
-    bulk = [{"connection": 0, "goodput_bits_per_second": 3e6}, {"connection": 1, "goodput_bits_per_second": 4e6}]
-    both = [{"direction": "upload", "received_bits_per_second": 3e6}, {"direction": "download", "received_bits_per_second": 4e6}]
+    bulk = [
+        {"connection": 0, "goodput_bits_per_second": 3e6},
+        {"connection": 1, "goodput_bits_per_second": 4e6},
+    ]
+    both = [
+        {"direction": "upload", "received_bits_per_second": 3e6},
+        {"direction": "download", "received_bits_per_second": 4e6},
+    ]
     assert of([bench.repetition(0, summary=bulk)])["mean_bits_per_second"] == pytest.approx(7e6)
     assert of([bench.repetition(0, summary=both)])["mean_bits_per_second"] == pytest.approx(3e6)
 
@@ -150,4 +193,8 @@ def test_a_round_without_its_baseline_is_held_against_the_median_of_all(bench: B
     own = [bench.repetition(number, requests=requests([0.3] * 3)) for number in (0, 1)]
     base = [bench.repetition(0, requests=requests([0.1] * 3))]
     place = of(own, base)["slowdown"][1]
-    assert (place["ratio"], place["low"], place["high"]) == (pytest.approx(3.0), pytest.approx(3.0), pytest.approx(3.0))
+    assert (place["ratio"], place["low"], place["high"]) == (
+        pytest.approx(3.0),
+        pytest.approx(3.0),
+        pytest.approx(3.0),
+    )

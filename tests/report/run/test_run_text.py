@@ -24,7 +24,9 @@ def test_the_study_word_for_word(model: Model) -> None:
 
 @pytest.mark.parametrize("columns", [40, 60, 72, 100, 300])
 def test_no_line_is_wider_than_asked(model: Model, columns: int) -> None:
-    widest = max(len(line) for line in run_text.render(model, "study", columns=columns).splitlines())
+    widest = max(
+        len(line) for line in run_text.render(model, "study", columns=columns).splitlines()
+    )
     assert widest <= max(run_text.NARROWEST, min(columns, run_text.WIDEST))
 
 
@@ -45,7 +47,10 @@ def test_a_run_of_nothing_but_discarded_repetitions_is_not_summed_up(model: Mode
     changed = copy.deepcopy(model)
     for cell in changed["cells"]:
         cell["only_discarded"] = True
-    assert run_words.headline(changed) == "No repetition may be used: the testbed was measured, not the network."
+    assert (
+        run_words.headline(changed)
+        == "No repetition may be used: the testbed was measured, not the network."
+    )
     assert run_words.assurance(changed) == ""
 
 
@@ -62,12 +67,18 @@ def without(model: Model, *keys: str) -> Model:
 
 
 def test_without_a_baseline_the_range_is_told(model: Model) -> None:
-    assert run_words.headline(without(model)) == "The response time of fetch is between 408 ms (none) and 1.20 s (poisson, 13.2Mbit/s)."
+    assert (
+        run_words.headline(without(model))
+        == "The response time of fetch is between 408 ms (none) and 1.20 s (poisson, 13.2Mbit/s)."
+    )
 
 
 def test_without_results_the_background_is_told(model: Model) -> None:
     said = run_words.headline(without(model, "measure"))
-    assert said == "Of the packets of cross between 1.5 % (poisson, 3.3Mbit/s) and 2 % (poisson, 6.6Mbit/s) are lost."
+    assert (
+        said
+        == "Of the packets of cross between 1.5 % (poisson, 3.3Mbit/s) and 2 % (poisson, 6.6Mbit/s) are lost."
+    )
 
 
 def test_background_that_does_not_matter_is_told_so(model: Model) -> None:
@@ -84,7 +95,10 @@ def test_findings_of_many_repetitions_are_told_once_with_the_worst(model: Model)
     worse = {**mild, "value": 0.00009, "message": "worse"}
     noise = {**mild, "code": "capture_snapped", "scope": "capture"}
     others = [one for one in model["repetitions"] if not one["findings"]]
-    rows = [{**one, "findings": [late, late] if place < 2 else [worse if place == 5 else mild, noise]} for place, one in enumerate(others)]
+    rows = [
+        {**one, "findings": [late, late] if place < 2 else [worse if place == 5 else mild, noise]}
+        for place, one in enumerate(others)
+    ]
     found = run_words.gathered(rows)
     assert [(row["code"], row["severity"], row["found_in"]) for row in found] == [
         ("run_emulator_late", "error", "2 of 20"),
@@ -108,11 +122,16 @@ def test_what_weakens_results_is_said_once(tmp_path: Path) -> None:
 def test_what_limited_the_transfers_stands_beside_the_result_and_the_reason(model: Model) -> None:
     changed = copy.deepcopy(model)
     for cell in changed["cells"]:
-        cell["workloads"][0]["transfers"] = [{"cause": "network_loss", "verdict": "review", "count": 3}]
+        cell["workloads"][0]["transfers"] = [
+            {"cause": "network_loss", "verdict": "review", "count": 3}
+        ]
     changed["repetitions"][0] |= {
         "use": "review",
         "why": "1 transfer of 1 to be reviewed",
-        "transfers": [{"cause": "network_loss", "verdict": "review", "count": 1}, {"cause": "slow_start", "verdict": "trust", "count": 4}],
+        "transfers": [
+            {"cause": "network_loss", "verdict": "review", "count": 1},
+            {"cause": "slow_start", "verdict": "trust", "count": 4},
+        ],
     }
     said = run_text.render(changed, "study")
     assert said.count("slowed by packet loss") == 7 + 1

@@ -63,7 +63,12 @@ class Machine:
 
     def calm(self, allowance: float) -> Calm:
         say = self.said.append
-        senses = Senses(look=self.look, sleep=self.slept.append, say=lambda lost, left: say((lost, left)), is_over=lambda: self.over)
+        senses = Senses(
+            look=self.look,
+            sleep=self.slept.append,
+            say=lambda lost, left: say((lost, left)),
+            is_over=lambda: self.over,
+        )
         return Calm(allowance, senses)
 
 
@@ -75,7 +80,9 @@ class Machine:
         (Processors(stolen=10, all=1000), Processors(stolen=10, all=1000), 0.0),
     ],
 )
-def test_what_was_stolen_is_a_part_of_what_passed(before: Processors, after: Processors, share: float) -> None:
+def test_what_was_stolen_is_a_part_of_what_passed(
+    before: Processors, after: Processors, share: float
+) -> None:
     looks = iter((before, after))
     assert stolen_share(0.001, processors=lambda: next(looks)) == share
 
@@ -87,8 +94,17 @@ def test_this_machine_has_an_account_of_its_processors() -> None:
 def test_beside_transfers_of_ours_only_what_the_hypervisor_takes_counts() -> None:
     slept: list[float] = []
     stolen = iter((0.5, 0.5, MOST_STOLEN))
-    senses = Senses(look=lambda _: 1.0, look_beside=lambda _: next(stolen), sleep=slept.append, say=lambda *_: None, is_over=lambda: False)
-    assert Calm(100.0, senses).wait(beside=True) == {"lost_share": MOST_STOLEN, "waited_seconds": 2 * TURN_SECONDS}
+    senses = Senses(
+        look=lambda _: 1.0,
+        look_beside=lambda _: next(stolen),
+        sleep=slept.append,
+        say=lambda *_: None,
+        is_over=lambda: False,
+    )
+    assert Calm(100.0, senses).wait(beside=True) == {
+        "lost_share": MOST_STOLEN,
+        "waited_seconds": 2 * TURN_SECONDS,
+    }
     assert slept == [PAUSE_SECONDS, PAUSE_SECONDS]
 
 
@@ -144,7 +160,9 @@ def test_who_never_waits_never_looks() -> None:
     assert ALLOWANCE_SECONDS > 0
 
 
-def test_a_transfer_waits_before_each_attempt_and_keeps_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_transfer_waits_before_each_attempt_and_keeps_what_was_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     outcomes = iter((carry.SPOILT, carry.MADE))
     monkeypatch.setattr(carry, "_attempt", lambda *_: {"outcome": next(outcomes)})
     monkeypatch.setattr(carry, "captures_in_the_middle", lambda: True)

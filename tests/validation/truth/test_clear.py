@@ -52,8 +52,14 @@ def _wrong(planned: Planned) -> str:
     assert answer is not None
     wanted = KINDS[planned.kind].known
     missed = answer.evidence["processor_missed"] or 0.0
-    if answer.cause == "host_scheduling" and answer.cause not in wanted.causes and missed >= THRESHOLDS.processor_missed:
-        pytest.xfail(f"the machine was too busy for a clear case: it kept the sender from its processor for {missed:.0%} of the time")
+    if (
+        answer.cause == "host_scheduling"
+        and answer.cause not in wanted.causes
+        and missed >= THRESHOLDS.processor_missed
+    ):
+        pytest.xfail(
+            f"the machine was too busy for a clear case: it kept the sender from its processor for {missed:.0%} of the time"
+        )
     if answer.cause in wanted.causes and answer.verdict in wanted.verdicts:
         return ""
     return f"{planned.kind}: {answer.cause} ({answer.rule}), {answer.verdict}; wanted {wanted}\n{json.dumps(answer.evidence, default=str)}"

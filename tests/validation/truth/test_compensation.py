@@ -21,7 +21,14 @@ DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "validation.md"
 
 
 def guess(**changes: Any) -> Guess:  # noqa: ANN401 - fields of a guess
-    values = {"given": 100.0, "estimate": 105.0, "low": 96.6, "high": 115.5, "removed": 80.0, "why_not": ""}
+    values = {
+        "given": 100.0,
+        "estimate": 105.0,
+        "low": 96.6,
+        "high": 115.5,
+        "removed": 80.0,
+        "why_not": "",
+    }
     return Guess(**{**values, **changes})
 
 
@@ -59,11 +66,19 @@ def test_an_interval_is_of_forty_cases_at_least() -> None:
 
 def test_nothing_discarded_is_nothing_to_say() -> None:
     found = accuracy([])
-    assert (found.discarded, found.median_error, found.central, found.within.value) == (0, None, None, None)
+    assert (found.discarded, found.median_error, found.central, found.within.value) == (
+        0,
+        None,
+        None,
+        None,
+    )
 
 
 def made(*disturbed: dict[str, Any]) -> Result:
-    twins = [kept(f"undisturbed-window.{number}", "undisturbed-window", "guest-free", seed=number) for number in (2, 3)]
+    twins = [
+        kept(f"undisturbed-window.{number}", "undisturbed-window", "guest-free", seed=number)
+        for number in (2, 3)
+    ]
     return Result([*twins, *disturbed])
 
 
@@ -75,14 +90,30 @@ def test_the_page_holds_estimates_against_twins() -> None:
     )
     # Three are discarded; of one the path was disturbed as well. 30.1 and 28.3 Mbit/s were estimated, 29.9 Mbit/s were given.
     found = result.compensation(VIEWS[0], "even")
-    assert (found.discarded, found.comparable, found.available, found.within.hits, found.covered.hits) == (3, 2, 2, 2, 2)
+    assert (
+        found.discarded,
+        found.comparable,
+        found.available,
+        found.within.hits,
+        found.covered.hits,
+    ) == (3, 2, 2, 2, 2)
     section = page.render(result)
     assert "### What the network would have given" in section
-    assert "| sender's capture and host samples | 3 | 2 | 2 | 100.0% of 2 (34.2%–100.0%) |" in section
-    assert "| *odd seeds: sender's capture and host samples* | 0 | 0 | 0 | – | – | – | – |" in section
-    assert "Reports show it beside the measured value, for it is within 10% in 90% of the cases" in section
+    assert (
+        "| sender's capture and host samples | 3 | 2 | 2 | 100.0% of 2 (34.2%–100.0%) |" in section
+    )
+    assert (
+        "| *odd seeds: sender's capture and host samples* | 0 | 0 | 0 | – | – | – | – |" in section
+    )
+    assert (
+        "Reports show it beside the measured value, for it is within 10% in 90% of the cases"
+        in section
+    )
     assert "WHAT THE NETWORK WOULD HAVE GIVEN" in text.render(result, "even")
-    assert result.as_json()["compensation"]["even"]["sender-known"]["within"] == {"hits": 2, "of": 2}
+    assert result.as_json()["compensation"]["even"]["sender-known"]["within"] == {
+        "hits": 2,
+        "of": 2,
+    }
 
 
 def test_the_page_says_when_estimates_are_not_good_enough() -> None:
@@ -91,7 +122,9 @@ def test_the_page_says_when_estimates_are_not_good_enough() -> None:
     transfers = [kept(f"{kind}.0", kind, recording) for kind, recording in window.items()]
     result = Result(transfers)
     assert result.compensation(VIEWS[0], "even").within.hits == 0
-    assert "Reports show no estimate, for it is not within 10% in 90% of the cases" in page.render(result)
+    assert "Reports show no estimate, for it is not within 10% in 90% of the cases" in page.render(
+        result
+    )
 
 
 def test_what_is_shown_rests_on_what_the_documentation_says() -> None:
@@ -99,7 +132,11 @@ def test_what_is_shown_rests_on_what_the_documentation_says() -> None:
     places: dict[str, Place] = {"sender-known": "beside_with_host", "sender": "beside"}
     for view in VIEWS:
         if view.name in places:
-            line = re.search(rf"^\| {re.escape(view.words)} \| \d+ \| \d+ \| (\d+) \| ([\d.]+)% of (\d+) ", section, re.M)
+            line = re.search(
+                rf"^\| {re.escape(view.words)} \| \d+ \| \d+ \| (\d+) \| ([\d.]+)% of (\d+) ",
+                section,
+                re.M,
+            )
             assert line is not None
             hits, of = table.WITHIN[places[view.name]]
             assert (int(line[1]), int(line[3])) == (of, of)

@@ -20,29 +20,64 @@ from trustbed.diagnose.calibration import PRIOR_ANSWERS, Calibration, Counted, P
 from trustbed.diagnose.confidence import HIGHEST, LOWEST
 from validation.truth import command
 from validation.truth.calibration import calibrate
-from validation.truth.fit import TABLE, Said, Sample, brier, fit, held_out, isotonic, report, said, samples, unseen, written
+from validation.truth.fit import (
+    TABLE,
+    Said,
+    Sample,
+    brier,
+    fit,
+    held_out,
+    isotonic,
+    report,
+    said,
+    samples,
+    unseen,
+    written,
+)
 from validation.truth.result import VIEWS
 from validation.truth.store import Store
 
 
-def sample(kind: str, score: int, is_right: bool, *, place: Place = "beside", network: str = "one", name: str = "one") -> Sample:
-    return Sample(name=name, network=network, place=place, kind=kind, score=score, is_right=is_right)
+def sample(
+    kind: str,
+    score: int,
+    is_right: bool,
+    *,
+    place: Place = "beside",
+    network: str = "one",
+    name: str = "one",
+) -> Sample:
+    return Sample(
+        name=name, network=network, place=place, kind=kind, score=score, is_right=is_right
+    )
 
 
 def many(kind: str, score: int, right: int, of: int, *, place: Place = "beside") -> list[Sample]:
     return [
-        sample(kind, score, number < right, place=place, network=f"network {number % 10}", name=f"{kind}.{number}") for number in range(of)
+        sample(
+            kind,
+            score,
+            number < right,
+            place=place,
+            network=f"network {number % 10}",
+            name=f"{kind}.{number}",
+        )
+        for number in range(of)
     ]
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(1, 50)), max_size=12))
-def test_the_isotonic_values_never_fall_and_keep_the_mean(points: list[tuple[float, float]]) -> None:
+def test_the_isotonic_values_never_fall_and_keep_the_mean(
+    points: list[tuple[float, float]],
+) -> None:
     found = isotonic(points)
     assert len(found) == len(points)
     assert all(before <= after + 1e-12 for before, after in itertools.pairwise(found))
     weighed = sum(value * weight for value, weight in points)
-    assert sum(value * weight for value, (_, weight) in zip(found, points, strict=True)) == pytest.approx(weighed, abs=1e-9)
+    assert sum(
+        value * weight for value, (_, weight) in zip(found, points, strict=True)
+    ) == pytest.approx(weighed, abs=1e-9)
 
 
 def test_the_isotonic_values_are_those_of_a_worked_example() -> None:
@@ -59,9 +94,14 @@ def test_counts_and_curve_of_a_place() -> None:
     table = fit([*many("a", 60, 9, 10), *many("b", 90, 20, 20), *many("a", 60, 1, 4, place="away")])
     assert table["beside"].answers == {"a": Counted(9, 10), "b": Counted(20, 20)}
     assert table["away"].answers == {"a": Counted(1, 4)}
-    low, high = ((right + PRIOR_ANSWERS * score / 100) / (of + PRIOR_ANSWERS) for right, of, score in ((9, 10, 60), (20, 20, 90)))
+    low, high = (
+        (right + PRIOR_ANSWERS * score / 100) / (of + PRIOR_ANSWERS)
+        for right, of, score in ((9, 10, 60), (20, 20, 90))
+    )
     assert table["beside"].curve == {60: round(low, 3), 90: round(high, 3)}
-    assert list(table) == ["beside", "away"], "in the order of the places, whatever that of the answers"
+    assert list(table) == ["beside", "away"], (
+        "in the order of the places, whatever that of the answers"
+    )
 
 
 def test_a_score_that_was_right_less_often_than_a_lower_one_is_worth_no_less() -> None:
@@ -80,16 +120,25 @@ def test_of_many_answers_the_share_is_stated_and_it_holds() -> None:
 
 def test_an_answer_is_held_out_with_its_whole_network() -> None:
     """Each network has one rule of its own, always wrong: with its network left out nothing is known, and the score stays."""
-    given = [sample(f"rule {number}", 80, False, network=f"network {number}") for number in range(10) for _ in range(20)]
+    given = [
+        sample(f"rule {number}", 80, False, network=f"network {number}")
+        for number in range(10)
+        for _ in range(20)
+    ]
     crossed = held_out(given)
     assert len(crossed) == len(given)
     assert {answer.confidence for _, answer in crossed} == {0.8}
-    assert {answer.confidence for answer in said(fit(given), given)} < {number / 100 for number in range(20)}
+    assert {answer.confidence for answer in said(fit(given), given)} < {
+        number / 100 for number in range(20)
+    }
 
 
 def test_what_holds_for_all_networks_also_holds_for_those_left_out() -> None:
     random = Random(5)
-    given = [sample("a", 60, random.random() < 0.9, network=f"network {number // 4}") for number in range(400)]
+    given = [
+        sample("a", 60, random.random() < 0.9, network=f"network {number // 4}")
+        for number in range(400)
+    ]
     error = calibrate(answer for _, answer in held_out(given)).error
     assert error is not None
     assert error < 0.05
@@ -106,9 +155,16 @@ def executed(text: str, folder: Path) -> Calibration:
 
 
 @pytest.mark.parametrize(
-    "given", [[], many("a", 60, 3, 5), [*many("a", 60, 9, 10), *many("b", 99, 20, 20), *many("b", 70, 1, 4, place="away")]]
+    "given",
+    [
+        [],
+        many("a", 60, 3, 5),
+        [*many("a", 60, 9, 10), *many("b", 99, 20, 20), *many("b", 70, 1, 4, place="away")],
+    ],
 )
-def test_the_written_table_is_the_fitted_one_in_the_linters_format(given: list[Sample], tmp_path: Path) -> None:
+def test_the_written_table_is_the_fitted_one_in_the_linters_format(
+    given: list[Sample], tmp_path: Path
+) -> None:
     table = fit(given)
     text = written(table, 7)
     assert executed(text, tmp_path) == table
@@ -116,7 +172,12 @@ def test_the_written_table_is_the_fitted_one_in_the_linters_format(given: list[S
     ruff = shutil.which("ruff") or str(Path(sys.executable).with_name("ruff"))
     for check in (["format", "--diff"], ["check"]):
         run = subprocess.run(
-            [ruff, *check, "--stdin-filename", str(TABLE), "-"], input=text, capture_output=True, text=True, check=False, cwd=TABLE.parent
+            [ruff, *check, "--stdin-filename", str(TABLE), "-"],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=TABLE.parent,
         )
         assert run.returncode == 0, run.stdout + run.stderr
 
@@ -131,15 +192,35 @@ def test_the_order_of_the_answers_leaves_no_trace() -> None:
 def test_the_report_compares_the_score_the_table_and_tables_without_the_network() -> None:
     lines = report([*many("a", 60, 190, 200), *many("b", 90, 20, 20, place="away")]).splitlines()
     assert [line.split("  ")[0] for line in lines[1:9:4]] == ["beside", "away"]
-    assert lines[2].split() == ["the", "score", "itself", "0.600", "0.350", "0.1700", "0", "of", "1"]
+    assert lines[2].split() == [
+        "the",
+        "score",
+        "itself",
+        "0.600",
+        "0.350",
+        "0.1700",
+        "0",
+        "of",
+        "1",
+    ]
     assert "fitted without the network" in lines[4]
 
 
 def judged(standing: str = "healthy", **more: Any) -> Any:  # noqa: ANN401 - stands for a judged transfer
     answer = SimpleNamespace(**{"place": "beside", "rule": "a", "score": 0.7, "flags": (), **more})
     case = SimpleNamespace(name="policer.3", standing=standing, is_right=True)
-    network = {"rate_megabits": 10, "round_trip_ms": 20, "limit": "link", "congestion_control": "reno", "seconds": 3}
-    return SimpleNamespace(answers={VIEWS[0].name: answer}, case=lambda view: case if view == VIEWS[0] else None, kept={"network": network})
+    network = {
+        "rate_megabits": 10,
+        "round_trip_ms": 20,
+        "limit": "link",
+        "congestion_control": "reno",
+        "seconds": 3,
+    }
+    return SimpleNamespace(
+        answers={VIEWS[0].name: answer},
+        case=lambda view: case if view == VIEWS[0] else None,
+        kept={"network": network},
+    )
 
 
 def test_only_odd_answers_that_count_are_fitted_to_and_kinds_are_told_apart_by_limits() -> None:
@@ -162,7 +243,10 @@ def test_transfers_that_were_seen_are_left_out_and_compared() -> None:
     given = [*many("a", 60, 9, 10), *many("b", 60, 3, 4)]
     new, words = unseen(given, {f"a.{number}" for number in range(10)})
     assert [one.kind for one in new] == ["b"] * 4
-    assert [line.split()[-3:] for line in words.splitlines()[1:]] == [["10", "10", "90.0%"], ["4", "4", "75.0%"]]
+    assert [line.split()[-3:] for line in words.splitlines()[1:]] == [
+        ["10", "10", "90.0%"],
+        ["4", "4", "75.0%"],
+    ]
     assert unseen(given, ())[0] == given
     assert unseen(given, {one.name for one in given})[0] == []
 
@@ -173,7 +257,10 @@ def test_the_command_writes_the_table_and_says_how_good_it_is(
     table = tmp_path / "table.py"
     monkeypatch.setattr("validation.truth.fit.TABLE", table)
     monkeypatch.setattr("validation.truth.fit.samples", lambda _result: many("a", 60, 190, 200))
-    monkeypatch.setattr("validation.truth.command.Result", SimpleNamespace(of=lambda _store: SimpleNamespace(made=[None])))
+    monkeypatch.setattr(
+        "validation.truth.command.Result",
+        SimpleNamespace(of=lambda _store: SimpleNamespace(made=[None])),
+    )
     seen = tmp_path / "seen"
     Store(seen).write({"name": "a.199"})
     assert command.main(["--folder", str(tmp_path), "--fit", "--seen", str(seen)]) == 0
@@ -188,7 +275,10 @@ def test_the_command_says_that_there_is_nothing_to_fit_to_and_leaves_the_table(
 ) -> None:
     monkeypatch.setattr("validation.truth.fit.TABLE", tmp_path / "table.py")
     monkeypatch.setattr("validation.truth.fit.samples", lambda _result: [])
-    monkeypatch.setattr("validation.truth.command.Result", SimpleNamespace(of=lambda _store: SimpleNamespace(made=[None])))
+    monkeypatch.setattr(
+        "validation.truth.command.Result",
+        SimpleNamespace(of=lambda _store: SimpleNamespace(made=[None])),
+    )
     assert command.main(["--folder", str(tmp_path), "--fit"]) == 2
     assert "nothing to fit to" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -10,17 +10,28 @@ import pytest
 from validation.truth.labels import Twins, label
 from validation.truth.networks import Network
 
-NETWORK = Network(rate_megabits=20, round_trip_ms=20, limit="window", congestion_control="reno", seconds=3, window_bytes=25_000)
+NETWORK = Network(
+    rate_megabits=20,
+    round_trip_ms=20,
+    limit="window",
+    congestion_control="reno",
+    seconds=3,
+    window_bytes=25_000,
+)
 BUILT = 9.65e6
 """Payload that a window of 25 000 bytes allows in 20 ms."""
 
 
-def kept(kind: str, rate: float, network: Network = NETWORK, window: int | None = None) -> dict[str, Any]:
+def kept(
+    kind: str, rate: float, network: Network = NETWORK, window: int | None = None
+) -> dict[str, Any]:
     return {
         "kind": kind,
         "outcome": "made",
         "network": asdict(network),
-        "captures": {"sender": {"row": {"throughput_bytes_per_second": rate / 8, "window_max_bytes": window}}},
+        "captures": {
+            "sender": {"row": {"throughput_bytes_per_second": rate / 8, "window_max_bytes": window}}
+        },
     }
 
 
@@ -83,7 +94,9 @@ def test_a_window_that_was_smaller_by_chance_is_no_cost_of_what_was_done() -> No
     half = kept("freeze", 0.5 * BUILT, window=12_500)
     assert label(half, base).standing == "healthy"
     reader = label({**half, "kind": "slow-reader"}, base)
-    assert (reader.standing, reader.cost) == ("disturbed", pytest.approx(0.5)), "a reader that is slow makes it smaller"
+    assert (reader.standing, reader.cost) == ("disturbed", pytest.approx(0.5)), (
+        "a reader that is slow makes it smaller"
+    )
 
 
 def test_what_the_receiver_offers_is_what_the_network_gives() -> None:

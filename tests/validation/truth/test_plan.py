@@ -20,7 +20,9 @@ from validation.truth.pools import GUEST_NICS
 PLAN = Plan(1)
 
 
-MUST_BE_DISCARDED = {kind.name for kind in kinds.KINDS.values() if kind.known.verdicts == (kinds.DISCARD,)}
+MUST_BE_DISCARDED = {
+    kind.name for kind in kinds.KINDS.values() if kind.known.verdicts == (kinds.DISCARD,)
+}
 HOURS = 2.0
 
 
@@ -32,7 +34,11 @@ def test_a_whole_run_is_as_large_as_it_should_be() -> None:
     assert sum(one.disturbance is None for one in even) >= 100
     assert sum(one.kind in MUST_BE_DISCARDED for one in even) >= 190
     assert len({kinds.KINDS[one.kind].cause for one in transfers}) >= 12
-    assert len({one.name for one in transfers}) == len({one.seed for one in transfers}) == len(transfers)
+    assert (
+        len({one.name for one in transfers})
+        == len({one.seed for one in transfers})
+        == len(transfers)
+    )
 
 
 def test_a_whole_run_takes_as_long_as_it_may() -> None:
@@ -43,7 +49,11 @@ def test_a_whole_run_takes_as_long_as_it_may() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_networks_are_of_every_sort(seed: int) -> None:
-    drawn = {one.network for one in Plan(seed).transfers if one.network.guest is None and one.network.limit != "short"}
+    drawn = {
+        one.network
+        for one in Plan(seed).transfers
+        if one.network.guest is None and one.network.limit != "short"
+    }
     assert {network.round_trip_ms for network in drawn} == set(networks.ROUND_TRIPS_MS)
     assert {network.rate_megabits for network in drawn} == set(networks.RATES_MEGABITS)
     assert {network.congestion_control for network in drawn} == set(networks.CONTROLS)
@@ -122,7 +132,9 @@ def test_a_part_of_the_plan_brings_the_twins_that_it_needs() -> None:
     assert {one.network for one in chosen} == {one.network for one in ordered if not one.needs_twin}
 
 
-def test_window_limited_networks_cannot_fill_their_path_and_link_limited_ones_do_not_end_while_starting() -> None:
+def test_window_limited_networks_cannot_fill_their_path_and_link_limited_ones_do_not_end_while_starting() -> (
+    None
+):
     for one in PLAN.transfers:
         network = one.network
         if network.limit == "window":

@@ -18,7 +18,13 @@ def progress(count: int = 40, *, minutes: float | None = None) -> tuple[Progress
 
 def kept(planned: Planned, outcome: str = "made") -> dict[str, Any]:
     rate = {"payload_bits_per_second": 12.34e6} if outcome == "made" else {}
-    return {"name": planned.name, "seed": planned.seed, "outcome": outcome, "reason": "it was late", **rate}
+    return {
+        "name": planned.name,
+        "seed": planned.seed,
+        "outcome": outcome,
+        "reason": "it was late",
+        **rate,
+    }
 
 
 def test_a_line_counts_odd_and_even_seeds_apart_and_what_was_there_before() -> None:

@@ -15,7 +15,14 @@ from validation.truth.networks import Network
 from validation.truth.reasons import CLASSES, OPEN, Mistake, class_of, mistakes
 from validation.truth.result import VIEWS, Judged, View
 
-NETWORK = Network(rate_megabits=20, round_trip_ms=50, limit="window", congestion_control="reno", seconds=3, window_bytes=25_000)
+NETWORK = Network(
+    rate_megabits=20,
+    round_trip_ms=50,
+    limit="window",
+    congestion_control="reno",
+    seconds=3,
+    window_bytes=25_000,
+)
 ANSWER = Answer(
     cause="network_congestion",
     verdict="trust",
@@ -30,46 +37,83 @@ ANSWER = Answer(
 BESIDE, AFAR = VIEWS[1], VIEWS[2]
 
 
-def judged(kind: str, answer: Answer, *, cost: float | None = 0.6, network: Network = NETWORK) -> Judged:
+def judged(
+    kind: str, answer: Answer, *, cost: float | None = 0.6, network: Network = NETWORK
+) -> Judged:
     found = KINDS[kind]
     wanted: Any = {"capture": found.capture, "known": found.known, "away": found.away}
     standing: Any = "healthy" if cost is None else "disturbed"
     kept = {"name": f"{kind}.0", "kind": kind, "seed": 2, "network": asdict(network)}
     return Judged(
-        kept=kept, label=Label(standing=standing, made=found.cause, cost=cost, wanted=wanted), answers={view.name: answer for view in VIEWS}
+        kept=kept,
+        label=Label(standing=standing, made=found.cause, cost=cost, wanted=wanted),
+        answers={view.name: answer for view in VIEWS},
     )
 
 
-def name(kind: str, view: View = BESIDE, cost: float | None = 0.6, network: Network = NETWORK, **answer: Any) -> str:  # noqa: ANN401 - fields of an answer
-    return class_of(Mistake(one=judged(kind, replace(ANSWER, **answer), cost=cost, network=network), view=view)).name
+def name(
+    kind: str,
+    view: View = BESIDE,
+    cost: float | None = 0.6,
+    network: Network = NETWORK,
+    **answer: Any,
+) -> str:  # noqa: ANN401 - fields of an answer
+    return class_of(
+        Mistake(one=judged(kind, replace(ANSWER, **answer), cost=cost, network=network), view=view)
+    ).name
 
 
 @pytest.mark.parametrize(
     ("expected", "found"),
     [
         ("right cause, other verdict", lambda: name("loss-random", cause="network_loss")),
-        ("small dose, the network's own limit still explains the rate", lambda: name("policer", cost=0.2, rule="queue_explains")),
+        (
+            "small dose, the network's own limit still explains the rate",
+            lambda: name("policer", cost=0.2, rule="queue_explains"),
+        ),
         ("the guest's clock stood still", lambda: name("guest-quota", AFAR)),
-        ("a policer on a path of a few packets", lambda: name("policer", network=replace(NETWORK, rate_megabits=2, round_trip_ms=5))),
+        (
+            "a policer on a path of a few packets",
+            lambda: name("policer", network=replace(NETWORK, rate_megabits=2, round_trip_ms=5)),
+        ),
         ("too few losses", lambda: name("policer", evidence={"loss_events": 3.0})),
-        ("losses before the capture", lambda: name("policer", AFAR, evidence={"loss_events": 30.0})),
+        (
+            "losses before the capture",
+            lambda: name("policer", AFAR, evidence={"loss_events": 30.0}),
+        ),
         ("a bucket behind a queue", lambda: name("policer", evidence={"loss_events": 30.0})),
-        ("short pauses make a steady rate", lambda: name("bursty-writer", cause="bandwidth_limited")),
-        ("a steady rate that is not the link's", lambda: name("freeze", cause="bandwidth_limited", rule="link_was_full")),
-        ("a stalled interface, seen from afar", lambda: name("nic-stall", AFAR, cost=0.9, cause="sender_application_limited")),
-        ("a stall that ends long after the interface is back", lambda: name("nic-stall", cost=0.9, cause="host_stall")),
+        (
+            "short pauses make a steady rate",
+            lambda: name("bursty-writer", cause="bandwidth_limited"),
+        ),
+        (
+            "a steady rate that is not the link's",
+            lambda: name("freeze", cause="bandwidth_limited", rule="link_was_full"),
+        ),
+        (
+            "a stalled interface, seen from afar",
+            lambda: name("nic-stall", AFAR, cost=0.9, cause="sender_application_limited"),
+        ),
+        (
+            "a stall that ends long after the interface is back",
+            lambda: name("nic-stall", cost=0.9, cause="host_stall"),
+        ),
         ("others in the same queue", lambda: name("cross-greedy", cause="network_loss")),
         (OPEN.name, lambda: name("outage", cause="window_limited")),
     ],
 )
-def test_an_answer_is_in_the_first_class_whose_condition_holds(expected: str, found: Callable[[], str]) -> None:
+def test_an_answer_is_in_the_first_class_whose_condition_holds(
+    expected: str, found: Callable[[], str]
+) -> None:
     assert found() == expected
 
 
 def test_only_wrong_answers_are_mistakes_and_each_view_counts() -> None:
     right = judged("cross-greedy", ANSWER)
     wrong = judged("outage", ANSWER)
-    assert [(each.kind, each.view) for each in mistakes([right, wrong])] == [("outage", view) for view in VIEWS]
+    assert [(each.kind, each.view) for each in mistakes([right, wrong])] == [
+        ("outage", view) for view in VIEWS
+    ]
 
 
 def test_classes_have_names_of_their_own_and_whole_sentences() -> None:

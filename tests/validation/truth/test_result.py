@@ -20,7 +20,13 @@ from validation.truth.store import Store, StoreError
 
 RECORDINGS = Path(__file__).resolve().parents[3] / "recordings"
 NETWORK = Network(
-    rate_megabits=100, round_trip_ms=20, limit="window", congestion_control="cubic", seconds=3, window_bytes=65_536, guest="virtio-net"
+    rate_megabits=100,
+    round_trip_ms=20,
+    limit="window",
+    congestion_control="cubic",
+    seconds=3,
+    window_bytes=65_536,
+    guest="virtio-net",
 )
 
 
@@ -31,12 +37,27 @@ def captures(recording: str) -> dict[str, Any]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measured, "PORT", 5201)
-        return {side: _capture(RECORDINGS / f"{recording}.{side}.pcap.gz", side) for side in ("sender", "receiver")}
+        return {
+            side: _capture(RECORDINGS / f"{recording}.{side}.pcap.gz", side)
+            for side in ("sender", "receiver")
+        }
 
 
 def kept(name: str, kind: str, recording: str, **more: object) -> dict[str, Any]:
-    told = {"busy_ns": 3_000_000_000, "receive_window_limited_ns": 2_900_000_000, "send_buffer_limited_ns": 0, "send_buffer_bytes": 1 << 20}
-    values = {"outcome": "made", "reason": None, "dose": {}, "seed": 2, "kernel": told, "captures": captures(recording)}
+    told = {
+        "busy_ns": 3_000_000_000,
+        "receive_window_limited_ns": 2_900_000_000,
+        "send_buffer_limited_ns": 0,
+        "send_buffer_bytes": 1 << 20,
+    }
+    values = {
+        "outcome": "made",
+        "reason": None,
+        "dose": {},
+        "seed": 2,
+        "kernel": told,
+        "captures": captures(recording),
+    }
     return {"name": name, "kind": kind, "network": asdict(NETWORK), **values, **more}
 
 
@@ -44,9 +65,18 @@ def kept(name: str, kind: str, recording: str, **more: object) -> dict[str, Any]
 def store(tmp_path: Path) -> Store:
     store = Store(tmp_path)
     store.write(kept("undisturbed-window.0", "undisturbed-window", "guest-free"))
-    store.write(kept("undisturbed-window.1", "undisturbed-window", "healthy-window-limited", seed=3))
+    store.write(
+        kept("undisturbed-window.1", "undisturbed-window", "healthy-window-limited", seed=3)
+    )
     store.write(kept("guest-quota.0", "guest-quota", "guest-quota"))
-    store.write({**kept("policer.0", "policer", "guest-quota"), "outcome": "not made", "reason": "no such key", "captures": {}})
+    store.write(
+        {
+            **kept("policer.0", "policer", "guest-quota"),
+            "outcome": "not made",
+            "reason": "no such key",
+            "captures": {},
+        }
+    )
     return store
 
 
@@ -55,12 +85,16 @@ def test_a_folder_belongs_to_the_first_plan_that_comes(tmp_path: Path) -> None:
     folder.belong_to({"seed": 1, "scenarios": "a"})
     folder.write(kept("guest-quota.0", "guest-quota", "guest-quota"))
     folder.belong_to({"seed": 1, "scenarios": "a"})
-    with pytest.raises(StoreError, match="seed 1, scenarios a; this one is seed 2, scenarios b") as raised:
+    with pytest.raises(
+        StoreError, match="seed 1, scenarios a; this one is seed 2, scenarios b"
+    ) as raised:
         folder.belong_to({"seed": 2, "scenarios": "b"})
     assert "--folder" in raised.value.hint
 
 
-def test_transfers_without_a_plan_are_of_an_earlier_one_and_are_still_judged(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_transfers_without_a_plan_are_of_an_earlier_one_and_are_still_judged(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(StoreError, match="an earlier plan"):
         store.belong_to({"seed": 1})
     assert command.main(["--folder", str(store.folder), "--limit", "0"]) == 2
@@ -146,7 +180,11 @@ def test_every_picture_that_the_page_names_can_be_drawn(store: Store, tmp_path: 
 
 
 def test_the_kernels_account_is_that_of_the_largest_transfer() -> None:
-    transfers = [{"payload_bytes": 1, "tcp": {"busy_ns": 1}}, {"payload_bytes": 9, "tcp": {"busy_ns": 2}, "send_buffer_bytes": 3}, {}]
+    transfers = [
+        {"payload_bytes": 1, "tcp": {"busy_ns": 1}},
+        {"payload_bytes": 9, "tcp": {"busy_ns": 2}, "send_buffer_bytes": 3},
+        {},
+    ]
     told = kernel(transfers)
     assert told is not None
     assert (told["busy_ns"], told["send_buffer_bytes"]) == (2, 3)
@@ -156,23 +194,33 @@ def test_the_kernels_account_is_that_of_the_largest_transfer() -> None:
 def test_shares_of_time_are_compared_where_both_sides_know_them() -> None:
     def one(capture: float | None, window: int, buffer: int = 0) -> dict[str, Any]:
         row = {"duration_ns": 100, "app_limited_fraction": capture, "rwnd_limited": capture}
-        told = {"busy_ns": 80, "receive_window_limited_ns": window, "send_buffer_limited_ns": buffer}
+        told = {
+            "busy_ns": 80,
+            "receive_window_limited_ns": window,
+            "send_buffer_limited_ns": buffer,
+        }
         return {"captures": {"sender": {"row": row}}, "kernel": told}
 
-    idle, window = agreements([one(0.25, 20), one(0.9, 72), one(None, 10), {"captures": {}, "kernel": None}])
+    idle, window = agreements(
+        [one(0.25, 20), one(0.9, 72), one(None, 10), {"captures": {}, "kernel": None}]
+    )
     assert (idle.transfers, idle.near, idle.same_side) == (2, 1, 1)
     assert idle.median_difference == pytest.approx((0.05 + 0.7) / 2)
     assert (window.transfers, window.near, window.same_side) == (2, 2, 2)
     assert buffer_limited([one(0.1, 0, 40), one(0.1, 0, 39), {"kernel": None}]) == 1
 
 
-def test_the_command_scores_what_a_folder_holds(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_scores_what_a_folder_holds(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert command.main(["--folder", str(store.folder), "--score-only"]) == 0
     assert "3 transfers made, 1 not" in capsys.readouterr().out
     assert (store.folder / "result.json").is_file()
 
 
-def test_the_command_says_that_there_is_nothing_to_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_that_there_is_nothing_to_score(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert command.main(["--folder", str(tmp_path), "--score-only"]) == 2
     assert "nothing to score" in capsys.readouterr().err
 

@@ -11,13 +11,33 @@ from validation.truth.result import VIEWS, Result, View
 from validation.truth.score import Case, Score, f1, score
 
 
-def case(made: str, said: str, *, accepted: tuple[str, ...] = (), standing: str = "disturbed", **more: object) -> Case:
+def case(
+    made: str,
+    said: str,
+    *,
+    accepted: tuple[str, ...] = (),
+    standing: str = "disturbed",
+    **more: object,
+) -> Case:
     values = {"verdict": "trust", "verdicts": ("trust",), "confidence": 0.9, **more}
-    return Case(name="one", kind="kind", standing=standing, made=made, accepted=accepted or (made,), cause=said, **values)  # type: ignore[arg-type]
+    return Case(
+        name="one",
+        kind="kind",
+        standing=standing,
+        made=made,
+        accepted=accepted or (made,),
+        cause=said,
+        **values,
+    )  # type: ignore[arg-type]
 
 
 def test_a_wrong_answer_counts_against_the_cause_that_was_made_and_the_one_that_was_named() -> None:
-    cases = [case("loss", "loss"), case("loss", "loss"), case("loss", "queue"), case("queue", "queue")]
+    cases = [
+        case("loss", "loss"),
+        case("loss", "loss"),
+        case("loss", "queue"),
+        case("queue", "queue"),
+    ]
     found = {each.cause: each for each in score(cases).causes}
     assert (found["loss"].recall.hits, found["loss"].recall.of) == (2, 3)
     assert found["loss"].precision.value == 1
@@ -25,7 +45,11 @@ def test_a_wrong_answer_counts_against_the_cause_that_was_made_and_the_one_that_
     assert found["loss"].f1 == pytest.approx(0.8)
     assert found["queue"].f1 == pytest.approx(2 / 3)
     assert score(cases).macro_f1 == pytest.approx((0.8 + 2 / 3) / 2)
-    assert score(cases).confusion == {("loss", "loss"): 2, ("loss", "queue"): 1, ("queue", "queue"): 1}
+    assert score(cases).confusion == {
+        ("loss", "loss"): 2,
+        ("loss", "queue"): 1,
+        ("queue", "queue"): 1,
+    }
 
 
 def test_an_accepted_name_counts_for_the_cause_that_was_made() -> None:
@@ -34,7 +58,9 @@ def test_an_accepted_name_counts_for_the_cause_that_was_made() -> None:
     assert score(cases).confusion == {("link", "link"): 1, ("queue", "queue"): 1}
 
 
-def test_a_cause_that_was_named_and_never_made_costs_the_one_that_was_made_and_has_no_f1_of_its_own() -> None:
+def test_a_cause_that_was_named_and_never_made_costs_the_one_that_was_made_and_has_no_f1_of_its_own() -> (
+    None
+):
     cases = [case("loss", "loss"), case("loss", "strange")]
     assert score(cases).macro_f1 == pytest.approx(2 / 3)
     assert [each.cause for each in score(cases).causes] == ["loss"]
@@ -42,16 +68,29 @@ def test_a_cause_that_was_named_and_never_made_costs_the_one_that_was_made_and_h
 
 
 def test_slight_disturbances_and_unclear_transfers_are_scored_apart() -> None:
-    cases = [case("loss", "loss"), case("loss", "queue", standing="slight"), case("loss", "queue", standing="unclear")]
+    cases = [
+        case("loss", "loss"),
+        case("loss", "queue", standing="slight"),
+        case("loss", "queue", standing="unclear"),
+    ]
     found = score(cases)
     assert found.cases == 1
     assert found.macro_f1 == 1
     assert (found.slight.hits, found.slight.of) == (0, 1)
 
 
-@pytest.mark.parametrize(("verdict", "alarms"), [("trust", 0), ("not_judged", 0), ("review", 1), ("discard", 1)])
-def test_review_and_discard_of_a_healthy_transfer_are_false_alarms(verdict: str, alarms: int) -> None:
-    found = score([case("window", "window", standing="healthy", verdict=verdict), case("loss", "loss", verdict="review")])
+@pytest.mark.parametrize(
+    ("verdict", "alarms"), [("trust", 0), ("not_judged", 0), ("review", 1), ("discard", 1)]
+)
+def test_review_and_discard_of_a_healthy_transfer_are_false_alarms(
+    verdict: str, alarms: int
+) -> None:
+    found = score(
+        [
+            case("window", "window", standing="healthy", verdict=verdict),
+            case("loss", "loss", verdict="review"),
+        ]
+    )
     assert (found.false_alarms.hits, found.false_alarms.of) == (alarms, 1)
 
 
@@ -82,7 +121,9 @@ def test_wilson_gives_the_published_interval() -> None:
 
 
 def test_the_bootstrap_is_the_same_for_the_same_seed_and_holds_the_figure() -> None:
-    cases = [case("loss", "loss")] * 80 + [case("loss", "queue")] * 10 + [case("queue", "queue")] * 30
+    cases = (
+        [case("loss", "loss")] * 80 + [case("loss", "queue")] * 10 + [case("queue", "queue")] * 30
+    )
     found = score(cases, seed=3)
     assert found == score(cases, seed=3)
     assert found.macro_f1 is not None
@@ -93,14 +134,20 @@ def test_the_bootstrap_is_the_same_for_the_same_seed_and_holds_the_figure() -> N
 
 
 def test_a_confidence_that_means_what_it_says_has_no_error() -> None:
-    cases = [case("loss", "loss", confidence=0.8)] * 40 + [case("loss", "queue", confidence=0.8)] * 10
+    cases = [case("loss", "loss", confidence=0.8)] * 40 + [
+        case("loss", "queue", confidence=0.8)
+    ] * 10
     found = calibrate(cases)
     assert found.error == pytest.approx(0)
     assert [each.holds for each in found.bins] == [True]
 
 
-def test_a_confidence_that_is_too_high_does_not_hold_and_few_answers_are_not_held_against_it() -> None:
-    cases = [case("loss", "queue", confidence=0.9)] * 40 + [case("loss", "loss", confidence=0.6)] * 10
+def test_a_confidence_that_is_too_high_does_not_hold_and_few_answers_are_not_held_against_it() -> (
+    None
+):
+    cases = [case("loss", "queue", confidence=0.9)] * 40 + [
+        case("loss", "loss", confidence=0.6)
+    ] * 10
     found = calibrate(cases)
     assert [each.holds for each in found.bins] == [None, False]
     assert found.error == pytest.approx((40 * 0.9 + 10 * 0.4) / 50)
@@ -110,7 +157,9 @@ def test_every_confidence_is_in_one_bin_and_the_bins_are_equally_wide() -> None:
     cases = [case("loss", "loss", confidence=hundredths / 100) for hundredths in range(101)]
     bins = calibrate(cases).bins
     assert [each.answers for each in bins] == [*[10] * 9, 11], "an edge belongs to the bin above it"
-    assert [(each.low, each.high) for each in bins] == [(place / 10, (place + 1) / 10) for place in range(10)]
+    assert [(each.low, each.high) for each in bins] == [
+        (place / 10, (place + 1) / 10) for place in range(10)
+    ]
     assert all(each.low <= each.stated <= each.high for each in bins)
 
 
@@ -132,8 +181,13 @@ def test_a_page_marks_what_was_wanted_and_says_which_causes_cost_it() -> None:
     assert page._wanted(score(right), known) == "0.95: kept"
     assert page._wanted(score([]), known) == "0.95"
     good = score(right)
-    said = page._short_of(Scored(sender_known=score(wrong), sender=good, receiver=good, middle=good))
+    said = page._short_of(
+        Scored(sender_known=score(wrong), sender=good, receiver=good, middle=good)
+    )
     assert said.startswith(f"\n**Missed**: {known.words}, 0.733 where 0.95 was wanted.")
     assert "The lowest are `loss` 0.67 (of 2), `queue` 0.80 (of 2)." in said
-    assert f"the 1.000 of the {alone.words}: worse is `loss`, 0.67 instead of 1.00 (of 2), `queue`, 0.80 instead of 1.00 (of 2)." in said
+    assert (
+        f"the 1.000 of the {alone.words}: worse is `loss`, 0.67 instead of 1.00 (of 2), `queue`, 0.80 instead of 1.00 (of 2)."
+        in said
+    )
     assert page._short_of(Scored(sender_known=good, sender=good, receiver=good, middle=good)) == ""

@@ -74,7 +74,9 @@ def test_the_threshold_is_chosen_on_odd_seeds_and_judged_on_even_ones() -> None:
 
 
 def test_a_witness_that_says_nothing_tells_nothing() -> None:
-    cases = [Case(is_odd=odd, points=points((0.0, 0.0), (0.0, 0.9), (0.0, 0.3))) for odd in (True, False)]
+    cases = [
+        Case(is_odd=odd, points=points((0.0, 0.0), (0.0, 0.9), (0.0, 0.3))) for odd in (True, False)
+    ]
     found = figures(cases)
     assert (found.correlation, found.interval, found.threshold) == (None, None, math.inf)
     assert (found.even.precision, found.even.recall) == (None, 0.0)
@@ -82,7 +84,11 @@ def test_a_witness_that_says_nothing_tells_nothing() -> None:
 
 def test_intervals_come_from_transfers_and_are_the_same_each_time() -> None:
     cases = [
-        Case(is_odd=bool(number % 2), points=points(*((each / 9, (each * 7 % 9) / 9) for each in range(number, 9)))) for number in range(6)
+        Case(
+            is_odd=bool(number % 2),
+            points=points(*((each / 9, (each * 7 % 9) / 9) for each in range(number, 9))),
+        )
+        for number in range(6)
     ]
     found = figures(cases)
     assert found.interval is not None

@@ -20,7 +20,12 @@ RECORDINGS = Path(__file__).resolve().parents[3] / "recordings"
 
 
 def turn(
-    at_ms: int, spacing_ms: int | None, *, response_ms: int | None = None, category: str | None = "spacing", empty: bool = False
+    at_ms: int,
+    spacing_ms: int | None,
+    *,
+    response_ms: int | None = None,
+    category: str | None = "spacing",
+    empty: bool = False,
 ) -> Any:  # noqa: ANN401 - a row
     return {
         "ts_ns": ORIGIN + at_ms * MS,
@@ -35,7 +40,11 @@ TRANSFER = {"rtt_base_ns": 20.0 * MS, "withheld_threshold_ns": 4.0 * MS}
 
 
 def held(*turns: Any) -> Held:  # noqa: ANN401 - rows
-    return Held.of([turn(0, None, category=None), *turns, turn(3000, None, category=None)], TRANSFER, origin_ns=ORIGIN)
+    return Held.of(
+        [turn(0, None, category=None), *turns, turn(3000, None, category=None)],
+        TRANSFER,
+        origin_ns=ORIGIN,
+    )
 
 
 def test_a_turn_belongs_to_the_seconds_that_it_lies_in() -> None:
@@ -57,7 +66,9 @@ def test_a_turn_belongs_to_the_seconds_that_it_lies_in() -> None:
         (turn(900, 1, response_ms=5), 0.0, 0.005, 0.0),
     ],
 )
-def test_turns_count_as_the_transfers_columns_count_them(one: Any, longer: float, withheld: float, empty: float) -> None:  # noqa: ANN401 - a row
+def test_turns_count_as_the_transfers_columns_count_them(
+    one: Any, longer: float, withheld: float, empty: float
+) -> None:  # noqa: ANN401 - a row
     found = held(one).during(0, S)
     assert found is not None
     assert [found.longer, found.withheld, found.empty] == pytest.approx([longer, withheld, empty])
@@ -86,14 +97,28 @@ def test_what_lies_outside_of_the_transfer_says_nothing() -> None:
 
 def test_what_is_kept_is_read_as_it_was() -> None:
     found = held(turn(1200, 500, response_ms=600, empty=True))
-    kept = {"first_ns": 0, "last_ns": 3 * S, "longer": [[700 * MS, 1200 * MS]], "empty": [[700 * MS, 1200 * MS]]}
+    kept = {
+        "first_ns": 0,
+        "last_ns": 3 * S,
+        "longer": [[700 * MS, 1200 * MS]],
+        "empty": [[700 * MS, 1200 * MS]],
+    }
     assert Held.read({**kept, "withheld": [[600 * MS, 1200 * MS]]}) == found
 
 
-@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=12), st.integers(0, 40), st.integers(1, 30))
-def test_covered_time_is_that_of_a_slow_count(drawn: list[tuple[int, int]], begin: int, length: int) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=12),
+    st.integers(0, 40),
+    st.integers(1, 30),
+)
+def test_covered_time_is_that_of_a_slow_count(
+    drawn: list[tuple[int, int]], begin: int, length: int
+) -> None:
     intervals = [(start, start + lasts) for start, lasts in drawn]
-    slow = sum(any(start <= each < stop for start, stop in intervals) for each in range(begin, begin + length))
+    slow = sum(
+        any(start <= each < stop for start, stop in intervals)
+        for each in range(begin, begin + length)
+    )
     assert covered(intervals, begin, begin + length) == slow
 
 
@@ -103,7 +128,10 @@ def test_all_seconds_together_are_the_transfers_own_columns(name: str) -> None:
     analysis = analyze(RECORDINGS / f"{name}.sender.pcap.gz", at="sender", workers=1, samples=True)
     row = max(analysis.transfers.to_pylist(), key=lambda one: one["unique_bytes"] or 0)
     found = held_of(analysis, row, origin_ns=0)
-    sums = {key: sum(end - begin for begin, end in getattr(found, key)) for key in ("longer", "withheld", "empty")}
+    sums = {
+        key: sum(end - begin for begin, end in getattr(found, key))
+        for key in ("longer", "withheld", "empty")
+    }
     assert sums["longer"] == pytest.approx(row["oversize_ns"], rel=0.02)
     assert sums["withheld"] == pytest.approx(row["withheld_ns"], rel=0.02)
     assert sums["empty"] == pytest.approx(row["empty_fraction"] * row["duration_ns"], rel=0.02)

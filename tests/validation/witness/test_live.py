@@ -18,8 +18,12 @@ pytestmark = pytest.mark.usefixtures("networks")
 
 
 @pytest.mark.parametrize("watched", ["cheap", "spin"])
-def test_a_transfer_that_is_stopped_for_long_has_pauses_and_witnesses(watched: plan.Watched) -> None:
-    stopped = next(one for one in plan.steps(2) if isinstance(one, Transfer) and one.dose == "800ms 1s")
+def test_a_transfer_that_is_stopped_for_long_has_pauses_and_witnesses(
+    watched: plan.Watched,
+) -> None:
+    stopped = next(
+        one for one in plan.steps(2) if isinstance(one, Transfer) and one.dose == "800ms 1s"
+    )
     row = transfer.carry_out(dataclasses.replace(stopped, watched=watched))
     if row["outcome"] in ("not made", "spoilt"):
         pytest.skip(f"{row['outcome']}: {row['reason']}")
@@ -55,4 +59,6 @@ def test_samplers_use_something_and_naps_more() -> None:
 
 def test_costs_of_witnesses_are_what_they_add() -> None:
     shares = {"machine": 0.002, "processes": 0.003, "naps 5 ms": 0.001}
-    assert cost.more(shares) == pytest.approx({"machine": 0.002, "processes": 0.001, "naps 5 ms": 0.0})
+    assert cost.more(shares) == pytest.approx(
+        {"machine": 0.002, "processes": 0.001, "naps 5 ms": 0.0}
+    )

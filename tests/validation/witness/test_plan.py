@@ -27,7 +27,11 @@ def test_all_of_it_takes_less_than_ten_minutes() -> None:
 
 
 def test_every_dose_is_done_with_an_odd_and_an_even_seed_and_by_both_watchers() -> None:
-    doses = {(one.planned.kind, one.dose, one.planned.is_odd, one.watched) for one in TRANSFERS if one.planned.kind in plan.KINDS}
+    doses = {
+        (one.planned.kind, one.dose, one.planned.is_odd, one.watched)
+        for one in TRANSFERS
+        if one.planned.kind in plan.KINDS
+    }
     wanted = {
         (each.kind, " ".join(map(str, dose.values())), is_odd, watched)
         for each in DISTURBANCES
@@ -38,7 +42,11 @@ def test_every_dose_is_done_with_an_odd_and_an_even_seed_and_by_both_watchers() 
         for watched in plan.WATCHED
     }
     assert doses == wanted
-    undisturbed = [one.planned.is_odd for one in TRANSFERS if one.planned.disturbance is None and one.watched == "cheap"]
+    undisturbed = [
+        one.planned.is_odd
+        for one in TRANSFERS
+        if one.planned.disturbance is None and one.watched == "cheap"
+    ]
     assert sorted(undisturbed) == [False, False, True, True]
 
 
@@ -51,7 +59,10 @@ def test_both_watchers_of_a_transfer_come_one_after_the_other_and_each_is_first_
 
 
 def test_every_round_has_every_case_in_an_order_of_its_own() -> None:
-    orders = [[step.case for step in STEPS if isinstance(step, Accuracy) and step.round == number] for number in range(plan.ROUNDS)]
+    orders = [
+        [step.case for step in STEPS if isinstance(step, Accuracy) and step.round == number]
+        for number in range(plan.ROUNDS)
+    ]
     assert len(orders[0]) == len(plan.QUOTAS) + 2
     assert all(sorted(order) == sorted(orders[0]) for order in orders)
     assert orders[0] != orders[1]
@@ -59,12 +70,19 @@ def test_every_round_has_every_case_in_an_order_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("step", TRANSFERS, ids=lambda step: step.key)
-def test_a_transfer_is_disturbed_in_the_middle_and_watched_by_one_or_the_other(step: Transfer, tmp_path: Path) -> None:
+def test_a_transfer_is_disturbed_in_the_middle_and_watched_by_one_or_the_other(
+    step: Transfer, tmp_path: Path
+) -> None:
     (tmp_path / "transfer.toml").write_text(step.scenario(), encoding="utf-8")
     scenario = load(tmp_path / "transfer.toml").first
     assert scenario.duration_ns == plan.SECONDS * S
     assert scenario.capture.points == ("client",)
     assert scenario.watch.hosts == ("client",)
-    assert (scenario.watch.naps_ns is None, scenario.watch.spin_ns is None) == (step.watched == "spin", step.watched == "cheap")
+    assert (scenario.watch.naps_ns is None, scenario.watch.spin_ns is None) == (
+        step.watched == "spin",
+        step.watched == "cheap",
+    )
     assert scenario.seed == step.planned.seed
-    assert [(fault.start_ns, fault.duration_ns) for fault in scenario.faults] == ([(S, 2 * S)] if step.planned.disturbance else [])
+    assert [(fault.start_ns, fault.duration_ns) for fault in scenario.faults] == (
+        [(S, 2 * S)] if step.planned.disturbance else []
+    )

@@ -33,7 +33,10 @@ const fn piece() -> u32 {
 /// Refuses a piece that is empty or does not fit into memory.
 fn check_piece(key: &str, bytes: u32) -> Result<usize, Failure> {
     if bytes == 0 || bytes > LARGEST_PIECE {
-        return Err(Failure::configuration(format!("{key}: {bytes} is out of range"), format!("give from 1 to {LARGEST_PIECE}")));
+        return Err(Failure::configuration(
+            format!("{key}: {bytes} is out of range"),
+            format!("give from 1 to {LARGEST_PIECE}"),
+        ));
     }
     Ok(bytes as usize)
 }

@@ -79,10 +79,20 @@ pub(super) fn run(talk: &Talk, asked: ReceiveConfiguration) -> Result<(), Failur
     asked.read.map_or(Ok(()), |pace| pace.check("read"))?;
     socket::allow_many_files();
     let listeners = Listeners::open(&asked.listen, &asked.tcp)?;
-    let shared = Arc::new(Shared { open: OpenStreams::default(), read: AtomicU64::new(0), stop: talk.stop(), asked });
+    let shared = Arc::new(Shared {
+        open: OpenStreams::default(),
+        read: AtomicU64::new(0),
+        stop: talk.stop(),
+        asked,
+    });
     talk.ready(&ReadyBody { listening: listeners.addresses() })?;
     let Some(start) = attend::wait_for_start(talk)? else {
-        return talk.report(&Report { start_ns: None, transfers: Vec::new(), connections_left_out: 0, accept_error: None });
+        return talk.report(&Report {
+            start_ns: None,
+            transfers: Vec::new(),
+            connections_left_out: 0,
+            accept_error: None,
+        });
     };
     let for_thread = Arc::clone(&shared);
     let stop = shared.stop;
@@ -103,7 +113,10 @@ pub(super) fn run(talk: &Talk, asked: ReceiveConfiguration) -> Result<(), Failur
             accept_error: refused.error,
         }
     })?;
-    let progress = || ProgressBody { payload_bytes: shared.read.load(Ordering::Relaxed), open_connections: shared.open.count() };
+    let progress = || ProgressBody {
+        payload_bytes: shared.read.load(Ordering::Relaxed),
+        open_connections: shared.open.count(),
+    };
     let outcome = attend::converse(talk, || thread.is_finished(), progress);
     shared.open.end();
     let report = attend::join("accept", thread)?;
@@ -124,9 +137,13 @@ impl Shared {
             granted: Some(socket::granted(stream)),
             ..Transfer::default()
         };
-        let outcome = self.open.add(connection, stream).and_then(|_entry| self.read_all(stream, &mut transfer, start));
+        let outcome = self
+            .open
+            .add(connection, stream)
+            .and_then(|_entry| self.read_all(stream, &mut transfer, start));
         transfer.tcp = socket::tcp_info(stream);
-        transfer.goodput_bits_per_second = transfer.goodput(transfer.payload_bytes, transfer.last_byte_ns);
+        transfer.goodput_bits_per_second =
+            transfer.goodput(transfer.payload_bytes, transfer.last_byte_ns);
         match outcome {
             _ if self.stop.is_asked() => transfer.outcome = Outcome::Stopped,
             Ok(()) => transfer.outcome = Outcome::Complete,
@@ -138,7 +155,12 @@ impl Shared {
         transfer
     }
 
-    fn read_all(&self, mut stream: &TcpStream, transfer: &mut Transfer, start: &Start) -> io::Result<()> {
+    fn read_all(
+        &self,
+        mut stream: &TcpStream,
+        transfer: &mut Transfer,
+        start: &Start,
+    ) -> io::Result<()> {
         let mut piece = vec![0; self.asked.read_bytes as usize];
         let mut pacer = Pacer::new(self.asked.read);
         loop {

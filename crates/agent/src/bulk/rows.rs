@@ -89,8 +89,12 @@ struct Sample {
 
 impl Samples {
     pub(super) fn create(path: &Path) -> Result<Self, Failure> {
-        let failed =
-            |error| Failure::running(format!("{}: cannot be written: {error}", path.display()), "name a file in a directory that exists");
+        let failed = |error| {
+            Failure::running(
+                format!("{}: cannot be written: {error}", path.display()),
+                "name a file in a directory that exists",
+            )
+        };
         let file = BufWriter::new(File::create(path).map_err(failed)?);
         Ok(Self { path: path.to_owned(), file, lines: 0, error: None })
     }
@@ -104,7 +108,8 @@ impl Samples {
         let mut lines = 0;
         open.each(|connection, stream| {
             if let Some(tcp) = socket::tcp_info(stream)
-                && serde_json::to_writer(&mut text, &Sample { connection, at_ns: elapsed.0, tcp }).is_ok()
+                && serde_json::to_writer(&mut text, &Sample { connection, at_ns: elapsed.0, tcp })
+                    .is_ok()
             {
                 text.push(b'\n');
                 lines += 1;

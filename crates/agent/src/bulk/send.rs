@@ -97,11 +97,21 @@ pub(super) fn run(talk: &Talk, asked: SendConfiguration) -> Result<(), Failure> 
     drop(asked.tcp.socket(asked.to, asked.from.map(|origin| origin.0))?);
     let mut samples = asked.samples.as_deref().map(Samples::create).transpose()?;
     let (connections, running) = (asked.connections, AtomicUsize::new(asked.connections));
-    let shared = Shared { open: OpenStreams::default(), written: AtomicU64::new(0), running, stop: talk.stop(), asked };
+    let shared = Shared {
+        open: OpenStreams::default(),
+        written: AtomicU64::new(0),
+        running,
+        stop: talk.stop(),
+        asked,
+    };
     let shared = Arc::new(shared);
     talk.ready(&ReadyBody { to: shared.asked.to, connections })?;
     let Some(start) = attend::wait_for_start(talk)? else {
-        return talk.report(&Report { start_ns: None, transfers: Vec::new(), samples: samples.map(Samples::finish) });
+        return talk.report(&Report {
+            start_ns: None,
+            transfers: Vec::new(),
+            samples: samples.map(Samples::finish),
+        });
     };
     start.wait(talk);
     let mut threads = Vec::with_capacity(connections);
@@ -124,19 +134,32 @@ pub(super) fn run(talk: &Talk, asked: SendConfiguration) -> Result<(), Failure> 
             if let Some(samples) = &mut samples {
                 samples.take(&shared.open, start.elapsed());
             }
-            ProgressBody { payload_bytes: shared.written.load(Ordering::Relaxed), open_connections: shared.open.count() }
+            ProgressBody {
+                payload_bytes: shared.written.load(Ordering::Relaxed),
+                open_connections: shared.open.count(),
+            }
         },
     );
     shared.open.end();
-    let transfers = threads.into_iter().map(|thread| attend::join("bulk", thread)).collect::<Result<_, _>>()?;
+    let transfers =
+        threads.into_iter().map(|thread| attend::join("bulk", thread)).collect::<Result<_, _>>()?;
     outcome?;
-    talk.report(&Report { start_ns: Some(start.realtime.0), transfers, samples: samples.map(Samples::finish) })
+    talk.report(&Report {
+        start_ns: Some(start.realtime.0),
+        transfers,
+        samples: samples.map(Samples::finish),
+    })
 }
 
 impl Shared {
     /// One connection from beginning to end.
     fn transfer(&self, connection: usize, start: Start) -> Transfer {
-        let mut transfer = Transfer { connection, begun_ns: Some(start.elapsed().0), peer: Some(self.asked.to), ..Transfer::default() };
+        let mut transfer = Transfer {
+            connection,
+            begun_ns: Some(start.elapsed().0),
+            peer: Some(self.asked.to),
+            ..Transfer::default()
+        };
         if let Err((outcome, error)) = self.try_transfer(&mut transfer, &start) {
             transfer.outcome = if self.stop.is_asked() { Outcome::Stopped } else { outcome };
             transfer.error = (transfer.outcome != Outcome::Stopped).then_some(error);
@@ -147,11 +170,16 @@ impl Shared {
         transfer
     }
 
-    fn try_transfer(&self, transfer: &mut Transfer, start: &Start) -> Result<(), (Outcome, String)> {
+    fn try_transfer(
+        &self,
+        transfer: &mut Transfer,
+        start: &Start,
+    ) -> Result<(), (Outcome, String)> {
         let failed = |error: io::Error| (Outcome::Failed, error.to_string());
         let from = self.asked.from.map(|origin| origin.0);
         let timeout = span(self.asked.connect_timeout_ns);
-        let stream = self.asked.tcp.connect(self.asked.to, from, timeout, self.stop).map_err(failed)?;
+        let stream =
+            self.asked.tcp.connect(self.asked.to, from, timeout, self.stop).map_err(failed)?;
         transfer.connected_ns = Some(start.elapsed().0);
         transfer.local = stream.local_addr().ok();
         transfer.granted = Some(socket::granted(&stream));
@@ -159,14 +187,23 @@ impl Shared {
         let outcome = self.write_all(&stream, transfer, start).map_err(failed);
         let outcome = outcome.and_then(|()| self.confirm(&stream, transfer, start));
         transfer.tcp = socket::tcp_info(&stream);
-        let acknowledged = transfer.tcp.and_then(|tcp| tcp.acknowledged_bytes).unwrap_or(0).min(transfer.payload_bytes);
+        let acknowledged = transfer
+            .tcp
+            .and_then(|tcp| tcp.acknowledged_bytes)
+            .unwrap_or(0)
+            .min(transfer.payload_bytes);
         let until = transfer.confirmed_ns.unwrap_or(start.elapsed().0);
         transfer.goodput_bits_per_second = transfer.goodput(acknowledged, Some(until));
         outcome
     }
 
     /// Writes until there is no more to send.
-    fn write_all(&self, mut stream: &TcpStream, transfer: &mut Transfer, start: &Start) -> io::Result<()> {
+    fn write_all(
+        &self,
+        mut stream: &TcpStream,
+        transfer: &mut Transfer,
+        start: &Start,
+    ) -> io::Result<()> {
         let piece = vec![0x5a_u8; self.asked.write_bytes as usize];
         let mut pacer = Pacer::new(self.asked.write);
         let mut left = self.asked.bytes.unwrap_or(u64::MAX);
@@ -198,20 +235,30 @@ impl Shared {
     }
 
     /// Says that there is no more, and waits for the receiver to end as well: it does when it has everything.
-    fn confirm(&self, mut stream: &TcpStream, transfer: &mut Transfer, start: &Start) -> Result<(), (Outcome, String)> {
+    fn confirm(
+        &self,
+        mut stream: &TcpStream,
+        transfer: &mut Transfer,
+        start: &Start,
+    ) -> Result<(), (Outcome, String)> {
         if self.stop.is_asked() {
             return Err((Outcome::Stopped, String::new()));
         }
         let unconfirmed = |error: io::Error| (Outcome::Unconfirmed, error.to_string());
         stream.shutdown(Shutdown::Write).map_err(unconfirmed)?;
-        stream.set_read_timeout(Some(Duration::from_nanos(self.asked.confirm_timeout_ns.max(1)))).map_err(unconfirmed)?;
+        stream
+            .set_read_timeout(Some(Duration::from_nanos(self.asked.confirm_timeout_ns.max(1))))
+            .map_err(unconfirmed)?;
         loop {
             match stream.read(&mut [0; 1024]) {
                 Ok(0) => break,
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Err((Outcome::Unconfirmed, "the receiver did not end within confirm_timeout_ns".to_owned()));
+                    return Err((
+                        Outcome::Unconfirmed,
+                        "the receiver did not end within confirm_timeout_ns".to_owned(),
+                    ));
                 }
                 Err(error) => return Err(unconfirmed(error)),
             }

@@ -23,7 +23,11 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Error> {
     let failed = |source| Error::Port { path: options.port.clone(), source };
     let Ok(socket) = connect(&options.port) else {
         // Whoever closed standard error sees the exit code.
-        let _ = writeln!(io::stderr().lock(), "error: the session has ended, {}", options.port.display());
+        let _ = writeln!(
+            io::stderr().lock(),
+            "error: the session has ended, {}",
+            options.port.display()
+        );
         return Ok(ExitCode::from(NO_SESSION));
     };
     let (mut input, mut output) = streams().map_err(failed)?;
@@ -55,7 +59,10 @@ fn connect(path: &Path) -> io::Result<UnixStream> {
 }
 
 fn streams() -> io::Result<(File, File)> {
-    Ok((io::stdin().as_fd().try_clone_to_owned()?.into(), io::stdout().as_fd().try_clone_to_owned()?.into()))
+    Ok((
+        io::stdin().as_fd().try_clone_to_owned()?.into(),
+        io::stdout().as_fd().try_clone_to_owned()?.into(),
+    ))
 }
 
 fn pass(from: &mut File, to: &mut File) {

@@ -75,7 +75,10 @@ impl Running {
     /// Starts a command, whose frames are those of a channel. It belongs to the calling thread, which must live on.
     pub(super) fn start(order: &Order, channel_number: u32, port: &Arc<Port>) -> io::Result<Self> {
         let (mut child, streams) = spawn(order)?;
-        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
+        let group = i32::try_from(child.id())
+            .ok()
+            .and_then(Pid::from_raw)
+            .ok_or(io::ErrorKind::InvalidData)?;
         port.say(channel_number, Kind::Started, &child.id().to_le_bytes());
         let (tell, hear) = channel();
         let (output, errors) = (Arc::new(Window::new()), Arc::new(Window::new()));
@@ -83,9 +86,10 @@ impl Running {
             let port = Arc::clone(port);
             thread::Builder::new().spawn(move || feed(&port, channel_number, input, &hear))?;
         }
-        for (stream, window, kind, end) in
-            [(streams.output, &output, Kind::Output, Kind::OutputEnd), (streams.errors, &errors, Kind::Errors, Kind::ErrorsEnd)]
-        {
+        for (stream, window, kind, end) in [
+            (streams.output, &output, Kind::Output, Kind::OutputEnd),
+            (streams.errors, &errors, Kind::Errors, Kind::ErrorsEnd),
+        ] {
             let (port, window) = (Arc::clone(port), Arc::clone(window));
             thread::Builder::new().spawn(move || {
                 if let Some(stream) = stream {
@@ -128,7 +132,9 @@ impl Running {
 
     /// A signal for the command and those in its group.
     pub(super) fn signal(&self, number: u8) {
-        if let (Some(signal), false) = (Signal::from_named_raw(i32::from(number)), self.ended.load(Ordering::Acquire)) {
+        if let (Some(signal), false) =
+            (Signal::from_named_raw(i32::from(number)), self.ended.load(Ordering::Acquire))
+        {
             // It may be ending this very moment.
             let _ = kill_process_group(self.group, signal);
         }
@@ -153,7 +159,12 @@ fn spawn(order: &Order) -> io::Result<(Child, Streams)> {
     if let Some(size) = order.terminal {
         return spawn_on_terminal(command, size);
     }
-    let mut child = command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut child = command
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
     let streams = Streams {
         input: child.stdin.take().map(|stream| File::from(OwnedFd::from(stream))),
         output: child.stdout.take().map(|stream| File::from(OwnedFd::from(stream))),
@@ -213,7 +224,9 @@ fn listen(port: &Port, channel_number: u32, mut stream: File, kind: Kind, window
 /// As a shell reports it.
 fn code_of(child: &mut Child) -> i32 {
     match child.wait() {
-        Ok(status) => status.code().or_else(|| status.signal().map(|number| 128 + number)).unwrap_or(125),
+        Ok(status) => {
+            status.code().or_else(|| status.signal().map(|number| 128 + number)).unwrap_or(125)
+        }
         // The first process of a machine takes children that are not its own; ours it does not.
         Err(_) => 125,
     }
@@ -224,16 +237,28 @@ mod tests {
     use super::*;
 
     fn order(words: &[&str]) -> Order {
-        let environment = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned()), ("GREETING".to_owned(), "hello".to_owned())]);
-        Order { words: words.iter().map(|word| (*word).to_owned()).collect(), environment, folder: None, terminal: None }
+        let environment = BTreeMap::from([
+            ("PATH".to_owned(), "/usr/bin:/bin".to_owned()),
+            ("GREETING".to_owned(), "hello".to_owned()),
+        ]);
+        Order {
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            environment,
+            folder: None,
+            terminal: None,
+        }
     }
 
     #[test]
     fn a_command_has_the_environment_of_this_host_and_what_is_given() {
-        let (mut child, streams) = spawn(&order(&["sh", "-c", "echo $GREETING $PATH $CARGO_PKG_NAME"])).unwrap();
+        let (mut child, streams) =
+            spawn(&order(&["sh", "-c", "echo $GREETING $PATH $CARGO_PKG_NAME"])).unwrap();
         let mut said = String::new();
         streams.output.unwrap().read_to_string(&mut said).unwrap();
-        assert_eq!(said, format!("hello /usr/bin:/bin {}\n", std::env::var("CARGO_PKG_NAME").unwrap()));
+        assert_eq!(
+            said,
+            format!("hello /usr/bin:/bin {}\n", std::env::var("CARGO_PKG_NAME").unwrap())
+        );
         assert_eq!(code_of(&mut child), 0);
     }
 
@@ -247,7 +272,10 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_is_an_error() {
-        assert_eq!(spawn(&order(&["/no/such/program"])).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            spawn(&order(&["/no/such/program"])).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
         assert_eq!(spawn(&order(&[])).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 

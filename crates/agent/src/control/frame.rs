@@ -144,13 +144,19 @@ fn filled(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
 }
 
 /// Writes a frame in one call, so that others do not come between.
-pub(super) fn write(to: &mut impl Write, channel: u32, kind: Kind, content: &[u8]) -> io::Result<()> {
+pub(super) fn write(
+    to: &mut impl Write,
+    channel: u32,
+    kind: Kind,
+    content: &[u8],
+) -> io::Result<()> {
     to.write_all(&packed(channel, kind, content)?)
 }
 
 /// A frame as it passes.
 pub(super) fn packed(channel: u32, kind: Kind, content: &[u8]) -> io::Result<Vec<u8>> {
-    let length = u32::try_from(content.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let length =
+        u32::try_from(content.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     let mut frame = Vec::with_capacity(HEADER + content.len());
     frame.extend(channel.to_le_bytes());
     frame.extend([kind as u8, 0, 0, 0]);
@@ -170,8 +176,14 @@ mod tests {
         write(&mut port, 0, Kind::Hello, b"").unwrap();
         assert_eq!(port[..12], [7, 0, 0, 0, 19, 0, 0, 0, 4, 0, 0, 0]);
         let mut left = &port[..];
-        assert_eq!(read(&mut left).unwrap(), Some(Frame { channel: 7, kind: Kind::Output, content: b"said".to_vec() }));
-        assert_eq!(read(&mut left).unwrap(), Some(Frame { channel: 0, kind: Kind::Hello, content: Vec::new() }));
+        assert_eq!(
+            read(&mut left).unwrap(),
+            Some(Frame { channel: 7, kind: Kind::Output, content: b"said".to_vec() })
+        );
+        assert_eq!(
+            read(&mut left).unwrap(),
+            Some(Frame { channel: 0, kind: Kind::Hello, content: Vec::new() })
+        );
         assert_eq!(read(&mut left).unwrap(), None);
     }
 
@@ -187,8 +199,14 @@ mod tests {
     #[test]
     fn what_is_no_frame_is_refused() {
         let unknown = [0, 0, 0, 0, 99, 0, 0, 0, 0, 0, 0, 0];
-        assert!(matches!(read(&mut &unknown[..]), Err(Fault::Content(Error::Frame { kind: 99, length: 0 }))));
+        assert!(matches!(
+            read(&mut &unknown[..]),
+            Err(Fault::Content(Error::Frame { kind: 99, length: 0 }))
+        ));
         let long = [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1];
-        assert!(matches!(read(&mut &long[..]), Err(Fault::Content(Error::Frame { kind: 1, length: 16_777_216 }))));
+        assert!(matches!(
+            read(&mut &long[..]),
+            Err(Fault::Content(Error::Frame { kind: 1, length: 16_777_216 }))
+        ));
     }
 }

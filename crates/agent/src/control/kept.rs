@@ -26,8 +26,10 @@ impl Kept {
 
     /// The other side has so many from the first one on. False if that cannot be.
     pub(super) fn forget(&mut self, count: u64) -> bool {
-        let Some(more) =
-            count.checked_sub(self.first).and_then(|more| usize::try_from(more).ok()).filter(|more| *more <= self.frames.len())
+        let Some(more) = count
+            .checked_sub(self.first)
+            .and_then(|more| usize::try_from(more).ok())
+            .filter(|more| *more <= self.frames.len())
         else {
             return false;
         };

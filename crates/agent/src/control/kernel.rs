@@ -1,6 +1,9 @@
 //! System calls that the safe wrappers lack: the clock of this host, and terminals.
 
-#![expect(unsafe_code, reason = "setting the clock and the steps between fork and exec are reached by raw system calls only")]
+#![expect(
+    unsafe_code,
+    reason = "setting the clock and the steps between fork and exec are reached by raw system calls only"
+)]
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,7 +18,8 @@ const SECOND: i64 = 1_000_000_000;
 /// Moves the real-time clock. A machine that may not set it keeps its own, which whoever asks for the time again sees.
 pub(super) fn shift_clock(nanoseconds: i64) {
     let moved = crate::clock::realtime().0.saturating_add(nanoseconds);
-    let time = libc::timespec { tv_sec: moved.div_euclid(SECOND), tv_nsec: moved.rem_euclid(SECOND) };
+    let time =
+        libc::timespec { tv_sec: moved.div_euclid(SECOND), tv_nsec: moved.rem_euclid(SECOND) };
     // SAFETY: the pointer leads to a `timespec`.
     unsafe { libc::clock_settime(libc::CLOCK_REALTIME, &raw const time) };
 }
@@ -25,7 +29,8 @@ pub(super) fn open_terminal() -> io::Result<(OwnedFd, OwnedFd)> {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     unlockpt(&ours)?;
     let name = ptsname(&ours, Vec::new())?;
-    let its = open(name.as_c_str(), OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
+    let its =
+        open(name.as_c_str(), OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
     Ok((ours, its))
 }
 

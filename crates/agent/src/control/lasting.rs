@@ -42,7 +42,8 @@ pub(super) fn run(options: &Options) -> Result<(), Error> {
     let connections = accept(listener).map_err(failed)?;
     let port = Arc::new(Port::lasting());
     port.say(0, Kind::Hello, &hello());
-    let mut session = Session { served: Served::new(Arc::clone(&port), vigil), port, came: 0, begun: false };
+    let mut session =
+        Session { served: Served::new(Arc::clone(&port), vigil), port, came: 0, begun: false };
     let mut next = connections.recv_timeout(FIRST).ok();
     while let Some(connection) = next {
         let mut after = session.serve(&connection);
@@ -73,7 +74,8 @@ fn accept(listener: UnixListener) -> io::Result<Receiver<UnixStream>> {
         let last: Mutex<Option<UnixStream>> = Mutex::new(None);
         for connection in listener.incoming().flatten() {
             let Ok(copy) = connection.try_clone() else { continue };
-            if let Some(before) = last.lock().unwrap_or_else(PoisonError::into_inner).replace(copy) {
+            if let Some(before) = last.lock().unwrap_or_else(PoisonError::into_inner).replace(copy)
+            {
                 let _ = before.shutdown(Shutdown::Both);
             }
             if tell.send(connection).is_err() {
@@ -97,10 +99,15 @@ struct Session {
 impl Session {
     fn serve(&mut self, connection: &UnixStream) -> Result<After, Error> {
         let (mut reader, mut writer) = match (connection.try_clone(), connection.try_clone()) {
-            (Ok(reader), Ok(writer)) => (File::from(OwnedFd::from(reader)), File::from(OwnedFd::from(writer))),
+            (Ok(reader), Ok(writer)) => {
+                (File::from(OwnedFd::from(reader)), File::from(OwnedFd::from(writer)))
+            }
             _ => return Ok(After::Lost),
         };
-        if frame::write(&mut writer, 0, Kind::Resume, &self.came.to_le_bytes()).and_then(|()| writer.flush()).is_err() {
+        if frame::write(&mut writer, 0, Kind::Resume, &self.came.to_le_bytes())
+            .and_then(|()| writer.flush())
+            .is_err()
+        {
             return Ok(After::Lost);
         }
         let mut writer = Some(writer);

@@ -73,9 +73,15 @@ fn read(words: Vec<OsString>) -> Result<Options, Error> {
     while let Some(word) = words.next() {
         match word.to_str() {
             Some("--silence") => {
-                let value = words.next().ok_or_else(|| usage("--silence needs a value".to_owned()))?;
-                let seconds = value.to_str().and_then(|text| text.parse().ok()).filter(|seconds| *seconds > 0);
-                let seconds = seconds.ok_or_else(|| usage(format!("{} is no number of seconds", value.to_string_lossy())))?;
+                let value =
+                    words.next().ok_or_else(|| usage("--silence needs a value".to_owned()))?;
+                let seconds = value
+                    .to_str()
+                    .and_then(|text| text.parse().ok())
+                    .filter(|seconds| *seconds > 0);
+                let seconds = seconds.ok_or_else(|| {
+                    usage(format!("{} is no number of seconds", value.to_string_lossy()))
+                })?;
                 options.silence = Some(Duration::from_secs(seconds));
             }
             Some("--listen") if options.mode == Mode::Device => options.mode = Mode::Listen,
@@ -107,12 +113,26 @@ mod tests {
 
     #[test]
     fn a_port_and_a_silence_are_read() {
-        assert_eq!(read(words("/dev/vport0p1")).unwrap(), Options { port: "/dev/vport0p1".into(), silence: None, mode: Mode::Device });
-        let silent = Options { port: "-".into(), silence: Some(Duration::from_secs(90)), mode: Mode::Device };
+        assert_eq!(
+            read(words("/dev/vport0p1")).unwrap(),
+            Options { port: "/dev/vport0p1".into(), silence: None, mode: Mode::Device }
+        );
+        let silent = Options {
+            port: "-".into(),
+            silence: Some(Duration::from_secs(90)),
+            mode: Mode::Device,
+        };
         assert_eq!(read(words("- --silence 90")).unwrap(), silent);
-        let lasting = Options { port: "link".into(), silence: Some(Duration::from_secs(5)), mode: Mode::Listen };
+        let lasting = Options {
+            port: "link".into(),
+            silence: Some(Duration::from_secs(5)),
+            mode: Mode::Listen,
+        };
         assert_eq!(read(words("link --listen --silence 5")).unwrap(), lasting);
-        assert_eq!(read(words("x/link --attach")).unwrap(), Options { port: "x/link".into(), silence: None, mode: Mode::Attach });
+        assert_eq!(
+            read(words("x/link --attach")).unwrap(),
+            Options { port: "x/link".into(), silence: None, mode: Mode::Attach }
+        );
     }
 
     #[test]

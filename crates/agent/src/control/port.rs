@@ -69,7 +69,8 @@ pub(super) fn run(options: &Options) -> Result<(), Error> {
 /// Both directions: of a device, or of the standard streams where the name is `-`.
 fn open(options: &Options) -> io::Result<(File, File)> {
     if options.port.as_os_str() == "-" {
-        let (input, output) = (io::stdin().as_fd().try_clone_to_owned()?, io::stdout().as_fd().try_clone_to_owned()?);
+        let (input, output) =
+            (io::stdin().as_fd().try_clone_to_owned()?, io::stdout().as_fd().try_clone_to_owned()?);
         return Ok((input.into(), output.into()));
     }
     let device = File::options().read(true).write(true).open(&options.port)?;
@@ -194,7 +195,8 @@ impl Served {
     }
 
     fn open(&mut self, channel: u32, content: &[u8]) -> Result<(), Error> {
-        let order: Order = serde_json::from_slice(content).map_err(|source| Error::Content { kind: "open", source })?;
+        let order: Order = serde_json::from_slice(content)
+            .map_err(|source| Error::Content { kind: "open", source })?;
         match Running::start(&order, channel, &self.port) {
             Ok(command) => {
                 self.commands.insert(channel, command);
@@ -233,7 +235,10 @@ fn pass_on(command: &mut Running, kind: Kind, content: Vec<u8>) {
                 window.widen(usize::try_from(u32::from_le_bytes([*a, *b, *c, *d])).unwrap_or(0));
             }
         }
-        (Kind::Size, [a, b, c, d]) => command.resize(Size { rows: u16::from_le_bytes([*a, *b]), columns: u16::from_le_bytes([*c, *d]) }),
+        (Kind::Size, [a, b, c, d]) => command.resize(Size {
+            rows: u16::from_le_bytes([*a, *b]),
+            columns: u16::from_le_bytes([*c, *d]),
+        }),
         // What only a host says does not come in.
         _ => {}
     }

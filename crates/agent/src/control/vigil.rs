@@ -28,7 +28,11 @@ impl Vigil {
                 thread::sleep(left);
             }
             // Whoever closed standard error sees the exit code.
-            let _ = writeln!(io::stderr().lock(), "error: the machine outside has been silent for {} s", silence.as_secs());
+            let _ = writeln!(
+                io::stderr().lock(),
+                "error: the machine outside has been silent for {} s",
+                silence.as_secs()
+            );
             process::exit(SILENT);
         })?;
         Ok(vigil)
@@ -41,6 +45,8 @@ impl Vigil {
 
     /// How long it may still be silent; none when it has been for too long.
     fn left(&self, silence: Duration) -> Option<Duration> {
-        silence.checked_sub(self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed()).filter(|left| !left.is_zero())
+        silence
+            .checked_sub(self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed())
+            .filter(|left| !left.is_zero())
     }
 }

@@ -21,7 +21,10 @@ impl Window {
     /// Waits until something may be sent, at most `most`; none once nobody reads any more.
     pub(super) fn wait(&self, most: usize) -> Option<usize> {
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = self.changed.wait_while(left, |left| *left == Some(0)).unwrap_or_else(PoisonError::into_inner);
+        let left = self
+            .changed
+            .wait_while(left, |left| *left == Some(0))
+            .unwrap_or_else(PoisonError::into_inner);
         left.map(|room| room.min(most))
     }
 

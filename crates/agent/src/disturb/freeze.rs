@@ -45,7 +45,10 @@ impl Freeze {
     pub(super) fn check(&self) -> Result<(), Failure> {
         if self.stopped_ns == 0 || self.stopped_ns >= self.every_ns {
             let message = format!("stopped_ns: {} is not between 0 and every_ns", self.stopped_ns);
-            return Err(Failure::configuration(message, "processes must run in between, or nothing ever ends"));
+            return Err(Failure::configuration(
+                message,
+                "processes must run in between, or nothing ever ends",
+            ));
         }
         Ok(())
     }
@@ -73,11 +76,25 @@ impl Freeze {
             turn = turn + every;
         }
         let ended = clock::monotonic();
-        frozen(&stops, begun, ended, Lateness::of(late_stops), Lateness::of(late_continues), granted)
+        frozen(
+            &stops,
+            begun,
+            ended,
+            Lateness::of(late_stops),
+            Lateness::of(late_continues),
+            granted,
+        )
     }
 }
 
-fn frozen(stops: &[(Ns, Ns)], begun: Ns, ended: Ns, stop_lateness: Lateness, continue_lateness: Lateness, granted: Granted) -> Frozen {
+fn frozen(
+    stops: &[(Ns, Ns)],
+    begun: Ns,
+    ended: Ns,
+    stop_lateness: Lateness,
+    continue_lateness: Lateness,
+    granted: Granted,
+) -> Frozen {
     let stopped_ns = stops.iter().map(|(at, until)| (*until - *at).0).sum();
     let after = |moment: &Ns| (*moment - begun).0;
     Frozen {

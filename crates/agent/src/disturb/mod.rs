@@ -96,11 +96,21 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     };
     talk.ready(&ReadyBody { processes: processes.count() })?;
     let Some(start) = attend::wait_for_start(talk)? else {
-        return talk.report(&Report { begun_ns: None, ended_ns: None, processes: Vec::new(), done: None });
+        return talk.report(&Report {
+            begun_ns: None,
+            ended_ns: None,
+            processes: Vec::new(),
+            done: None,
+        });
     };
     let begin = start.monotonic;
-    let schedule = Schedule { begin, end: asked.duration_ns.map(|lasts| begin + span(lasts)), stop: talk.stop() };
-    let thread = attend::spawn("disturb", move || disturb(&asked.fault, schedule, &mut processes, &start))?;
+    let schedule = Schedule {
+        begin,
+        end: asked.duration_ns.map(|lasts| begin + span(lasts)),
+        stop: talk.stop(),
+    };
+    let thread =
+        attend::spawn("disturb", move || disturb(&asked.fault, schedule, &mut processes, &start))?;
     let outcome = attend::converse(talk, || thread.is_finished(), || ProgressBody {});
     let report = attend::join("disturb", thread)?;
     drop(pinned);
@@ -109,7 +119,12 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
 }
 
 /// From the first step to the last.
-fn disturb(fault: &Fault, schedule: Schedule, processes: &mut Processes, start: &Start) -> Result<Report, Failure> {
+fn disturb(
+    fault: &Fault,
+    schedule: Schedule,
+    processes: &mut Processes,
+    start: &Start,
+) -> Result<Report, Failure> {
     if !schedule.wait(schedule.begin) {
         return Ok(Report { begun_ns: None, ended_ns: None, processes: Vec::new(), done: None });
     }
@@ -131,7 +146,10 @@ fn disturb(fault: &Fault, schedule: Schedule, processes: &mut Processes, start: 
 }
 
 /// How late steps were.
-#[expect(clippy::struct_field_names, reason = "outside, names carry what they are of and their unit")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "outside, names carry what they are of and their unit"
+)]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 struct Lateness {
     p50_ns: Option<i64>,
@@ -143,7 +161,9 @@ impl Lateness {
     /// Percentiles by rank: the smallest value that so many are not above.
     fn of(mut late: Vec<i64>) -> Self {
         late.sort_unstable();
-        let at = |percent: usize| late.get((late.len() * percent).div_ceil(100).saturating_sub(1)).copied();
+        let at = |percent: usize| {
+            late.get((late.len() * percent).div_ceil(100).saturating_sub(1)).copied()
+        };
         Self { p50_ns: at(50), p99_ns: at(99), max_ns: late.last().copied() }
     }
 }
@@ -161,7 +181,10 @@ mod tests {
     #[test]
     fn lateness_is_told_by_rank() {
         assert_eq!(Lateness::of(Vec::new()), Lateness::default());
-        assert_eq!(Lateness::of(vec![7]), Lateness { p50_ns: Some(7), p99_ns: Some(7), max_ns: Some(7) });
+        assert_eq!(
+            Lateness::of(vec![7]),
+            Lateness { p50_ns: Some(7), p99_ns: Some(7), max_ns: Some(7) }
+        );
         let hundred = Lateness::of((1..=100).rev().collect());
         assert_eq!(hundred, Lateness { p50_ns: Some(50), p99_ns: Some(99), max_ns: Some(100) });
     }

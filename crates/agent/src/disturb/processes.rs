@@ -107,7 +107,11 @@ impl Processes {
         let first = now - self.begun > Span::ZERO;
         for process in self.running() {
             if let Some(ran) = kernel::process_time(process) {
-                self.members.entry(process).or_insert(Member { first: if first { Span::ZERO } else { ran }, last: ran, seen: now });
+                self.members.entry(process).or_insert(Member {
+                    first: if first { Span::ZERO } else { ran },
+                    last: ran,
+                    seen: now,
+                });
             }
         }
     }
@@ -116,7 +120,11 @@ impl Processes {
     pub(super) fn used(&self) -> Vec<Used> {
         let one = |(process, member): (&i32, &Member)| {
             let ran_ns = (member.last - member.first).0;
-            Used { process: *process, ran_ns, ran_share: share(ran_ns, (member.seen - self.begun).0) }
+            Used {
+                process: *process,
+                ran_ns,
+                ran_share: share(ran_ns, (member.seen - self.begun).0),
+            }
         };
         self.members.iter().map(one).collect()
     }
@@ -223,7 +231,9 @@ impl Drop for Pinned {
 
 fn threads(process: i32) -> Vec<Pid> {
     let Ok(entries) = fs::read_dir(format!("/proc/{process}/task")) else { return Vec::new() };
-    entries.filter_map(|entry| Pid::from_raw(entry.ok()?.file_name().to_str()?.parse().ok()?)).collect()
+    entries
+        .filter_map(|entry| Pid::from_raw(entry.ok()?.file_name().to_str()?.parse().ok()?))
+        .collect()
 }
 
 #[cfg(test)]

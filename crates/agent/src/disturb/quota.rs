@@ -41,17 +41,30 @@ pub(super) struct Limited {
 impl Quota {
     pub(super) fn check(&self) -> Result<(), Failure> {
         if self.granted_us < LEAST_US || !(LEAST_US..=LONGEST_US).contains(&self.period_us) {
-            let message = format!("granted_us: {} in a period of {} is not granted by any kernel", self.granted_us, self.period_us);
-            return Err(Failure::configuration(message, "a quota is at least 1000 µs, a period from 1000 to 1000000 µs"));
+            let message = format!(
+                "granted_us: {} in a period of {} is not granted by any kernel",
+                self.granted_us, self.period_us
+            );
+            return Err(Failure::configuration(
+                message,
+                "a quota is at least 1000 µs, a period from 1000 to 1000000 µs",
+            ));
         }
         if !(1..=2).contains(&self.version) {
-            return Err(Failure::configuration(format!("version: there is no version {}", self.version), "1 or 2"));
+            return Err(Failure::configuration(
+                format!("version: there is no version {}", self.version),
+                "1 or 2",
+            ));
         }
         counters(&self.group).map(|_| ())
     }
 
     /// From setting it to lifting it, which happens whatever ends it.
-    pub(super) fn carry_out(&self, schedule: Schedule, processes: &mut Processes) -> Result<Limited, Failure> {
+    pub(super) fn carry_out(
+        &self,
+        schedule: Schedule,
+        processes: &mut Processes,
+    ) -> Result<Limited, Failure> {
         let before = counters(&self.group)?;
         let lifted = Lifted(self);
         self.set()?;
@@ -96,10 +109,19 @@ struct Lifted<'a>(&'a Quota);
 impl Drop for Lifted<'_> {
     fn drop(&mut self) {
         // The group is removed next; where it cannot be written any more, it is gone.
-        let _ = if self.0.version == 1 { self.0.write("cpu.cfs_quota_us", "-1") } else { self.0.write("cpu.max", "max") };
+        let _ = if self.0.version == 1 {
+            self.0.write("cpu.cfs_quota_us", "-1")
+        } else {
+            self.0.write("cpu.max", "max")
+        };
     }
 }
 
 fn counters(group: &Path) -> Result<Counters, Failure> {
-    cgroups::look(group).map_err(|why| Failure::running(format!("{}: {why}", group.display()), "make a group of the controller cpu"))
+    cgroups::look(group).map_err(|why| {
+        Failure::running(
+            format!("{}: {why}", group.display()),
+            "make a group of the controller cpu",
+        )
+    })
 }

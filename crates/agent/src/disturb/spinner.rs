@@ -58,8 +58,14 @@ impl Spinner {
         }
         let most = self.every_ns / 100 * (100 - LEFT_PERCENT);
         if self.policy == Policy::Realtime && (self.busy_ns > most || self.busy_ns > LONGEST_NS) {
-            let message = format!("busy_ns: {} of {} with real-time priority would starve the machine", self.busy_ns, self.every_ns);
-            return Err(Failure::configuration(message, format!("at most 1 s at once, and {} % of the time", 100 - LEFT_PERCENT)));
+            let message = format!(
+                "busy_ns: {} of {} with real-time priority would starve the machine",
+                self.busy_ns, self.every_ns
+            );
+            return Err(Failure::configuration(
+                message,
+                format!("at most 1 s at once, and {} % of the time", 100 - LEFT_PERCENT),
+            ));
         }
         attend::join("trial", attend::spawn("trial", move || self.settle())?)??;
         processes.pin(self.processor)
@@ -70,19 +76,30 @@ impl Spinner {
         let mut only = CpuSet::new();
         only.set(self.processor);
         sched_setaffinity(None, &only).map_err(|error| {
-            Failure::running(format!("processor {} cannot be used: {error}", self.processor), "name one that this process may use")
+            Failure::running(
+                format!("processor {} cannot be used: {error}", self.processor),
+                "name one that this process may use",
+            )
         })?;
         // Without it every sleep is up to 50 µs longer.
         let _ = kernel::tighten_timers();
         if self.policy == Policy::Realtime {
-            kernel::schedule_fifo(PRIORITY)
-                .map_err(|error| Failure::running(format!("no real-time priority: {error}"), "run as root, or choose the policy normal"))?;
+            kernel::schedule_fifo(PRIORITY).map_err(|error| {
+                Failure::running(
+                    format!("no real-time priority: {error}"),
+                    "run as root, or choose the policy normal",
+                )
+            })?;
         }
         Ok(())
     }
 
     /// Turns until the end.
-    pub(super) fn carry_out(self, schedule: Schedule, processes: &mut Processes) -> Result<Spun, Failure> {
+    pub(super) fn carry_out(
+        self,
+        schedule: Schedule,
+        processes: &mut Processes,
+    ) -> Result<Spun, Failure> {
         self.settle()?;
         let (busy, every) = (span(self.busy_ns), span(self.every_ns));
         let (begun, ran_before) = (clock::monotonic(), clock::thread_time());

@@ -88,22 +88,36 @@ pub(super) struct PortPlan {
 }
 
 /// The ports in the order of the topology's hosts: each host has one, each interface is that of one.
-pub(super) fn plan(ports: &[PortDescription], topology: &Topology) -> Result<Vec<PortPlan>, EmulatorError> {
+pub(super) fn plan(
+    ports: &[PortDescription],
+    topology: &Topology,
+) -> Result<Vec<PortPlan>, EmulatorError> {
     let mut planned: Vec<Option<PortPlan>> = vec![None; topology.hosts().len()];
     for port in ports {
         let (name, interface) = (port.host.clone(), port.interface.clone());
         let host = topology.host(&port.host).map_err(EmulatorError::UnknownHost)?;
-        let Some(mac) = frame::mac(&port.mac) else { return Err(EmulatorError::NotAnAddress { host: name, text: port.mac.clone() }) };
+        let Some(mac) = frame::mac(&port.mac) else {
+            return Err(EmulatorError::NotAnAddress { host: name, text: port.mac.clone() });
+        };
         if let Some(first) = planned.iter().flatten().find(|one| one.interface == interface) {
-            return Err(EmulatorError::InterfaceTwice { interface, first: first.name.clone(), second: name });
+            return Err(EmulatorError::InterfaceTwice {
+                interface,
+                first: first.name.clone(),
+                second: name,
+            });
         }
         match planned.get_mut(host) {
             Some(place @ None) => *place = Some(PortPlan { host, name, interface, mac }),
             _ => return Err(EmulatorError::PortTwice { host: name }),
         }
     }
-    let missing = |host: usize| topology.hosts().get(host).map(|host| host.name.clone()).unwrap_or_default();
-    planned.into_iter().enumerate().map(|(host, port)| port.ok_or_else(|| EmulatorError::NoPort { host: missing(host) })).collect()
+    let missing =
+        |host: usize| topology.hosts().get(host).map(|host| host.name.clone()).unwrap_or_default();
+    planned
+        .into_iter()
+        .enumerate()
+        .map(|(host, port)| port.ok_or_else(|| EmulatorError::NoPort { host: missing(host) }))
+        .collect()
 }
 
 #[cfg(test)]
@@ -135,8 +149,21 @@ mod tests {
         let said = |ports: String| planned(&ports).unwrap_err().to_string();
         assert!(said(format!("[{near}]")).contains("far"));
         assert!(said(format!("[{near},{near}]")).contains("p0"));
-        assert!(said(format!(r#"[{near},{{"host":"near","interface":"p1","mac":"02:00:00:00:00:02"}}]"#)).contains("near"));
-        assert!(said(format!(r#"[{near},{{"host":"farr","interface":"p1","mac":"02:00:00:00:00:02"}}]"#)).contains("far"));
-        assert!(said(format!(r#"[{near},{{"host":"far","interface":"p1","mac":"02"}}]"#)).contains("02"));
+        assert!(
+            said(format!(
+                r#"[{near},{{"host":"near","interface":"p1","mac":"02:00:00:00:00:02"}}]"#
+            ))
+            .contains("near")
+        );
+        assert!(
+            said(format!(
+                r#"[{near},{{"host":"farr","interface":"p1","mac":"02:00:00:00:00:02"}}]"#
+            ))
+            .contains("far")
+        );
+        assert!(
+            said(format!(r#"[{near},{{"host":"far","interface":"p1","mac":"02"}}]"#))
+                .contains("02")
+        );
     }
 }

@@ -149,6 +149,10 @@ impl EmulatorError {
 impl From<EmulatorError> for Failure {
     fn from(error: EmulatorError) -> Self {
         let (message, hint) = (error.to_string(), error.hint());
-        if error.is_configuration() { Self::configuration(message, hint) } else { Self::running(message, hint) }
+        if error.is_configuration() {
+            Self::configuration(message, hint)
+        } else {
+            Self::running(message, hint)
+        }
     }
 }

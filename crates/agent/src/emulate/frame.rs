@@ -78,8 +78,16 @@ pub(super) enum Reason {
 
 impl Reason {
     /// All, in the order in which they are reported.
-    pub(super) const ALL: [Self; 8] =
-        [Self::BeforeStart, Self::Arp, Self::NotIp, Self::Vlan, Self::Multicast, Self::Oversized, Self::ChecksumMissing, Self::Malformed];
+    pub(super) const ALL: [Self; 8] = [
+        Self::BeforeStart,
+        Self::Arp,
+        Self::NotIp,
+        Self::Vlan,
+        Self::Multicast,
+        Self::Oversized,
+        Self::ChecksumMissing,
+        Self::Malformed,
+    ];
 
     /// Its name in the report.
     pub(super) const fn name(self) -> &'static str {
@@ -115,13 +123,21 @@ impl Reasons {
 impl Serialize for Reasons {
     /// Those that occurred, by name.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(Reason::ALL.iter().zip(self.0).filter(|(_, count)| *count > 0).map(|(reason, count)| (reason.name(), count)))
+        serializer.collect_map(
+            Reason::ALL
+                .iter()
+                .zip(self.0)
+                .filter(|(_, count)| *count > 0)
+                .map(|(reason, count)| (reason.name(), count)),
+        )
     }
 }
 
 /// Whose packet a frame holds, or why it is not moved.
 pub(super) fn inspect(arrived: &Arrived<'_>, mtu: usize) -> Result<Addresses, Reason> {
-    let Some((header, packet)) = arrived.bytes.split_first_chunk::<ETHERNET>() else { return Err(Reason::Malformed) };
+    let Some((header, packet)) = arrived.bytes.split_first_chunk::<ETHERNET>() else {
+        return Err(Reason::Malformed);
+    };
     let kind = u16::from_be_bytes([header[12], header[13]]);
     if arrived.tagged || TAGS.contains(&kind) {
         return Err(Reason::Vlan);
@@ -148,13 +164,17 @@ pub(super) fn inspect(arrived: &Arrived<'_>, mtu: usize) -> Result<Addresses, Re
 
 fn version_four(packet: &[u8]) -> Option<Addresses> {
     let header = packet.first_chunk::<20>().filter(|header| header[0] >> 4 == 4)?;
-    let address = |at: usize| IpAddr::V4(Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]));
+    let address = |at: usize| {
+        IpAddr::V4(Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]))
+    };
     Some(Addresses { version: Version::Four, source: address(12), destination: address(16) })
 }
 
 fn version_six(packet: &[u8]) -> Option<Addresses> {
     let header = packet.first_chunk::<40>().filter(|header| header[0] >> 4 == 6)?;
-    let address = |from: usize| header[from..].first_chunk::<16>().map(|bytes| IpAddr::V6(Ipv6Addr::from(*bytes)));
+    let address = |from: usize| {
+        header[from..].first_chunk::<16>().map(|bytes| IpAddr::V6(Ipv6Addr::from(*bytes)))
+    };
     Some(Addresses { version: Version::Six, source: address(8)?, destination: address(24)? })
 }
 
@@ -222,13 +242,23 @@ mod tests {
     }
 
     fn judge(bytes: &[u8]) -> Result<Addresses, Reason> {
-        inspect(&Arrived { bytes, length: bytes.len(), tagged: false, checksum_missing: false }, MTU)
+        inspect(
+            &Arrived { bytes, length: bytes.len(), tagged: false, checksum_missing: false },
+            MTU,
+        )
     }
 
     #[test]
     fn addresses_are_those_of_the_packet() {
         let found = judge(&frame(IPV4, &four([10, 0, 0, 2]))).unwrap();
-        assert_eq!(found, Addresses { version: Version::Four, source: [10, 0, 0, 1].into(), destination: [10, 0, 0, 2].into() });
+        assert_eq!(
+            found,
+            Addresses {
+                version: Version::Four,
+                source: [10, 0, 0, 1].into(),
+                destination: [10, 0, 0, 2].into()
+            }
+        );
         let mut packet = vec![0; 40];
         packet[0] = 0x60;
         (packet[8], packet[23], packet[24], packet[39]) = (0xfd, 1, 0xfd, 2);
@@ -250,10 +280,17 @@ mod tests {
         assert_eq!(judge(&frame(IPV6, &four([10, 0, 0, 2]))), Err(Reason::Malformed));
         assert_eq!(judge(&[0; 13]), Err(Reason::Malformed));
         let bytes = frame(IPV4, &four([10, 0, 0, 2]));
-        let arrived = Arrived { bytes: &bytes, length: bytes.len(), tagged: false, checksum_missing: false };
+        let arrived =
+            Arrived { bytes: &bytes, length: bytes.len(), tagged: false, checksum_missing: false };
         assert_eq!(inspect(&Arrived { tagged: true, ..arrived }, MTU), Err(Reason::Vlan));
-        assert_eq!(inspect(&Arrived { checksum_missing: true, ..arrived }, MTU), Err(Reason::ChecksumMissing));
-        assert_eq!(inspect(&Arrived { length: MTU + ETHERNET + 1, ..arrived }, MTU), Err(Reason::Oversized));
+        assert_eq!(
+            inspect(&Arrived { checksum_missing: true, ..arrived }, MTU),
+            Err(Reason::ChecksumMissing)
+        );
+        assert_eq!(
+            inspect(&Arrived { length: MTU + ETHERNET + 1, ..arrived }, MTU),
+            Err(Reason::Oversized)
+        );
         assert!(inspect(&Arrived { length: MTU + ETHERNET, ..arrived }, MTU).is_ok());
     }
 
@@ -279,7 +316,14 @@ mod tests {
     #[test]
     fn ethernet_addresses_are_read_as_they_are_written() {
         assert_eq!(mac("02:00:5e:00:0A:ff"), Some([2, 0, 0x5e, 0, 0x0a, 0xff]));
-        for wrong in ["", "02:00:5e:00:0a", "02:00:5e:00:0a:ff:01", "2:0:5e:0:a:ff", "02:00:5e:00:0a:+f", "zz:00:5e:00:0a:ff"] {
+        for wrong in [
+            "",
+            "02:00:5e:00:0a",
+            "02:00:5e:00:0a:ff:01",
+            "2:0:5e:0:a:ff",
+            "02:00:5e:00:0a:+f",
+            "zz:00:5e:00:0a:ff",
+        ] {
             assert_eq!(mac(wrong), None, "{wrong}");
         }
     }

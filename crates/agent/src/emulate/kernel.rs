@@ -51,7 +51,10 @@ struct Request {
     value: [u8; 24],
 }
 
-const _: () = assert!(size_of::<Request>() >= size_of::<libc::ifreq>(), "the kernel writes as much as its own type holds");
+const _: () = assert!(
+    size_of::<Request>() >= size_of::<libc::ifreq>(),
+    "the kernel writes as much as its own type holds"
+);
 
 /// A socket that receives what comes in through one interface, and sends through it.
 #[derive(Debug)]
@@ -95,14 +98,23 @@ impl PacketSocket {
 
     /// Makes the buffers as large as permitted, and returns how much can wait to be received (bytes, with what the kernel keeps beside frames).
     pub(super) fn enlarge(&self) -> io::Result<u32> {
-        for (forced, plain) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
+        for (forced, plain) in
+            [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
+        {
             // The first is for who administers the network of the host; the second is cut at the host's limit.
-            self.set(libc::SOL_SOCKET, forced, BUFFER).or_else(|_| self.set(libc::SOL_SOCKET, plain, BUFFER))?;
+            self.set(libc::SOL_SOCKET, forced, BUFFER)
+                .or_else(|_| self.set(libc::SOL_SOCKET, plain, BUFFER))?;
         }
         let (mut size, mut length) = (0_i32, length_of::<c_int>());
         // SAFETY: the kernel writes at most as many bytes as the number has.
         let result = unsafe {
-            libc::getsockopt(self.0.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, (&raw mut size).cast::<c_void>(), &raw mut length)
+            libc::getsockopt(
+                self.0.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_RCVBUF,
+                (&raw mut size).cast::<c_void>(),
+                &raw mut length,
+            )
         };
         checked(result).map(|_| size.unsigned_abs())
     }
@@ -119,8 +131,13 @@ impl PacketSocket {
             sll_addr: [0; 8],
         };
         // SAFETY: the pointer leads to an address of the stated length.
-        let result =
-            unsafe { libc::bind(self.0.as_raw_fd(), (&raw const address).cast::<libc::sockaddr>(), length_of::<libc::sockaddr_ll>()) };
+        let result = unsafe {
+            libc::bind(
+                self.0.as_raw_fd(),
+                (&raw const address).cast::<libc::sockaddr>(),
+                length_of::<libc::sockaddr_ll>(),
+            )
+        };
         checked(result).map(|_| ())
     }
 
@@ -129,14 +146,29 @@ impl PacketSocket {
         let (mut found, mut length) = ([0_u32; 2], length_of::<[u32; 2]>());
         let (pointer, level) = ((&raw mut found).cast::<c_void>(), libc::SOL_PACKET);
         // SAFETY: the kernel writes at most as many bytes as the two numbers have.
-        checked(unsafe { libc::getsockopt(self.0.as_raw_fd(), level, libc::PACKET_STATISTICS, pointer, &raw mut length) })?;
+        checked(unsafe {
+            libc::getsockopt(
+                self.0.as_raw_fd(),
+                level,
+                libc::PACKET_STATISTICS,
+                pointer,
+                &raw mut length,
+            )
+        })?;
         Ok(Counts { frames: found[0], drops: found[1] })
     }
 
     fn set(&self, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
         // SAFETY: the kernel reads as many bytes as the number has.
-        let result =
-            unsafe { libc::setsockopt(self.0.as_raw_fd(), level, name, (&raw const value).cast::<c_void>(), length_of::<c_int>()) };
+        let result = unsafe {
+            libc::setsockopt(
+                self.0.as_raw_fd(),
+                level,
+                name,
+                (&raw const value).cast::<c_void>(),
+                length_of::<c_int>(),
+            )
+        };
         checked(result).map(|_| ())
     }
 
@@ -188,9 +220,15 @@ impl Inbox {
     /// Receives what waits, at most [`BATCH`] frames; how many. Does not wait.
     pub(super) fn receive(&mut self, socket: &PacketSocket) -> io::Result<usize> {
         self.count = 0;
-        let places = self.bytes.chunks_exact_mut(self.slot).zip(&mut self.controls).zip(&mut self.vectors).zip(&mut self.headers);
+        let places = self
+            .bytes
+            .chunks_exact_mut(self.slot)
+            .zip(&mut self.controls)
+            .zip(&mut self.vectors)
+            .zip(&mut self.headers);
         for (((slot, control), vector), header) in places {
-            *vector = libc::iovec { iov_base: slot.as_mut_ptr().cast::<c_void>(), iov_len: slot.len() };
+            *vector =
+                libc::iovec { iov_base: slot.as_mut_ptr().cast::<c_void>(), iov_len: slot.len() };
             header.msg_hdr.msg_iov = vector;
             header.msg_hdr.msg_iovlen = 1;
             header.msg_hdr.msg_control = control.0.as_mut_ptr().cast::<c_void>();
@@ -199,10 +237,22 @@ impl Inbox {
         let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
         // SAFETY: as many headers are there as are stated, and each leads to one vector and one control buffer of the stated lengths, none of
         // which is used otherwise while the call lasts. No timeout is passed.
-        let result = unsafe { libc::recvmmsg(socket.0.as_raw_fd(), self.headers.as_mut_ptr(), MESSAGES, flags, std::ptr::null_mut()) };
+        let result = unsafe {
+            libc::recvmmsg(
+                socket.0.as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                MESSAGES,
+                flags,
+                std::ptr::null_mut(),
+            )
+        };
         match checked(result) {
             Ok(count) => self.count = usize::try_from(count).unwrap_or(0).min(BATCH),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) => {}
             Err(error) => return Err(error),
         }
         Ok(self.count)
@@ -216,7 +266,15 @@ impl Inbox {
         let bytes = &self.bytes[begin..begin + length.min(self.slot)];
         let control = &self.controls[number].0[..header.msg_hdr.msg_controllen.min(CONTROL)];
         let beside = beside(control);
-        (Arrived { bytes, length, tagged: beside.tagged, checksum_missing: beside.checksum_missing }, beside.stamp)
+        (
+            Arrived {
+                bytes,
+                length,
+                tagged: beside.tagged,
+                checksum_missing: beside.checksum_missing,
+            },
+            beside.stamp,
+        )
     }
 }
 
@@ -258,17 +316,33 @@ impl Outbox {
     }
 
     /// Sends frames in their order, at most [`BATCH`]; how many were taken. An error is that of the first; it is not sent then. Does not wait.
-    pub(super) fn send<'a>(&mut self, socket: &PacketSocket, frames: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> io::Result<usize> {
+    pub(super) fn send<'a>(
+        &mut self,
+        socket: &PacketSocket,
+        frames: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+    ) -> io::Result<usize> {
         let mut count: libc::c_uint = 0;
-        for (((header, packet), vectors), message) in frames.zip(&mut self.vectors).zip(&mut self.headers) {
-            let vector = |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast::<c_void>(), iov_len: bytes.len() };
+        for (((header, packet), vectors), message) in
+            frames.zip(&mut self.vectors).zip(&mut self.headers)
+        {
+            let vector = |bytes: &[u8]| libc::iovec {
+                iov_base: bytes.as_ptr().cast_mut().cast::<c_void>(),
+                iov_len: bytes.len(),
+            };
             *vectors = [vector(header), vector(packet)];
             message.msg_hdr.msg_iov = vectors.as_mut_ptr();
             message.msg_hdr.msg_iovlen = 2;
             count += 1;
         }
         // SAFETY: as many messages are there as are stated, and each leads to two vectors of bytes that are borrowed for `'a` and only read.
-        let sent = checked(unsafe { libc::sendmmsg(socket.0.as_raw_fd(), self.headers.as_mut_ptr(), count, libc::MSG_DONTWAIT) })?;
+        let sent = checked(unsafe {
+            libc::sendmmsg(
+                socket.0.as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                count,
+                libc::MSG_DONTWAIT,
+            )
+        })?;
         Ok(usize::try_from(sent).unwrap_or(0))
     }
 }
@@ -281,7 +355,10 @@ fn half(answer: &[u8; 24]) -> u16 {
     u16::from_ne_bytes(part(answer, 0))
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the types passed to the kernel are shorter than a page")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the types passed to the kernel are shorter than a page"
+)]
 const fn length_of<T>() -> socklen_t {
     size_of::<T>() as socklen_t
 }
@@ -313,9 +390,13 @@ mod tests {
     fn the_messages_beside_a_frame_are_read_in_any_order() {
         let time: Vec<u8> = [7_i64, 5].iter().flat_map(|part| part.to_ne_bytes()).collect();
         let mut offloads = [0; 20];
-        offloads[..4].copy_from_slice(&(libc::TP_STATUS_VLAN_VALID | libc::TP_STATUS_CSUMNOTREADY).to_ne_bytes());
-        let (time, offloads) =
-            (message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &time), message(libc::SOL_PACKET, libc::PACKET_AUXDATA, &offloads));
+        offloads[..4].copy_from_slice(
+            &(libc::TP_STATUS_VLAN_VALID | libc::TP_STATUS_CSUMNOTREADY).to_ne_bytes(),
+        );
+        let (time, offloads) = (
+            message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &time),
+            message(libc::SOL_PACKET, libc::PACKET_AUXDATA, &offloads),
+        );
         let whole = Beside { stamp: Some(Ns(7_000_000_005)), tagged: true, checksum_missing: true };
         assert_eq!(beside(&[time.clone(), offloads.clone()].concat()), whole);
         assert_eq!(beside(&[message(1, 99, b"else"), offloads, time].concat()), whole);

@@ -78,7 +78,11 @@ impl Recorder {
     }
 
     /// Begins a file.
-    pub(super) fn create(path: &Path, topology: &Topology, seed: u64) -> Result<Self, EmulatorError> {
+    pub(super) fn create(
+        path: &Path,
+        topology: &Topology,
+        seed: u64,
+    ) -> Result<Self, EmulatorError> {
         let failed = |source| EmulatorError::Ledger { path: path.to_owned(), source };
         let mut file = File::create(path).map_err(failed)?;
         let head = Head {
@@ -101,8 +105,17 @@ impl Recorder {
     fn begin(path: &Path, file: File) -> io::Result<Self> {
         let (full, filled) = sync_channel(WAITING);
         let (give_back, empty) = sync_channel(WAITING);
-        let writer = thread::Builder::new().name("ledger".to_owned()).spawn(move || write(file, &filled, &give_back))?;
-        Ok(Self(Some(Open { path: path.to_owned(), chunk: new_chunk(), lost: 0, full, empty, writer })))
+        let writer = thread::Builder::new()
+            .name("ledger".to_owned())
+            .spawn(move || write(file, &filled, &give_back))?;
+        Ok(Self(Some(Open {
+            path: path.to_owned(),
+            chunk: new_chunk(),
+            lost: 0,
+            full,
+            empty,
+            writer,
+        })))
     }
 
     /// Hands what has been collected to the writer: at times, so that little is lost when the program is killed.
@@ -124,7 +137,10 @@ impl Recorder {
         self.flush();
         let Open { path, lost, full, writer, .. } = self.0.take()?;
         drop(full);
-        let tally = writer.join().unwrap_or_else(|_| Tally { error: Some("the writing thread ended".to_owned()), ..Tally::default() });
+        let tally = writer.join().unwrap_or_else(|_| Tally {
+            error: Some("the writing thread ended".to_owned()),
+            ..Tally::default()
+        });
         Some(Written { path, records: tally.records, lost: lost + tally.lost, error: tally.error })
     }
 }
@@ -225,7 +241,10 @@ mod tests {
         let mut line = String::new();
         file.read_line(&mut line).unwrap();
         let head: serde_json::Value = serde_json::from_str(&line).unwrap();
-        assert_eq!((&head["seed"], &head["pipes"][0], &head["fates"][0]), (&7.into(), &"up".into(), &"passed".into()));
+        assert_eq!(
+            (&head["seed"], &head["pipes"][0], &head["fates"][0]),
+            (&7.into(), &"up".into(), &"passed".into())
+        );
         let mut rest = Vec::new();
         file.read_to_end(&mut rest).unwrap();
         assert_eq!(rest.len() as u64, written.records * Record::BYTES as u64);

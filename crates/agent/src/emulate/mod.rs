@@ -70,14 +70,23 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     };
     stop.ask();
     drop(start);
-    let report =
-        moving.join().map_err(|_| Failure::running("the moving thread ended", "this is an error of trustbed: please report it"))??;
+    let report = moving.join().map_err(|_| {
+        Failure::running(
+            "the moving thread ended",
+            "this is an error of trustbed: please report it",
+        )
+    })??;
     ended?;
     report.map_or(Ok(()), |report| talk.report(&report))
 }
 
 /// Waits for the start and then for the end, and says how it goes.
-fn converse(talk: &Talk, published: &Published, start: &SyncSender<Option<Ns>>, mut times: TimesBegin) -> Result<(), Failure> {
+fn converse(
+    talk: &Talk,
+    published: &Published,
+    start: &SyncSender<Option<Ns>>,
+    mut times: TimesBegin,
+) -> Result<(), Failure> {
     let Some(asked) = talk.wait_for_start()? else { return Ok(()) };
     // The thread waits for nothing else, and the channel has room for one.
     let _ = start.send(asked.at);
@@ -87,7 +96,10 @@ fn converse(talk: &Talk, published: &Published, start: &SyncSender<Option<Ns>>, 
         match talk.next(PROGRESS)? {
             Some(Command::Stop) => return Ok(()),
             Some(Command::Start { .. }) => {
-                return Err(Failure::configuration("the emulator has been started already", "send {\"do\":\"start\"} once"));
+                return Err(Failure::configuration(
+                    "the emulator has been started already",
+                    "send {\"do\":\"start\"} once",
+                ));
             }
             Some(Command::Times { at }) => {
                 if std::mem::take(&mut times) == TimesBegin::Start {
@@ -134,12 +146,17 @@ fn move_packets(
     Ok(Some(finish(mover, taps, duration, own)))
 }
 
-fn prepare(configuration: &Configuration, published: Arc<Published>) -> Result<(Mover, Taps), EmulatorError> {
+fn prepare(
+    configuration: &Configuration,
+    published: Arc<Published>,
+) -> Result<(Mover, Taps), EmulatorError> {
     let topology = Topology::new(&configuration.topology)?;
     let plans = configuration::plan(&configuration.ports, &topology)?;
     let opened: Vec<_> = plans.iter().map(port::open).collect::<Result<_, _>>()?;
     let recorder = match &configuration.ledger {
-        Some(ledger) if ledger.detail == Detail::Packets => Recorder::create(&ledger.path, &topology, configuration.seed)?,
+        Some(ledger) if ledger.detail == Detail::Packets => {
+            Recorder::create(&ledger.path, &topology, configuration.seed)?
+        }
         _ => Recorder::nowhere(),
     };
     let mut network = Network::new(&topology, configuration.seed, recorder)?;

@@ -126,7 +126,9 @@ impl Mover {
         self.rest = Rest::new(now);
         self.network.start(self.start);
         let sockets = Rc::clone(&self.sockets);
-        let descriptors: Vec<_> = std::iter::once(stop.descriptor()).chain(sockets.iter().map(std::os::fd::AsFd::as_fd)).collect();
+        let descriptors: Vec<_> = std::iter::once(stop.descriptor())
+            .chain(sockets.iter().map(std::os::fd::AsFd::as_fd))
+            .collect();
         let mut poll = Poll::new(&descriptors);
         let mut looked = now;
         loop {
@@ -137,7 +139,11 @@ impl Mover {
             self.fared.longest_turn = self.fared.longest_turn.max(now - looked - slept);
             self.fared.turns += 1;
             looked = now;
-            self.published.times.hear().into_iter().for_each(|at| self.network.begin_times(self.time.at(at)));
+            self.published
+                .times
+                .hear()
+                .into_iter()
+                .for_each(|at| self.network.begin_times(self.time.at(at)));
             if poll.wait(Some(Span::ZERO)).map_err(waiting)? > 0 {
                 self.receive(&poll);
             }
@@ -163,7 +169,8 @@ impl Mover {
                 self.oversleep.learn(slept - free);
             }
             slept
-        } else if let (Priority::Fifo, Some(nap)) = (self.granted.priority, self.rest.due(now, due)) {
+        } else if let (Priority::Fifo, Some(nap)) = (self.granted.priority, self.rest.due(now, due))
+        {
             kernel::sleep_until(clock::monotonic() + nap);
             self.time.now() - now
         } else {
@@ -188,12 +195,17 @@ impl Mover {
         for Came { at, host, source, destination, packet } in self.came.drain(..) {
             let length = length(&packet);
             // A refusal is counted by the network, under its reason.
-            let _ = self.network.offer(at, Offered { host, source, destination, length, payload: packet });
+            let _ = self
+                .network
+                .offer(at, Offered { host, source, destination, length, payload: packet });
         }
     }
 
     fn receive_from(&mut self, number: usize) {
-        let (Some(socket), Some(port)) = (self.sockets.get(number), self.ports.get_mut(number)) else { return };
+        let (Some(socket), Some(port)) = (self.sockets.get(number), self.ports.get_mut(number))
+        else {
+            return;
+        };
         let count = match self.inbox.receive(socket) {
             Ok(count) => count,
             Err(error) => return port.counts.refused_by_kernel("receive", &error),
@@ -204,14 +216,21 @@ impl Mover {
             let at = self.time.arrival(stamp, self.empty[number], now);
             port.counts.received_packets += 1;
             port.counts.received_bytes += arrived.length as u64;
-            let found = if at < self.start { Err(Reason::BeforeStart) } else { frame::inspect(&arrived, port.mtu) };
+            let found = if at < self.start {
+                Err(Reason::BeforeStart)
+            } else {
+                frame::inspect(&arrived, port.mtu)
+            };
             match found {
                 Ok(addresses) => self.came.push(Came {
                     at,
                     host: port.host,
                     source: addresses.source,
                     destination: addresses.destination,
-                    packet: Packet { bytes: Rc::from(&arrived.bytes[ETHERNET..]), version: addresses.version },
+                    packet: Packet {
+                        bytes: Rc::from(&arrived.bytes[ETHERNET..]),
+                        version: addresses.version,
+                    },
                 }),
                 Err(reason) => port.counts.refused.count(reason),
             }
@@ -238,11 +257,16 @@ impl Mover {
     }
 
     fn send_through(&mut self, number: usize) {
-        let (Some(socket), Some(port)) = (self.sockets.get(number), self.ports.get_mut(number)) else { return };
+        let (Some(socket), Some(port)) = (self.sockets.get(number), self.ports.get_mut(number))
+        else {
+            return;
+        };
         let leaving = &mut self.leaving[number];
         let mut rest = leaving.as_slice();
         while let Some((first, _)) = rest.first() {
-            let frames = rest.iter().map(|(_, packet)| (&port.headers.of(packet.version)[..], &packet.bytes[..]));
+            let frames = rest
+                .iter()
+                .map(|(_, packet)| (&port.headers.of(packet.version)[..], &packet.bytes[..]));
             let begun = self.time.now();
             match self.outbox.send(socket, frames) {
                 Ok(sent) => {

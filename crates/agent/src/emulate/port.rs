@@ -53,14 +53,17 @@ impl PortCounts {
     pub(super) fn add(&mut self, counts: Counts) {
         self.socket_drops += u64::from(counts.drops);
         // The kernel counts with 32 bits.
-        let unread = u64::from(counts.frames).wrapping_sub(u64::from(counts.drops)).wrapping_sub(self.received_packets);
+        let unread = u64::from(counts.frames)
+            .wrapping_sub(u64::from(counts.drops))
+            .wrapping_sub(self.received_packets);
         self.unread_packets = unread & u64::from(u32::MAX);
     }
 }
 
 /// Binds a socket to the interface of a plan.
 pub(super) fn open(plan: &PortPlan) -> Result<(PacketSocket, Port), EmulatorError> {
-    let failed = |step| move |source| EmulatorError::Kernel { name: plan.interface.clone(), step, source };
+    let failed =
+        |step| move |source| EmulatorError::Kernel { name: plan.interface.clone(), step, source };
     let socket = PacketSocket::open().map_err(|source| match source.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => EmulatorError::NotPermitted { source },
         _ => failed("open a packet socket")(source),
@@ -84,7 +87,11 @@ pub(super) fn open(plan: &PortPlan) -> Result<(PacketSocket, Port), EmulatorErro
 fn usable(plan: &PortPlan, found: Option<Interface>) -> Result<Interface, EmulatorError> {
     let name = plan.interface.clone();
     match found {
-        None => Err(EmulatorError::NoSuchInterface { host: plan.name.clone(), name, known: trustbed_capture::interface_names() }),
+        None => Err(EmulatorError::NoSuchInterface {
+            host: plan.name.clone(),
+            name,
+            known: trustbed_capture::interface_names(),
+        }),
         Some(interface) if !interface.ethernet => Err(EmulatorError::NotEthernet { name }),
         Some(interface) if !interface.up => Err(EmulatorError::InterfaceDown { name }),
         Some(interface) => Ok(interface),

@@ -13,7 +13,9 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use serde::{Deserialize, Serialize};
-use trustbed_capture::{Counters, Direction, Frame, InterfaceDescription, WriteError, Writer, Written};
+use trustbed_capture::{
+    Counters, Direction, Frame, InterfaceDescription, WriteError, Writer, Written,
+};
 use trustbed_emulate::{Ledger, Network, Passing};
 use trustbed_units::{Ns, Span};
 use trustbed_wire::LinkType;
@@ -88,13 +90,17 @@ pub(super) struct Taps(Vec<Rc<RefCell<Option<Tap>>>>);
 
 impl Taps {
     /// Begins a file for each, and has the network show its packets.
-    pub(super) fn open<L: Ledger>(descriptions: &[TapDescription], network: &mut Network<Packet, L>) -> Result<Self, EmulatorError> {
+    pub(super) fn open<L: Ledger>(
+        descriptions: &[TapDescription],
+        network: &mut Network<Packet, L>,
+    ) -> Result<Self, EmulatorError> {
         let mut taps = Self::default();
         for description in descriptions {
             let tap = Rc::new(RefCell::new(None));
             let shown = Rc::clone(&tap);
-            let watcher =
-                move |passing: Passing<'_, Packet>| shown.borrow_mut().iter_mut().for_each(|tap: &mut Tap| tap.on_passing(&passing));
+            let watcher = move |passing: Passing<'_, Packet>| {
+                shown.borrow_mut().iter_mut().for_each(|tap: &mut Tap| tap.on_passing(&passing))
+            };
             network.tap(&description.router, watcher).map_err(EmulatorError::UnknownRouter)?;
             // Behind that, so that no file is left of a router that there is not.
             tap.replace(Some(Tap::open(description)?));
@@ -155,7 +161,11 @@ impl Tap {
         Ok(Self {
             router: router.clone(),
             path: path.clone(),
-            snap: if *snap_length == 0 { usize::MAX } else { usize::try_from(*snap_length).unwrap_or(usize::MAX) },
+            snap: if *snap_length == 0 {
+                usize::MAX
+            } else {
+                usize::try_from(*snap_length).unwrap_or(usize::MAX)
+            },
             headers: Headers::new([2, 0x74, 0x62, 0xff, 0, 2], [2, 0x74, 0x62, 0xff, 0, 1]),
             start: clock::realtime(),
             chunk: Vec::with_capacity(CHUNK),
@@ -173,7 +183,9 @@ impl Tap {
         let Packet { bytes, version } = passing.payload;
         let header = *self.headers.of(*version);
         let kept = self.snap.min(ETHERNET + bytes.len());
-        if self.chunk.len() + HEAD + kept > CHUNK || (!self.chunk.is_empty() && passing.at - self.since > LONGEST) {
+        if self.chunk.len() + HEAD + kept > CHUNK
+            || (!self.chunk.is_empty() && passing.at - self.since > LONGEST)
+        {
             self.hand_over();
         }
         if self.chunk.is_empty() {
@@ -214,7 +226,12 @@ impl Tap {
         }
         let (start, end) = (self.start, clock::realtime());
         // Nothing is in a hurry any more. A writer that has ended says so below.
-        let _ = self.full.send(Order::End(Counters { start, end, received: self.received, dropped: self.dropped }));
+        let _ = self.full.send(Order::End(Counters {
+            start,
+            end,
+            received: self.received,
+            dropped: self.dropped,
+        }));
         let ended = self.writer.join().unwrap_or_else(|_| Ended {
             written: None,
             troubles: vec![Trouble {
@@ -222,7 +239,12 @@ impl Tap {
                 hint: "this is an error of trustbed: please report it".to_owned(),
             }],
         });
-        let nothing = Written { frames: 0, bytes: 0, frames_left_out: self.received - self.dropped, complete: false };
+        let nothing = Written {
+            frames: 0,
+            bytes: 0,
+            frames_left_out: self.received - self.dropped,
+            complete: false,
+        };
         let Written { frames, bytes, frames_left_out, complete } = ended.written.unwrap_or(nothing);
         Tapped {
             router: self.router,
@@ -243,7 +265,13 @@ impl Tap {
 fn begin(path: &Path, router: &str, snap_length: u32) -> Result<Writer, WriteError> {
     let mut writer = Writer::create(path, concat!("trustbed ", env!("CARGO_PKG_VERSION")))?;
     let name = router.to_owned();
-    writer.interface(&InterfaceDescription { name, link: LinkType::Ethernet, snap_length, hardware_timestamps: false, speed: None })?;
+    writer.interface(&InterfaceDescription {
+        name,
+        link: LinkType::Ethernet,
+        snap_length,
+        hardware_timestamps: false,
+        speed: None,
+    })?;
     Ok(writer)
 }
 
@@ -266,17 +294,23 @@ fn write(mut writer: Writer, filled: &Receiver<Order>, give_back: &SyncSender<Ve
                 chunk.clear();
                 // Nobody takes more of them than are handed out; one too many is simply freed.
                 let _ = give_back.try_send(chunk);
-                waiting.iter().map(|frame: &Waiting| frame.at).max().map_or(Ns::MIN, |newest| newest - HELD)
+                waiting
+                    .iter()
+                    .map(|frame: &Waiting| frame.at)
+                    .max()
+                    .map_or(Ns::MIN, |newest| newest - HELD)
             }
             Order::End(told) => {
                 counters = Some(told);
                 Ns::MAX
             }
         };
-        let outcome = put(&mut writer, &mut waiting, &mut index, until).and_then(|()| writer.flush());
+        let outcome =
+            put(&mut writer, &mut waiting, &mut index, until).and_then(|()| writer.flush());
         troubles.extend(outcome.err().map(|error| Trouble::new(&error)));
         if let Some(counters) = counters {
-            troubles.extend(writer.statistics(0, &counters).err().map(|error| Trouble::new(&error)));
+            troubles
+                .extend(writer.statistics(0, &counters).err().map(|error| Trouble::new(&error)));
             break;
         }
     }
@@ -289,8 +323,13 @@ fn unpack(chunk: &[u8], into: &mut Vec<Waiting>) {
     let mut rest = chunk;
     while let Some((head, behind)) = rest.split_first_chunk::<HEAD>() {
         let [at, length, kept] = [&head[..8], &head[8..12], &head[12..]].map(number);
-        let (bytes, behind) = behind.split_at(usize::try_from(kept).map_or(behind.len(), |kept| kept.min(behind.len())));
-        into.push(Waiting { at: Ns(at.cast_signed()), length: u32::try_from(length).unwrap_or(u32::MAX), bytes: bytes.into() });
+        let (bytes, behind) = behind
+            .split_at(usize::try_from(kept).map_or(behind.len(), |kept| kept.min(behind.len())));
+        into.push(Waiting {
+            at: Ns(at.cast_signed()),
+            length: u32::try_from(length).unwrap_or(u32::MAX),
+            bytes: bytes.into(),
+        });
         rest = behind;
     }
 }
@@ -300,10 +339,17 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 /// Writes what is not later than a moment, in order of time. All of it is given to the file, whatever becomes of the first.
-fn put(writer: &mut Writer, waiting: &mut Vec<Waiting>, index: &mut u64, until: Ns) -> Result<(), WriteError> {
+fn put(
+    writer: &mut Writer,
+    waiting: &mut Vec<Waiting>,
+    index: &mut u64,
+    until: Ns,
+) -> Result<(), WriteError> {
     waiting.sort_by_key(|frame| frame.at);
     let mut outcome = Ok(());
-    for Waiting { at, length, bytes } in waiting.drain(..waiting.partition_point(|frame| frame.at <= until)) {
+    for Waiting { at, length, bytes } in
+        waiting.drain(..waiting.partition_point(|frame| frame.at <= until))
+    {
         *index += 1;
         let link = Some(LinkType::Ethernet);
         let frame = Frame {
@@ -333,18 +379,27 @@ mod tests {
     use super::*;
 
     fn tap(path: &Path, snap_length: u32) -> Tap {
-        Tap::open(&TapDescription { router: "left".to_owned(), path: path.to_owned(), snap_length }).unwrap()
+        Tap::open(&TapDescription { router: "left".to_owned(), path: path.to_owned(), snap_length })
+            .unwrap()
     }
 
     fn show(tap: &mut Tap, at: i64, length: usize) {
-        let payload = Packet { bytes: (0..=u8::MAX).cycle().take(length).collect(), version: Version::Four };
-        tap.on_passing(&Passing { at: Ns(at), length: u32::try_from(length + ETHERNET).unwrap(), payload: &payload });
+        let payload =
+            Packet { bytes: (0..=u8::MAX).cycle().take(length).collect(), version: Version::Four };
+        tap.on_passing(&Passing {
+            at: Ns(at),
+            length: u32::try_from(length + ETHERNET).unwrap(),
+            payload: &payload,
+        });
     }
 
     fn read(path: &Path) -> Vec<(i64, u32, Vec<u8>)> {
-        let mut reader = Reader::open(&[Input::Path(path.to_owned())], DecodeOptions::default()).unwrap();
+        let mut reader =
+            Reader::open(&[Input::Path(path.to_owned())], DecodeOptions::default()).unwrap();
         let mut found = Vec::new();
-        while reader.frames(1000, |frame| found.push((frame.ts.0, frame.original_length, frame.bytes.to_vec()))) {}
+        while reader.frames(1000, |frame| {
+            found.push((frame.ts.0, frame.original_length, frame.bytes.to_vec()))
+        }) {}
         found
     }
 
@@ -355,12 +410,21 @@ mod tests {
         let mut tap = tap(&path, 128);
         let second = 1_000_000_000;
         // Two of them are seen out of order, one of these in another chunk than the one that it belongs before.
-        for at in [second, 3 * second, 2 * second + 999_999_999, 3 * second + 260_000_000, 3 * second + 240_000_000] {
+        for at in [
+            second,
+            3 * second,
+            2 * second + 999_999_999,
+            3 * second + 260_000_000,
+            3 * second + 240_000_000,
+        ] {
             show(&mut tap, at, 1500);
         }
         show(&mut tap, 9 * second, 20);
         let told = tap.finish();
-        assert_eq!((told.received_frames, told.dropped_frames, told.frames, told.complete), (6, 0, 6, true));
+        assert_eq!(
+            (told.received_frames, told.dropped_frames, told.frames, told.complete),
+            (6, 0, 6, true)
+        );
         let found = read(&path);
         assert!(found.is_sorted_by_key(|frame| frame.0) && found.len() == 6);
         let (_, length, bytes) = &found[0];
@@ -389,7 +453,13 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_named() {
-        let description = TapDescription { router: "left".to_owned(), path: "/nonexistent/left.pcapng".into(), snap_length: 0 };
-        assert!(Tap::open(&description).unwrap_err().to_string().contains("/nonexistent/left.pcapng"));
+        let description = TapDescription {
+            router: "left".to_owned(),
+            path: "/nonexistent/left.pcapng".into(),
+            snap_length: 0,
+        };
+        assert!(
+            Tap::open(&description).unwrap_err().to_string().contains("/nonexistent/left.pcapng")
+        );
     }
 }

@@ -94,7 +94,9 @@ mod tests {
         let mut time = Timeline::begin();
         let now = time.now();
         let empty = now - Span::from_millis(5);
-        for stamp in [None, Some(now + Span::from_secs(1)), Some(now - Span::from_secs(3600)), Some(Ns(0))] {
+        for stamp in
+            [None, Some(now + Span::from_secs(1)), Some(now - Span::from_secs(3600)), Some(Ns(0))]
+        {
             assert_eq!(time.arrival(stamp, empty, now), now);
         }
         assert_eq!(time.restamped(), 4);

@@ -54,12 +54,19 @@ impl Run {
 
     /// Whether everything that a request asks for has come.
     pub(super) fn is_whole(&self, request: Request) -> bool {
-        request.packets == 0 || (self.number == request.run && self.came >= request.packets as usize)
+        request.packets == 0
+            || (self.number == request.run && self.came >= request.packets as usize)
     }
 
     /// What a request asks for; of another run than the latest nothing came.
-    pub(super) fn answer(&self, request: Request, clock_steps: u32, dropped: Option<u32>) -> Arrivals {
-        let mut received = if self.number == request.run { self.received.clone() } else { Vec::new() };
+    pub(super) fn answer(
+        &self,
+        request: Request,
+        clock_steps: u32,
+        dropped: Option<u32>,
+    ) -> Arrivals {
+        let mut received =
+            if self.number == request.run { self.received.clone() } else { Vec::new() };
         received.resize(request.packets as usize, None);
         Arrivals { run: request.run, clock_steps, dropped, received }
     }
@@ -84,9 +91,18 @@ mod tests {
         let mut run = Run::default();
         assert_eq!(run.on_packet(label(1, 2), Ns(30)), Fate::Kept);
         assert_eq!(run.on_packet(label(1, 0), Ns(10)), Fate::Kept);
-        assert_eq!((run.on_packet(label(1, 2), Ns(99)), run.is_whole(request(1, 3))), (Fate::Duplicate, false));
-        assert_eq!(run.answer(request(1, 4), 0, None).received, [Some(Ns(10)), None, Some(Ns(30)), None]);
-        assert_eq!((run.on_packet(label(1, 1), Ns(20)), run.is_whole(request(1, 3))), (Fate::Kept, true));
+        assert_eq!(
+            (run.on_packet(label(1, 2), Ns(99)), run.is_whole(request(1, 3))),
+            (Fate::Duplicate, false)
+        );
+        assert_eq!(
+            run.answer(request(1, 4), 0, None).received,
+            [Some(Ns(10)), None, Some(Ns(30)), None]
+        );
+        assert_eq!(
+            (run.on_packet(label(1, 1), Ns(20)), run.is_whole(request(1, 3))),
+            (Fate::Kept, true)
+        );
     }
 
     #[test]
@@ -98,7 +114,12 @@ mod tests {
         assert_eq!(run.answer(request(1, 1), 0, None).received, [None]);
         assert_eq!(
             run.answer(request(3, 2), 7, Some(8)),
-            Arrivals { run: 3, clock_steps: 7, dropped: Some(8), received: vec![None, Some(Ns(20))] }
+            Arrivals {
+                run: 3,
+                clock_steps: 7,
+                dropped: Some(8),
+                received: vec![None, Some(Ns(20))]
+            }
         );
         assert!(!run.is_whole(request(1, 1)) && run.is_whole(request(9, 0)));
     }

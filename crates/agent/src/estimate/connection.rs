@@ -94,13 +94,19 @@ impl Serving {
 
     /// What to wait for; nothing while an answer is due: one who asks waits.
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.session.as_ref().filter(|session| session.open.is_none()).map(|session| session.stream.as_fd())
+        self.session
+            .as_ref()
+            .filter(|session| session.open.is_none())
+            .map(|session| session.stream.as_fd())
     }
 
     /// When something is to be done though nothing comes.
     pub(super) fn due(&self) -> Option<Ns> {
         let session = self.session.as_ref()?;
-        session.open.map(|(_, due)| due).or_else(|| (!session.greeted).then(|| session.begun + GREETING_TIME))
+        session
+            .open
+            .map(|(_, due)| due)
+            .or_else(|| (!session.greeted).then(|| session.begun + GREETING_TIME))
     }
 
     /// Takes those who connect: one of the peer's, if there is none yet.
@@ -136,7 +142,11 @@ impl Serving {
         let turn = session.read(self.nonce);
         self.counts.senders += u64::from(!before && session.greeted);
         match turn {
-            Turn::Goes if !session.greeted && clock::monotonic() >= session.begun + GREETING_TIME => self.counts.silent_connections += 1,
+            Turn::Goes
+                if !session.greeted && clock::monotonic() >= session.begun + GREETING_TIME =>
+            {
+                self.counts.silent_connections += 1
+            }
             Turn::Goes => return,
             Turn::Ended => {}
             Turn::Refused => self.counts.refused_greetings += 1,
@@ -147,7 +157,12 @@ impl Serving {
 
     /// The request that is to be answered now: because everything it asks for is there, or because its patience is over. While `more` packets
     /// wait, what is missing may be among them; in a flood, it is not waited for longer than a moment.
-    pub(super) fn wanted(&self, now: Ns, more: bool, is_whole: impl Fn(Request) -> bool) -> Option<Request> {
+    pub(super) fn wanted(
+        &self,
+        now: Ns,
+        more: bool,
+        is_whole: impl Fn(Request) -> bool,
+    ) -> Option<Request> {
         let (request, due) = self.session.as_ref()?.open?;
         let due = if more { due + FLOOD_TIME } else { due };
         (now >= due || is_whole(request)).then_some(request)
@@ -175,9 +190,19 @@ impl Session {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
         // A sender that has gone without a word makes room after half a minute.
-        let alive = TcpKeepalive::new().with_time(Duration::from_secs(15)).with_interval(Duration::from_secs(5)).with_retries(3);
+        let alive = TcpKeepalive::new()
+            .with_time(Duration::from_secs(15))
+            .with_interval(Duration::from_secs(5))
+            .with_retries(3);
         SockRef::from(&stream).set_tcp_keepalive(&alive)?;
-        Ok(Self { stream, begun: clock::monotonic(), greeted: false, read: [0; REQUEST], filled: 0, open: None })
+        Ok(Self {
+            stream,
+            begun: clock::monotonic(),
+            greeted: false,
+            read: [0; REQUEST],
+            filled: 0,
+            open: None,
+        })
     }
 
     fn read(&mut self, nonce: u64) -> Turn {
@@ -222,7 +247,12 @@ impl Asking {
     ///
     /// # Errors
     /// What the network says, or that the receiver does not answer the greeting; also when the end is asked for meanwhile.
-    pub(super) fn connect(to: SocketAddr, from: Option<IpAddr>, nonce: u64, stop: Stop) -> Result<Self, Failure> {
+    pub(super) fn connect(
+        to: SocketAddr,
+        from: Option<IpAddr>,
+        nonce: u64,
+        stop: Stop,
+    ) -> Result<Self, Failure> {
         let failed = |error: io::Error| unusable("cannot connect to", to, &error);
         let from = from.map(|from| SocketAddr::new(from, 0));
         let stream = TcpOptions::default().connect(to, from, CONNECT_TIME, stop).map_err(failed)?;
@@ -234,9 +264,14 @@ impl Asking {
         if greeted.is_ok() && answer == GREETING {
             return Ok(asking);
         }
-        let why = greeted.err().map_or_else(|| "it is no receiver of estimates".to_owned(), |error| error.to_string());
+        let why = greeted
+            .err()
+            .map_or_else(|| "it is no receiver of estimates".to_owned(), |error| error.to_string());
         let hint = "the receiver must have been started, with this peer and this nonce, and not be serving another sender";
-        Err(Failure::running(format!("the receiver at {to} does not answer the greeting: {why}"), hint))
+        Err(Failure::running(
+            format!("the receiver at {to} does not answer the greeting: {why}"),
+            hint,
+        ))
     }
 
     /// Asks for the arrivals of a run.
@@ -249,7 +284,12 @@ impl Asking {
         self.read(&mut bytes, clock::monotonic() + request.patience + ANSWER_TIME)?;
         // The acknowledgement leaves now and not within the next run.
         socket::set_quick_ack(&self.stream, true)?;
-        let wrong = || io::Error::new(io::ErrorKind::InvalidData, "what it answers is no answer to what it was asked");
+        let wrong = || {
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                "what it answers is no answer to what it was asked",
+            )
+        };
         Arrivals::read(&bytes, request).ok_or_else(wrong)
     }
 
@@ -263,7 +303,12 @@ impl Asking {
         let mut filled = 0;
         while filled < bytes.len() {
             match self.stream.read(bytes.get_mut(filled..).unwrap_or_default()) {
-                Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has ended the connection")),
+                Ok(0) => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::UnexpectedEof,
+                        "it has ended the connection",
+                    ));
+                }
                 Ok(length) => filled += length,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if self.stop.is_asked() {

@@ -4,7 +4,10 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
-use trustbed_probe::{Ending, PathChirp, PathChirpSettings, Pathload, PathloadReport, PathloadSettings, Sighting, Step};
+use trustbed_probe::{
+    Ending, PathChirp, PathChirpSettings, Pathload, PathloadReport, PathloadSettings, Sighting,
+    Step,
+};
 use trustbed_units::{Ns, Span};
 
 use super::connection::Asking;
@@ -162,7 +165,13 @@ pub(super) struct Prober {
 }
 
 impl Prober {
-    pub(super) fn new(flight: Flight, asking: Asking, allowed: Allowed, stop: Stop, progress: Arc<Mutex<Progress>>) -> Self {
+    pub(super) fn new(
+        flight: Flight,
+        asking: Asking,
+        allowed: Allowed,
+        stop: Stop,
+        progress: Arc<Mutex<Progress>>,
+    ) -> Self {
         let now = clock::monotonic();
         Self {
             flight,
@@ -189,7 +198,10 @@ impl Prober {
     pub(super) fn measure_round_trip(&mut self) -> Result<Span, Halt> {
         for _ in 0..ECHOES {
             let before = clock::monotonic();
-            let answer = self.asking.ask(Request { run: 0, packets: 0, patience: Span::ZERO }).map_err(|error| self.on_lost(&error))?;
+            let answer = self
+                .asking
+                .ask(Request { run: 0, packets: 0, patience: Span::ZERO })
+                .map_err(|error| self.on_lost(&error))?;
             self.known = (answer.clock_steps, answer.dropped);
             let took = clock::monotonic() - before;
             self.round_trip = Some(self.round_trip.map_or(took, |least| least.min(took)));
@@ -211,7 +223,8 @@ impl Prober {
         loop {
             for _ in 0..SOUNDINGS {
                 // What did not arrive may have taught the kernel what would.
-                payload = self.flight.largest_payload().map_or(payload, |largest| payload.min(largest));
+                payload =
+                    self.flight.largest_payload().map_or(payload, |largest| payload.min(largest));
                 if self.arrives(payload)? {
                     return Ok(payload);
                 }
@@ -227,15 +240,24 @@ impl Prober {
     fn arrives(&mut self, payload: u32) -> Result<bool, Halt> {
         let due = [Span::ZERO];
         self.check_allowed(payload, due.len())?;
-        let sent = self.flight.send(&Planned { due: &due, payload, begin: clock::monotonic(), until: self.until }).map_err(Halt::Failed)?;
+        let sent = self
+            .flight
+            .send(&Planned { due: &due, payload, begin: clock::monotonic(), until: self.until })
+            .map_err(Halt::Failed)?;
         self.count(&sent, payload);
-        Ok(self.outcome(&sent, due.len(), |_| true)?.is_ok_and(|seen| seen.iter().any(|packet| packet.received.is_some())))
+        Ok(self
+            .outcome(&sent, due.len(), |_| true)?
+            .is_ok_and(|seen| seen.iter().any(|packet| packet.received.is_some())))
     }
 
     /// Whether so many packets may still be sent.
     fn check_allowed(&self, payload: u32, packets: usize) -> Result<(), Halt> {
         let bytes = u64::from(payload + self.flight.header_bytes) * packets as u64;
-        if self.sent_ip_bytes + bytes > self.allowed.bytes { Err(Halt::Ended(Ended::ByteLimit)) } else { Ok(()) }
+        if self.sent_ip_bytes + bytes > self.allowed.bytes {
+            Err(Halt::Ended(Ended::ByteLimit))
+        } else {
+            Ok(())
+        }
     }
 
     fn count(&mut self, sent: &Sent, payload: u32) {
@@ -244,10 +266,14 @@ impl Prober {
     }
 
     /// pathload until it has concluded, or nothing more may be sent: what is known then.
-    pub(super) fn pathload(&mut self, settings: PathloadSettings) -> Result<(Ended, PathloadReport), Failure> {
+    pub(super) fn pathload(
+        &mut self,
+        settings: PathloadSettings,
+    ) -> Result<(Ended, PathloadReport), Failure> {
         (self.begun, self.free) = (clock::monotonic(), clock::monotonic());
         self.until = self.begun + settings.time_limit;
-        let mut pathload = Pathload::new(settings).map_err(|error| Failure::configuration(error.to_string(), "correct the estimator"))?;
+        let mut pathload = Pathload::new(settings)
+            .map_err(|error| Failure::configuration(error.to_string(), "correct the estimator"))?;
         let ended = match self.search(&mut pathload) {
             Ok(report) => return Ok((report.ending.into(), report)),
             Err(Halt::Failed(failure)) => return Err(failure),
@@ -266,7 +292,9 @@ impl Prober {
                 Step::End(report) => return Ok(report),
                 Step::Train { packets, payload } => {
                     let due = vec![Span::ZERO; packets];
-                    let whole = |seen: &[Sighting]| seen.windows(2).all(|pair| pair[1].sent - pair[0].sent <= TRAIN_PAUSE);
+                    let whole = |seen: &[Sighting]| {
+                        seen.windows(2).all(|pair| pair[1].sent - pair[0].sent <= TRAIN_PAUSE)
+                    };
                     if let Some(seen) = self.fly(Kind::Train, &due, payload, self.free, whole)? {
                         pathload.on_train(&seen);
                         spoilt = 0;
@@ -274,8 +302,13 @@ impl Prober {
                     }
                 }
                 Step::Stream { after, stream } => {
-                    let due: Vec<Span> = (0..stream.packets).map(|number| stream.due(number)).collect();
-                    if let Some(seen) = self.fly(Kind::Stream, &due, stream.payload, self.free + after, |seen| stream.is_as_asked(seen))? {
+                    let due: Vec<Span> =
+                        (0..stream.packets).map(|number| stream.due(number)).collect();
+                    if let Some(seen) =
+                        self.fly(Kind::Stream, &due, stream.payload, self.free + after, |seen| {
+                            stream.is_as_asked(seen)
+                        })?
+                    {
                         pathload.on_stream(&seen);
                         spoilt = 0;
                         continue;
@@ -290,10 +323,15 @@ impl Prober {
     }
 
     /// pathChirp until its time is over, or nothing more may be sent.
-    pub(super) fn pathchirp(&mut self, settings: PathChirpSettings, duration: Span) -> Result<(Ended, Chirped), Failure> {
+    pub(super) fn pathchirp(
+        &mut self,
+        settings: PathChirpSettings,
+        duration: Span,
+    ) -> Result<(Ended, Chirped), Failure> {
         (self.begun, self.free) = (clock::monotonic(), clock::monotonic());
         self.until = self.begun + duration;
-        let pathchirp = PathChirp::new(settings).map_err(|error| Failure::configuration(error.to_string(), "correct the estimator"))?;
+        let pathchirp = PathChirp::new(settings)
+            .map_err(|error| Failure::configuration(error.to_string(), "correct the estimator"))?;
         let mut found = Chirped::default();
         match self.chirp(pathchirp, &mut found) {
             Halt::Ended(ended) => Ok((ended, found)),
@@ -305,13 +343,19 @@ impl Prober {
         let mut next = self.begun;
         loop {
             let chirp = pathchirp.chirp().clone();
-            let range = chirp.rates().first().zip(chirp.rates().last()).map_or((0.0, 0.0), |(lowest, highest)| (*lowest, *highest));
+            let range = chirp
+                .rates()
+                .first()
+                .zip(chirp.rates().last())
+                .map_or((0.0, 0.0), |(lowest, highest)| (*lowest, *highest));
             found.ranges.push((next.max(clock::monotonic()) - self.begun, range.0, range.1));
             found.latest = Moments::default();
             let due: Vec<Span> = (0..chirp.packets()).map(|number| chirp.due(number)).collect();
             while *pathchirp.chirp() == chirp {
                 next = next.max(clock::monotonic());
-                let seen = match self.fly(Kind::Chirp, &due, chirp.payload(), next, |seen| chirp.is_as_asked(seen)) {
+                let seen = match self
+                    .fly(Kind::Chirp, &due, chirp.payload(), next, |seen| chirp.is_as_asked(seen))
+                {
                     Ok(seen) => seen,
                     Err(halt) => return halt,
                 };
@@ -320,7 +364,11 @@ impl Prober {
                     found.unusable = pathchirp.unusable();
                     continue;
                 };
-                found.on_estimate((clock::monotonic() - self.begun, estimate.rate, estimate.at_limit));
+                found.on_estimate((
+                    clock::monotonic() - self.begun,
+                    estimate.rate,
+                    estimate.at_limit,
+                ));
                 self.tell(|progress| progress.estimate_bits_per_second = Some(estimate.rate));
             }
         }
@@ -336,7 +384,10 @@ impl Prober {
         is_as_asked: impl Fn(&[Sighting]) -> bool,
     ) -> Result<Option<Vec<Sighting>>, Halt> {
         self.check_allowed(payload, due.len())?;
-        let sent = self.flight.send(&Planned { due, payload, begin, until: self.until }).map_err(Halt::Failed)?;
+        let sent = self
+            .flight
+            .send(&Planned { due, payload, begin, until: self.until })
+            .map_err(Halt::Failed)?;
         self.free = clock::monotonic();
         self.count(&sent, payload);
         if sent.packets() > 0 {
@@ -358,7 +409,11 @@ impl Prober {
         });
         match outcome {
             Ok(Ok(seen)) => Ok(Some(seen)),
-            Ok(Err(Spoilt::CutOff)) => Err(Halt::Ended(if self.stop.is_asked() { Ended::Stopped } else { Ended::TimeLimit })),
+            Ok(Err(Spoilt::CutOff)) => Err(Halt::Ended(if self.stop.is_asked() {
+                Ended::Stopped
+            } else {
+                Ended::TimeLimit
+            })),
             Ok(Err(_)) => Ok(None),
             Err(halt) => Err(halt),
         }
@@ -375,7 +430,11 @@ impl Prober {
             Went::CutOff => return Ok(Err(Spoilt::CutOff)),
             Went::NoRoom => return Ok(Err(Spoilt::NoRoom)),
         }
-        let request = Request { run: sent.number, packets: u32::try_from(packets).unwrap_or(0), patience: self.allowed.patience };
+        let request = Request {
+            run: sent.number,
+            packets: u32::try_from(packets).unwrap_or(0),
+            patience: self.allowed.patience,
+        };
         let arrivals = self.asking.ask(request).map_err(|error| self.on_lost(&error))?;
         let moments = self.flight.moments(sent);
         let before = std::mem::replace(&mut self.known, (arrivals.clock_steps, arrivals.dropped));
@@ -385,7 +444,11 @@ impl Prober {
         if before.1 != arrivals.dropped {
             return Ok(Err(Spoilt::ReceiverDropped));
         }
-        let seen: Vec<Sighting> = moments.into_iter().zip(arrivals.received).map(|(sent, received)| Sighting { sent, received }).collect();
+        let seen: Vec<Sighting> = moments
+            .into_iter()
+            .zip(arrivals.received)
+            .map(|(sent, received)| Sighting { sent, received })
+            .collect();
         Ok(if is_as_asked(&seen) { Ok(seen) } else { Err(Spoilt::SenderLate) })
     }
 
@@ -434,7 +497,11 @@ pub(super) enum Spoilt {
 impl Chirped {
     fn on_estimate(&mut self, estimate: (Span, f64, bool)) {
         self.latest.add(estimate.1);
-        if self.estimates.len() < MOST_ESTIMATES { self.estimates.push(estimate) } else { self.left_out += 1 }
+        if self.estimates.len() < MOST_ESTIMATES {
+            self.estimates.push(estimate)
+        } else {
+            self.left_out += 1
+        }
     }
 }
 

@@ -101,7 +101,11 @@ impl Flight {
 
     /// The largest payload that the kernel would send, by what it knows of the path.
     pub(super) fn largest_payload(&self) -> Option<u32> {
-        let mtu = if is_version_6(&self.socket) { sockopt::ipv6_mtu(&self.socket) } else { sockopt::ip_mtu(&self.socket) };
+        let mtu = if is_version_6(&self.socket) {
+            sockopt::ipv6_mtu(&self.socket)
+        } else {
+            sockopt::ip_mtu(&self.socket)
+        };
         mtu.ok().map(|bytes| bytes.saturating_sub(self.header_bytes))
     }
 
@@ -111,8 +115,14 @@ impl Flight {
     /// What the kernel says where no packet can be sent, for example because packets are too large for the path.
     pub(super) fn send(&mut self, planned: &Planned<'_>) -> Result<Sent, Failure> {
         self.runs += 1;
-        let payload = usize::try_from(planned.payload).unwrap_or(LARGEST_PAYLOAD).min(LARGEST_PAYLOAD);
-        let mut sent = Sent { number: self.runs, went: Went::Whole, given: Vec::with_capacity(planned.due.len()), payload };
+        let payload =
+            usize::try_from(planned.payload).unwrap_or(LARGEST_PAYLOAD).min(LARGEST_PAYLOAD);
+        let mut sent = Sent {
+            number: self.runs,
+            went: Went::Whole,
+            given: Vec::with_capacity(planned.due.len()),
+            payload,
+        };
         let is_train = planned.due.last().is_none_or(|last| *last == Span::ZERO);
         let mut begin = planned.begin;
         for (number, due) in (0_u32..).zip(planned.due) {
@@ -167,8 +177,15 @@ impl Flight {
         for again in [true, false] {
             match self.socket.send(bytes) {
                 Ok(_) => return Ok(true),
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => self.unreachable_answers += 1,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS) => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    self.unreachable_answers += 1
+                }
+                Err(error)
+                    if error.kind() == io::ErrorKind::WouldBlock
+                        || error.raw_os_error() == Some(libc::ENOBUFS) =>
+                {
+                    return Ok(false);
+                }
                 Err(error) if again && error.raw_os_error() == Some(libc::EMSGSIZE) => {}
                 Err(error) => {
                     let hint = if error.raw_os_error() == Some(libc::EMSGSIZE) {
@@ -176,7 +193,10 @@ impl Flight {
                     } else {
                         "see the message of the kernel"
                     };
-                    return Err(Failure::running(format!("a probe of {payload} bytes cannot be sent: {error}"), hint));
+                    return Err(Failure::running(
+                        format!("a probe of {payload} bytes cannot be sent: {error}"),
+                        hint,
+                    ));
                 }
             }
         }
@@ -189,8 +209,13 @@ impl Flight {
         // An error concerns an earlier packet, and takes the place of a stamp.
         while let Ok(Some(copy)) = stamped::receive(&self.socket, &mut self.buffer, Queue::Sent) {
             // It may have the headers before it that it was sent with.
-            let content = copy.length.checked_sub(sent.payload).and_then(|headers| self.buffer.get(headers..copy.length));
-            let label = content.and_then(Label::read).filter(|label| (label.nonce, label.run) == (self.nonce, sent.number));
+            let content = copy
+                .length
+                .checked_sub(sent.payload)
+                .and_then(|headers| self.buffer.get(headers..copy.length));
+            let label = content
+                .and_then(Label::read)
+                .filter(|label| (label.nonce, label.run) == (self.nonce, sent.number));
             if let Some(place) = label.and_then(|label| stamps.get_mut(label.number as usize)) {
                 *place = copy.stamp;
             }

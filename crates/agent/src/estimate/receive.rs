@@ -138,15 +138,20 @@ pub(super) fn run(talk: &Talk, asked: &ReceiveConfiguration) -> Result<(), Failu
     let (listening, done, stop) = (receiving.listening, Arc::clone(&receiving.done), talk.stop());
     let idle: Kept = idle::keep(asked.idle);
     talk.ready(&ReadyBody { listening, idle: &idle.granted })?;
-    let Some(start) = attend::wait_for_start(talk)? else { return talk.report(&receiving.report(None)) };
+    let Some(start) = attend::wait_for_start(talk)? else {
+        return talk.report(&receiving.report(None));
+    };
     let mut receiving = receiving;
     let thread = attend::spawn("estimate", move || {
         receiving.receive(&start, stop);
         receiving
     })?;
     let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
-    let progress =
-        || ProgressBody { received_packets: read(&done.received), kept_packets: read(&done.kept), answered_requests: read(&done.answered) };
+    let progress = || ProgressBody {
+        received_packets: read(&done.received),
+        kept_packets: read(&done.kept),
+        answered_requests: read(&done.answered),
+    };
     let outcome = attend::converse(talk, || thread.is_finished(), progress);
     stop.ask();
     let receiving = attend::join("estimate", thread)?;
@@ -158,14 +163,21 @@ fn check(asked: &ReceiveConfiguration) -> Result<(), Failure> {
     let ReceiveConfiguration { listen, peer, packets_per_second, .. } = asked;
     if listen.ip().is_unspecified() {
         let hint = "give the address that is measured";
-        return Err(Failure::configuration(format!("listen: {listen} is every address of this host"), hint));
+        return Err(Failure::configuration(
+            format!("listen: {listen} is every address of this host"),
+            hint,
+        ));
     }
     if listen.is_ipv4() != peer.is_ipv4() {
-        let message = format!("listen: {} and peer: {peer} are of different versions of IP", listen.ip());
+        let message =
+            format!("listen: {} and peer: {peer} are of different versions of IP", listen.ip());
         return Err(Failure::configuration(message, "give both as IPv4 or both as IPv6"));
     }
     if *packets_per_second == 0 {
-        return Err(Failure::configuration("packets_per_second: a receiver with 0 of them keeps nothing", "give one above 0"));
+        return Err(Failure::configuration(
+            "packets_per_second: a receiver with 0 of them keeps nothing",
+            "give one above 0",
+        ));
     }
     Ok(())
 }
@@ -212,7 +224,8 @@ struct Receiving {
 impl Receiving {
     fn open(asked: &ReceiveConfiguration) -> Result<Self, Failure> {
         let (socket, listener, listening) = open_both(asked.listen)?;
-        stamped::stamp_datagrams(&socket, false).map_err(|error| unusable("cannot receive at", listening, &error))?;
+        stamped::stamp_datagrams(&socket, false)
+            .map_err(|error| unusable("cannot receive at", listening, &error))?;
         Ok(Self {
             socket,
             listener,
@@ -264,7 +277,10 @@ impl Receiving {
     fn wait(&self, longest: Span, stop: Stop) {
         let mut awaited = vec![stop.descriptor(), self.socket.as_fd(), self.listener.as_fd()];
         awaited.extend(self.serving.descriptor());
-        let due = self.serving.due().map_or(longest, |due| (due - clock::monotonic()).clamp(Span::ZERO, longest));
+        let due = self
+            .serving
+            .due()
+            .map_or(longest, |due| (due - clock::monotonic()).clamp(Span::ZERO, longest));
         // Where waiting fails, so will receiving, which counts it.
         let _ = Poll::new(&awaited).wait(Some(due));
     }
@@ -278,7 +294,11 @@ impl Receiving {
             // Another sender, whose runs are numbered anew.
             self.run = Run::default();
         }
-        let Some(request) = self.serving.wanted(clock::monotonic(), more, |request| self.run.is_whole(request)) else { return };
+        let Some(request) =
+            self.serving.wanted(clock::monotonic(), more, |request| self.run.is_whole(request))
+        else {
+            return;
+        };
         self.clock.refresh();
         let arrivals = self.run.answer(request, self.clock.steps(), socket::drops(&self.socket));
         if self.serving.answer(&arrivals) {
@@ -365,12 +385,15 @@ impl Receiving {
 
 /// Both sockets at one address; where the port is chosen, at one that is free for both.
 fn open_both(listen: SocketAddr) -> Result<(UdpSocket, TcpListener, SocketAddr), Failure> {
-    let options = TcpOptions { send_buffer_bytes: Some(SEND_BUFFER_BYTES), ..TcpOptions::default() };
+    let options =
+        TcpOptions { send_buffer_bytes: Some(SEND_BUFFER_BYTES), ..TcpOptions::default() };
     let mut tries = if listen.port() == 0 { TRIES } else { 1 };
     loop {
         tries -= 1;
         let listener = options.listen(listen)?;
-        let bound = listener.local_addr().map_err(|error: io::Error| unusable("cannot listen at", listen, &error))?;
+        let bound = listener
+            .local_addr()
+            .map_err(|error: io::Error| unusable("cannot listen at", listen, &error))?;
         match socket::datagrams_at(bound, RECEIVE_BUFFER_BYTES) {
             Ok(socket) => return Ok((socket, listener, bound)),
             Err(failure) if tries == 0 => return Err(failure),
@@ -388,6 +411,9 @@ mod tests {
         let mut budget = Budget { per_second: 2, left: 0, until: Ns(i64::MIN) };
         let granted = |budget: &mut Budget, at: i64| budget.take(Ns(at));
         assert_eq!([5, 6, 7].map(|at| granted(&mut budget, at)), [true, true, false]);
-        assert_eq!([1_000_000_004, 1_000_000_005].map(|at| granted(&mut budget, at)), [false, true]);
+        assert_eq!(
+            [1_000_000_004, 1_000_000_005].map(|at| granted(&mut budget, at)),
+            [false, true]
+        );
     }
 }

@@ -137,7 +137,8 @@ impl Report {
         let lateness = prober.map(|prober| prober.flight.lateness.clone()).unwrap_or_default();
         let header_bytes = prober.map_or(0, |prober| prober.flight.header_bytes);
         let with_headers = |payload: u32| f64::from(payload + header_bytes) / f64::from(payload);
-        let runs = |of: fn(&Prober) -> &Runs| prober.map(|prober| of(prober).clone()).unwrap_or_default();
+        let runs =
+            |of: fn(&Prober) -> &Runs| prober.map(|prober| of(prober).clone()).unwrap_or_default();
         Self {
             start_ns: start.map(|start| start.realtime.0),
             end_ns: start.map(|start| (start.realtime + start.elapsed()).0),
@@ -162,7 +163,9 @@ impl Report {
                 _ => None,
             },
             pathchirp: match found {
-                Found::Series(chirped, payload) => Some(PathChirpFound::of(chirped, with_headers(*payload))),
+                Found::Series(chirped, payload) => {
+                    Some(PathChirpFound::of(chirped, with_headers(*payload)))
+                }
                 _ => None,
             },
         }
@@ -189,7 +192,11 @@ impl PathChirpFound {
             lowest_bits_per_second: lowest,
             highest_bits_per_second: highest,
         };
-        let row = |&(at, rate, at_limit): &(Span, f64, bool)| EstimateRow { at_ns: at.0, bits_per_second: rate, at_limit };
+        let row = |&(at, rate, at_limit): &(Span, f64, bool)| EstimateRow {
+            at_ns: at.0,
+            bits_per_second: rate,
+            at_limit,
+        };
         Self {
             mean_bits_per_second: mean,
             mean_ip_bits_per_second: mean.map(|rate| rate * with_headers),

@@ -84,7 +84,12 @@ pub(super) fn run(talk: &Talk, asked: &SendConfiguration) -> Result<(), Failure>
         return Err(Failure::configuration(message, format!("give at most {}", MOST_PATIENCE.0)));
     }
     let socket = open(asked)?;
-    let mut whose = Whose { estimator: asked.estimator.name(), from: socket.local_addr().ok(), to: asked.to, start: None };
+    let mut whose = Whose {
+        estimator: asked.estimator.name(),
+        from: socket.local_addr().ok(),
+        to: asked.to,
+        start: None,
+    };
     let (progress, stop) = (Arc::<Mutex<Progress>>::default(), talk.stop());
     let idle = idle::keep(asked.idle);
     let (tell_granted, granted) = mpsc::channel();
@@ -94,10 +99,23 @@ pub(super) fn run(talk: &Talk, asked: &SendConfiguration) -> Result<(), Failure>
         let _ = tell_granted.send(clock::take_priority(work.priority));
         let nothing = Ok(Outcome { ended: Ended::Stopped, prober: None, found: Found::Nothing });
         let Ok(start) = start.recv() else { return nothing };
-        if stop.wait_until(start.monotonic) { estimate(&work, socket, &shared, stop) } else { nothing }
+        if stop.wait_until(start.monotonic) {
+            estimate(&work, socket, &shared, stop)
+        } else {
+            nothing
+        }
     })?;
-    let granted = granted.recv().unwrap_or(Granted { priority: Priority::Normal, priority_refused: Some("its thread ended".to_owned()) });
-    talk.ready(&ReadyBody { estimator: whose.estimator, from: whose.from, to: whose.to, granted, idle: &idle.granted })?;
+    let granted = granted.recv().unwrap_or(Granted {
+        priority: Priority::Normal,
+        priority_refused: Some("its thread ended".to_owned()),
+    });
+    talk.ready(&ReadyBody {
+        estimator: whose.estimator,
+        from: whose.from,
+        to: whose.to,
+        granted,
+        idle: &idle.granted,
+    })?;
     whose.start = attend::wait_for_start(talk)?;
     let outcome = if let Some(start) = whose.start {
         // Where the thread is gone, joining it says so.
@@ -118,14 +136,16 @@ pub(super) fn run(talk: &Talk, asked: &SendConfiguration) -> Result<(), Failure>
 fn open(asked: &SendConfiguration) -> Result<UdpSocket, Failure> {
     let to = asked.to;
     let socket = socket::datagrams_to(to, asked.from.map(|from| from.0), Some(SEND_BUFFER_BYTES))?;
-    stamped::stamp_datagrams(&socket, true).map_err(|error| unusable("no stamps of what is sent to", to, &error))?;
+    stamped::stamp_datagrams(&socket, true)
+        .map_err(|error| unusable("no stamps of what is sent to", to, &error))?;
     // The fragments of a packet are several, at another rate.
     let whole = if to.is_ipv4() {
         sockopt::set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::DO)
     } else {
         sockopt::set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::DO)
     };
-    whole.map_err(|error| unusable("packets may be fragmented on the way to", to, &error.into()))?;
+    whole
+        .map_err(|error| unusable("packets may be fragmented on the way to", to, &error.into()))?;
     if sockopt::set_socket_recv_buffer_size_force(&socket, STAMPS_BYTES).is_err() {
         // Only root may go beyond the limit of the host; where that is too little, a run's moments are this program's.
         let set = sockopt::set_socket_recv_buffer_size(&socket, STAMPS_BYTES);
@@ -134,13 +154,19 @@ fn open(asked: &SendConfiguration) -> Result<UdpSocket, Failure> {
     Ok(socket)
 }
 
-fn estimate(asked: &SendConfiguration, socket: UdpSocket, progress: &Arc<Mutex<Progress>>, stop: Stop) -> Result<Outcome, Failure> {
+fn estimate(
+    asked: &SendConfiguration,
+    socket: UdpSocket,
+    progress: &Arc<Mutex<Progress>>,
+    stop: Stop,
+) -> Result<Outcome, Failure> {
     let stopped = Outcome { ended: Ended::Stopped, prober: None, found: Found::Nothing };
-    let asking = match Asking::connect(asked.to, asked.from.map(|from| from.0.ip()), asked.nonce, stop) {
-        Ok(asking) => asking,
-        Err(_) if stop.is_asked() => return Ok(stopped),
-        Err(failure) => return Err(failure),
-    };
+    let asking =
+        match Asking::connect(asked.to, asked.from.map(|from| from.0.ip()), asked.nonce, stop) {
+            Ok(asking) => asking,
+            Err(_) if stop.is_asked() => return Ok(stopped),
+            Err(failure) => return Err(failure),
+        };
     let allowed = Allowed { bytes: asked.largest_ip_bytes, patience: span(asked.patience_ns) };
     let flight = Flight::new(socket, asked.nonce, stop);
     let mut prober = Box::new(Prober::new(flight, asking, allowed, stop, Arc::clone(progress)));
@@ -158,7 +184,8 @@ fn measure(estimator: &Estimator, prober: &mut Prober) -> Result<(Ended, Found),
         Estimator::Pathload(options) => {
             let mut settings = options.settings(round_trip);
             let limits = &mut settings.limits;
-            (limits.header_bytes, limits.largest_payload) = (prober.flight.header_bytes, prober.sound(limits.largest_payload)?);
+            (limits.header_bytes, limits.largest_payload) =
+                (prober.flight.header_bytes, prober.sound(limits.largest_payload)?);
             limits.least_payload = limits.least_payload.min(limits.largest_payload);
             let (ended, report) = prober.pathload(settings).map_err(Halt::Failed)?;
             Ok((ended, Found::Interval(report)))
@@ -167,7 +194,8 @@ fn measure(estimator: &Estimator, prober: &mut Prober) -> Result<(Ended, Found),
             let mut settings = options.settings();
             settings.payload = prober.sound(settings.payload)?;
             let payload = settings.payload;
-            let (ended, chirped) = prober.pathchirp(settings, options.duration()).map_err(Halt::Failed)?;
+            let (ended, chirped) =
+                prober.pathchirp(settings, options.duration()).map_err(Halt::Failed)?;
             Ok((ended, Found::Series(chirped, payload)))
         }
     }

@@ -1,7 +1,10 @@
 //! What may be asked of the two estimators; what is not given is as their authors have it.
 
 use serde::Deserialize;
-use trustbed_probe::{FleetRules, PathChirp, PathChirpSettings, Pathload, PathloadSettings, ProbeError, Scan, StreamLimits};
+use trustbed_probe::{
+    FleetRules, PathChirp, PathChirpSettings, Pathload, PathloadSettings, ProbeError, Scan,
+    StreamLimits,
+};
 use trustbed_units::Span;
 
 use super::wire::MOST_PACKETS;
@@ -83,7 +86,8 @@ impl Estimator {
     pub(super) fn check(&self) -> Result<(), Failure> {
         let refused = |error: ProbeError| {
             let text = error.to_string();
-            let (message, hint) = text.split_once("; ").unwrap_or((&text, "correct the settings of the estimator"));
+            let (message, hint) =
+                text.split_once("; ").unwrap_or((&text, "correct the settings of the estimator"));
             Failure::configuration(format!("estimator: {message}"), hint)
         };
         match self {
@@ -91,7 +95,10 @@ impl Estimator {
                 let settings = options.settings(Span::ZERO);
                 if settings.packets > MOST_PACKETS {
                     let message = format!("estimator: streams of {} packets", settings.packets);
-                    return Err(Failure::configuration(message, format!("give at most {MOST_PACKETS}")));
+                    return Err(Failure::configuration(
+                        message,
+                        format!("give at most {MOST_PACKETS}"),
+                    ));
                 }
                 if !(0.5..=1.0).contains(&settings.rules.majority) {
                     let message = format!("estimator: a majority of {}", settings.rules.majority);
@@ -99,7 +106,9 @@ impl Estimator {
                 }
                 Pathload::new(settings).map(drop).map_err(refused)
             }
-            Self::PathChirp(options) => PathChirp::new(options.settings()).map(drop).map_err(refused),
+            Self::PathChirp(options) => {
+                PathChirp::new(options.settings()).map(drop).map_err(refused)
+            }
         }
     }
 }
@@ -107,7 +116,11 @@ impl Estimator {
 impl PathloadOptions {
     /// With what is not given as pathload 1.3.2 has it, or as long packets ask for.
     pub(super) fn settings(&self, round_trip: Span) -> PathloadSettings {
-        let usual = if self.long_packets { PathloadSettings::for_long_packets() } else { PathloadSettings::default() };
+        let usual = if self.long_packets {
+            PathloadSettings::for_long_packets()
+        } else {
+            PathloadSettings::default()
+        };
         let limits = &usual.limits;
         PathloadSettings {
             streams: self.streams.unwrap_or(usual.streams),
@@ -120,7 +133,10 @@ impl PathloadOptions {
                 longest_gap: limits.longest_gap,
                 receive_cost: self.receive_cost_ns.map_or(limits.receive_cost, span),
             },
-            rules: FleetRules { majority: self.majority.unwrap_or(usual.rules.majority), ..usual.rules },
+            rules: FleetRules {
+                majority: self.majority.unwrap_or(usual.rules.majority),
+                ..usual.rules
+            },
             resolution: self.resolution_bits_per_second.or(usual.resolution),
             resolution_share: usual.resolution_share,
             lowest_rate: self.lowest_bits_per_second.unwrap_or(usual.lowest_rate),
@@ -134,7 +150,11 @@ impl PathloadOptions {
 impl PathChirpOptions {
     /// With what is not given as pathChirp 2.3.7 has it, or as long packets ask for.
     pub(super) fn settings(&self) -> PathChirpSettings {
-        let usual = if self.long_packets { PathChirpSettings::for_long_packets() } else { PathChirpSettings::default() };
+        let usual = if self.long_packets {
+            PathChirpSettings::for_long_packets()
+        } else {
+            PathChirpSettings::default()
+        };
         let scan = &usual.scan;
         PathChirpSettings {
             payload: self.payload_bytes.unwrap_or(usual.payload),

@@ -90,7 +90,8 @@ impl Request {
             packets: u32::from_be_bytes(part(bytes, 4)),
             patience: Span(i64::from_be_bytes(part(bytes, 8))),
         };
-        let sound = found.packets as usize <= MOST_PACKETS && (Span::ZERO..=MOST_PATIENCE).contains(&found.patience);
+        let sound = found.packets as usize <= MOST_PACKETS
+            && (Span::ZERO..=MOST_PATIENCE).contains(&found.patience);
         sound.then_some(found)
     }
 }
@@ -112,7 +113,10 @@ impl Arrivals {
         let packets = u32::try_from(self.received.len()).unwrap_or(0);
         let head = [self.run, packets, self.clock_steps, self.dropped.unwrap_or(UNKNOWN)];
         let moments = self.received.iter().map(|moment| moment.map_or(NEVER, |moment| moment.0));
-        head.into_iter().flat_map(u32::to_be_bytes).chain(moments.flat_map(i64::to_be_bytes)).collect()
+        head.into_iter()
+            .flat_map(u32::to_be_bytes)
+            .chain(moments.flat_map(i64::to_be_bytes))
+            .collect()
     }
 
     /// How many bytes the answer to a request has.
@@ -124,10 +128,16 @@ impl Arrivals {
     pub(super) fn read(bytes: &[u8], request: Request) -> Option<Self> {
         let (head, moments) = bytes.split_first_chunk::<HEAD>()?;
         let number = |at: usize| u32::from_be_bytes(part(head, at));
-        let sound = (number(0), number(4)) == (request.run, request.packets) && moments.len() == 8 * request.packets as usize;
+        let sound = (number(0), number(4)) == (request.run, request.packets)
+            && moments.len() == 8 * request.packets as usize;
         let received = moments.chunks_exact(8).map(|moment| i64::from_be_bytes(part(moment, 0)));
         let received = received.map(|moment| (moment != NEVER).then_some(Ns(moment))).collect();
-        sound.then(|| Self { run: number(0), clock_steps: number(8), dropped: Some(number(12)).filter(|one| *one != UNKNOWN), received })
+        sound.then(|| Self {
+            run: number(0),
+            clock_steps: number(8),
+            dropped: Some(number(12)).filter(|one| *one != UNKNOWN),
+            received,
+        })
     }
 }
 
@@ -160,9 +170,18 @@ mod tests {
 
     #[test]
     fn arrivals_come_back_only_to_their_request() {
-        let arrivals = Arrivals { run: 4, clock_steps: 1, dropped: None, received: vec![Some(Ns(5)), None, Some(Ns(-7))] };
-        let (bytes, request) = (arrivals.bytes(), Request { run: 4, packets: 3, patience: Span::ZERO });
-        assert_eq!((bytes.len(), Arrivals::read(&bytes, request)), (Arrivals::length(3), Some(arrivals)));
+        let arrivals = Arrivals {
+            run: 4,
+            clock_steps: 1,
+            dropped: None,
+            received: vec![Some(Ns(5)), None, Some(Ns(-7))],
+        };
+        let (bytes, request) =
+            (arrivals.bytes(), Request { run: 4, packets: 3, patience: Span::ZERO });
+        assert_eq!(
+            (bytes.len(), Arrivals::read(&bytes, request)),
+            (Arrivals::length(3), Some(arrivals))
+        );
         assert_eq!(Arrivals::read(&bytes, Request { run: 5, ..request }), None);
         assert_eq!(Arrivals::read(&bytes, Request { packets: 2, ..request }), None);
         assert_eq!(Arrivals::read(&bytes[..bytes.len() - 1], request), None);

@@ -20,7 +20,10 @@ pub(super) fn of(ancestor: Pid) -> io::Result<Vec<Pid>> {
             children.entry(parent).or_default().push(pid);
         }
     }
-    Ok(below(ancestor.as_raw_nonzero().get(), &children).into_iter().filter_map(Pid::from_raw).collect())
+    Ok(below(ancestor.as_raw_nonzero().get(), &children)
+        .into_iter()
+        .filter_map(Pid::from_raw)
+        .collect())
 }
 
 fn below(ancestor: i32, children: &BTreeMap<i32, Vec<i32>>) -> BTreeSet<i32> {

@@ -1,6 +1,9 @@
 //! System calls of exec that the safe wrappers lack: signals as something to wait for, and what happens between fork and exec.
 
-#![expect(unsafe_code, reason = "signal masks, signalfd and the steps between fork and exec are reached by raw system calls only")]
+#![expect(
+    unsafe_code,
+    reason = "signal masks, signalfd and the steps between fork and exec are reached by raw system calls only"
+)]
 
 use std::ffi::OsString;
 use std::io;
@@ -17,8 +20,16 @@ use rustix::process::{Pid, Signal};
 use super::terminal::Terminal;
 
 /// What is waited for. SIGTTOU is blocked besides, so that the terminal can be taken back.
-const AWAITED: [Signal; 8] =
-    [Signal::CHILD, Signal::TERM, Signal::INT, Signal::QUIT, Signal::HUP, Signal::USR1, Signal::USR2, Signal::CONT];
+const AWAITED: [Signal; 8] = [
+    Signal::CHILD,
+    Signal::TERM,
+    Signal::INT,
+    Signal::QUIT,
+    Signal::HUP,
+    Signal::USR1,
+    Signal::USR2,
+    Signal::CONT,
+];
 
 /// Blocked signals that arrive at a descriptor.
 #[derive(Debug)]
@@ -46,7 +57,9 @@ impl Signals {
             }
         }
         // SAFETY: the set is initialised, and -1 asks for a new descriptor.
-        let number = unsafe { libc::signalfd(-1, &raw const awaited, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        let number = unsafe {
+            libc::signalfd(-1, &raw const awaited, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+        };
         if number < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -55,9 +68,16 @@ impl Signals {
     }
 
     /// Waits for signals, for the end of the control socket, or for the time.
-    pub(super) fn wait(&self, control: Option<BorrowedFd<'_>>, timeout: Option<Duration>) -> io::Result<Woken> {
+    pub(super) fn wait(
+        &self,
+        control: Option<BorrowedFd<'_>>,
+        timeout: Option<Duration>,
+    ) -> io::Result<Woken> {
         let mut polled = vec![PollFd::from_borrowed_fd(self.0.as_fd(), PollFlags::IN)];
-        polled.extend(control.map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN | PollFlags::RDHUP)));
+        polled.extend(
+            control
+                .map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN | PollFlags::RDHUP)),
+        );
         let timeout = timeout.and_then(|time| Timespec::try_from(time).ok());
         match poll(&mut polled, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
@@ -85,7 +105,9 @@ impl Signals {
             }
             // SAFETY: the kernel has written a whole record.
             let number = unsafe { one.assume_init() }.ssi_signo;
-            found.extend(AWAITED.iter().copied().find(|signal| u32::try_from(signal.as_raw()) == Ok(number)));
+            found.extend(
+                AWAITED.iter().copied().find(|signal| u32::try_from(signal.as_raw()) == Ok(number)),
+            );
         }
     }
 }
@@ -138,7 +160,10 @@ pub(super) fn start(words: &[OsString], terminal: Option<&Terminal>) -> io::Resu
     }
     // The standard library gives SIGPIPE back its meaning.
     let child = command.spawn()?;
-    i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    i32::try_from(child.id())
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 fn between_fork_and_exec(parent: Pid, terminal: Option<i32>) -> io::Result<()> {

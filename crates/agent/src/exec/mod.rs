@@ -27,7 +27,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpgrp, getpid, kill_process, kill_process_group, wait};
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, getpgrp, getpid, kill_process, kill_process_group, wait,
+};
 
 use control::Control;
 use kernel::Signals;
@@ -137,17 +139,22 @@ fn attend(options: &Options, control: Option<&mut Control>) -> Result<u8, Error>
     if control.is_none() {
         kernel::end_with_parent().map_err(system("no signal at the parent's death"))?;
     }
-    let signals = Signals::open().map_err(|source| Error::System { what: "signals cannot be waited for", source })?;
+    let signals = Signals::open()
+        .map_err(|source| Error::System { what: "signals cannot be waited for", source })?;
     let terminal = if options.foreground { Terminal::open() } else { None };
-    let command = kernel::start(&options.command, terminal.as_ref()).map_err(|error| command_error(&options.command[0], error))?;
+    let command = kernel::start(&options.command, terminal.as_ref())
+        .map_err(|error| command_error(&options.command[0], error))?;
     Attendant { command, signals, terminal, control, main: None, ending: false }.attend()
 }
 
 fn join(path: &Path) -> Result<(), Error> {
     let failed = |source| Error::Namespace { path: path.display().to_string(), source };
     let file = File::open(path).map_err(failed)?;
-    rustix::thread::move_into_link_name_space(file.as_fd(), Some(rustix::thread::LinkNameSpaceType::Network))
-        .map_err(|error| failed(error.into()))
+    rustix::thread::move_into_link_name_space(
+        file.as_fd(),
+        Some(rustix::thread::LinkNameSpaceType::Network),
+    )
+    .map_err(|error| failed(error.into()))
 }
 
 fn command_error(command: &OsStr, source: io::Error) -> Error {
@@ -193,7 +200,9 @@ impl Attendant<'_> {
             terminal.take_back(self.main.is_none_or(|end| matches!(end, End::Signal(_))));
         }
         waited?;
-        let end = self.main.unwrap_or(End::Signal(Signal::KILL.as_raw().unsigned_abs().try_into().unwrap_or(u8::MAX)));
+        let end = self.main.unwrap_or(End::Signal(
+            Signal::KILL.as_raw().unsigned_abs().try_into().unwrap_or(u8::MAX),
+        ));
         if let Some(control) = self.control.as_deref_mut() {
             control.ended(end, ended);
         }
@@ -264,7 +273,8 @@ impl Attendant<'_> {
         let mut asked = HashSet::new();
         let begun = Instant::now();
         while self.reap()? {
-            let found = descendants::of(getpid()).map_err(|source| Error::System { what: "/proc cannot be read", source })?;
+            let found = descendants::of(getpid())
+                .map_err(|source| Error::System { what: "/proc cannot be read", source })?;
             for pid in found {
                 // Any of them may have ended by now, which is what is wanted.
                 if asked.insert(pid) {
@@ -276,9 +286,14 @@ impl Attendant<'_> {
                 }
             }
             if begun.elapsed() >= PATIENCE {
-                return Err(Error::System { what: "a process does not end", source: io::ErrorKind::TimedOut.into() });
+                return Err(Error::System {
+                    what: "a process does not end",
+                    source: io::ErrorKind::TimedOut.into(),
+                });
             }
-            self.signals.wait(None, Some(LOOK)).map_err(|source| Error::System { what: "waiting failed", source })?;
+            self.signals
+                .wait(None, Some(LOOK))
+                .map_err(|source| Error::System { what: "waiting failed", source })?;
         }
         asked.remove(&self.command);
         Ok(asked.len())

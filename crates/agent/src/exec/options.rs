@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use super::{Error, kernel};
 
 /// How it is called.
-pub(super) const USAGE: &str =
-    "trustbed-agent exec [--namespace PATH] [--control DESCRIPTOR] [--foreground] [--replace] -- COMMAND [ARGUMENT…]";
+pub(super) const USAGE: &str = "trustbed-agent exec [--namespace PATH] [--control DESCRIPTOR] [--foreground] [--replace] -- COMMAND [ARGUMENT…]";
 
 /// What was asked for.
 #[derive(Debug, Default)]
@@ -30,7 +29,9 @@ pub(super) fn read(words: Vec<OsString>) -> Result<Options, Error> {
     let mut options = Options::default();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| usage(format!("{} needs a value", word.to_string_lossy())));
+        let mut value = || {
+            words.next().ok_or_else(|| usage(format!("{} needs a value", word.to_string_lossy())))
+        };
         match word.to_str() {
             Some("--namespace") => options.namespace = Some(value()?.into()),
             Some("--control") => options.control = Some(descriptor(&value()?)?),
@@ -69,7 +70,8 @@ mod tests {
 
     #[test]
     fn what_follows_the_dashes_belongs_to_the_command() {
-        let options = read(words("--namespace /run/netns/x --foreground -- ls --replace -- y")).unwrap();
+        let options =
+            read(words("--namespace /run/netns/x --foreground -- ls --replace -- y")).unwrap();
         assert_eq!(options.namespace, Some(PathBuf::from("/run/netns/x")));
         assert!(options.foreground && !options.replace);
         assert_eq!(options.command, words("ls --replace -- y"));

@@ -124,7 +124,9 @@ struct Traffic {
 /// Every interface, and how many more there are.
 pub(super) fn look(looking: &mut Looking) -> (Option<Vec<Interface>>, usize) {
     let asked = asked();
-    let Some((mut found, left_out)) = looking.told("interfaces", asked.map_err(|error| format!("rtnetlink: {error}"))) else {
+    let Some((mut found, left_out)) =
+        looking.told("interfaces", asked.map_err(|error| format!("rtnetlink: {error}")))
+    else {
         return (None, 0);
     };
     for one in &mut found {
@@ -160,10 +162,12 @@ fn asked() -> io::Result<(Vec<Interface>, usize)> {
 impl Interface {
     /// What a message about a link says.
     fn read(message: &[u8]) -> Option<Self> {
-        let (hardware, index, flags) = (number16(message, 2)?, number32(message, 4)?, number32(message, 8)?);
+        let (hardware, index, flags) =
+            (number16(message, 2)?, number32(message, 4)?, number32(message, 8)?);
         let mut found = Self {
             index,
-            up: flags & libc::IFF_UP.unsigned_abs() != 0 && flags & libc::IFF_RUNNING.unsigned_abs() != 0,
+            up: flags & libc::IFF_UP.unsigned_abs() != 0
+                && flags & libc::IFF_RUNNING.unsigned_abs() != 0,
             loopback: hardware == libc::ARPHRD_LOOPBACK,
             ..Self::default()
         };
@@ -172,7 +176,11 @@ impl Interface {
                 LINK_NAME => found.name = text(value),
                 LINK_MTU => found.mtu_bytes = number32(value, 0),
                 LINK_QUEUE_LENGTH => found.queue_length_packets = number32(value, 0),
-                LINK_INFO => found.kind = attributes(value).find(|(kind, _)| *kind == INFO_KIND).map(|(_, value)| text(value)),
+                LINK_INFO => {
+                    found.kind = attributes(value)
+                        .find(|(kind, _)| *kind == INFO_KIND)
+                        .map(|(_, value)| text(value))
+                }
                 LINK_STATISTICS => found.traffic = Traffic::read(value),
                 _ => {}
             }
@@ -183,7 +191,8 @@ impl Interface {
     /// Asks the card; the error is that of its counters. What it does not answer stays unknown.
     fn ask(&mut self, card: &Card) -> io::Result<()> {
         let words = |question: Ask| card.ask(question).ok();
-        let named = |at: usize| card.ask_text(Ask::Driver, at, 32).ok().filter(|name| !name.is_empty());
+        let named =
+            |at: usize| card.ask_text(Ask::Driver, at, 32).ok().filter(|name| !name.is_empty());
         (self.driver, self.driver_version) = (named(4), named(36));
         let link = words(Ask::Link);
         self.speed_bits_per_second = link.and_then(|link| speed(link[3], link[7]));
@@ -207,11 +216,16 @@ impl Interface {
             adaptive_receive: answer[10] != 0,
             adaptive_send: answer[11] != 0,
         });
-        self.rings =
-            words(Ask::Rings).map(|answer| Rings { receive_most: answer[1], send_most: answer[4], receive: answer[5], send: answer[8] });
+        self.rings = words(Ask::Rings).map(|answer| Rings {
+            receive_most: answer[1],
+            send_most: answer[4],
+            receive: answer[5],
+            send: answer[8],
+        });
         // Queues for receiving, or for both ways.
         self.channels = words(Ask::Channels).map(|answer| answer[5].saturating_add(answer[8]));
-        self.hardware_timestamps = words(Ask::Timestamping).map(|answer| answer[1] & HARDWARE_STAMPS == HARDWARE_STAMPS);
+        self.hardware_timestamps =
+            words(Ask::Timestamping).map(|answer| answer[1] & HARDWARE_STAMPS == HARDWARE_STAMPS);
         let mut counters = card.counters()?;
         counters.retain(|(_, value)| *value != 0);
         self.counters_left_out = counters.len().saturating_sub(MOST_COUNTERS);
@@ -228,8 +242,10 @@ const HARDWARE_STAMPS: u32 = 1 << 2 | 1 << 6;
 fn speed(low: u32, high: u32) -> Option<u64> {
     let [a, b, ..] = low.to_ne_bytes();
     let [c, d, ..] = high.to_ne_bytes();
-    let megabits = u64::from(u16::from_ne_bytes([a, b])) | u64::from(u16::from_ne_bytes([c, d])) << 16;
-    (megabits != 0 && megabits < u64::from(u16::MAX) << 16 && megabits != u64::from(u16::MAX)).then(|| megabits * 1_000_000)
+    let megabits =
+        u64::from(u16::from_ne_bytes([a, b])) | u64::from(u16::from_ne_bytes([c, d])) << 16;
+    (megabits != 0 && megabits < u64::from(u16::MAX) << 16 && megabits != u64::from(u16::MAX))
+        .then(|| megabits * 1_000_000)
 }
 
 /// The byte behind the speed: 0 is half, 1 is full, else unknown.
@@ -258,12 +274,20 @@ impl Qdisc {
     /// What a message about a discipline says, behind the number of its interface.
     fn read(message: &[u8]) -> Option<(u32, Self)> {
         let (index, parent) = (number32(message, 4)?, number32(message, 12)?);
-        let mut found = Self { kind: String::new(), root: parent == ROOT, parent: notation(parent), drops: None, waiting_packets: None };
+        let mut found = Self {
+            kind: String::new(),
+            root: parent == ROOT,
+            parent: notation(parent),
+            drops: None,
+            waiting_packets: None,
+        };
         for (kind, value) in attributes(message.get(QDISC..)?) {
             match kind {
                 QDISC_KIND => found.kind = text(value),
                 QDISC_STATISTICS => {
-                    let queue = attributes(value).find(|(kind, _)| *kind == STATISTICS_QUEUE).map(|(_, value)| value);
+                    let queue = attributes(value)
+                        .find(|(kind, _)| *kind == STATISTICS_QUEUE)
+                        .map(|(_, value)| value);
                     found.waiting_packets = queue.and_then(|queue| number32(queue, 0));
                     found.drops = queue.and_then(|queue| number32(queue, 8));
                 }
@@ -308,10 +332,16 @@ mod tests {
     #[test]
     fn a_link_is_read_and_one_without_a_name_is_none() {
         let found = Interface::read(&link(b"eth0\0")).unwrap();
-        assert_eq!((found.name.as_str(), found.index, found.up, found.loopback), ("eth0", 7, true, false));
+        assert_eq!(
+            (found.name.as_str(), found.index, found.up, found.loopback),
+            ("eth0", 7, true, false)
+        );
         assert_eq!((found.mtu_bytes, found.kind.as_deref()), (Some(1400), Some("veth")));
         let traffic = found.traffic.unwrap();
-        assert_eq!((traffic.sent_packets, traffic.received_drops, traffic.received_missed), (1, 6, 15));
+        assert_eq!(
+            (traffic.sent_packets, traffic.received_drops, traffic.received_missed),
+            (1, 6, 15)
+        );
         assert!(Interface::read(&link(b"\0")).is_none() && Interface::read(&[0; 11]).is_none());
         assert!(Interface::read(&[0xff; 400]).is_none());
     }
@@ -322,9 +352,16 @@ mod tests {
         message[4..8].copy_from_slice(&7_u32.to_ne_bytes());
         message[12..16].copy_from_slice(&0x8001_0002_u32.to_ne_bytes());
         message.extend(attribute(QDISC_KIND, b"fq\0"));
-        let queue: Vec<u8> = [3_u32, 4096, 17, 0, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let queue: Vec<u8> =
+            [3_u32, 4096, 17, 0, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
         message.extend(attribute(QDISC_STATISTICS, &attribute(STATISTICS_QUEUE, &queue)));
-        let qdisc = Qdisc { kind: "fq".to_owned(), root: false, parent: "8001:2".to_owned(), drops: Some(17), waiting_packets: Some(3) };
+        let qdisc = Qdisc {
+            kind: "fq".to_owned(),
+            root: false,
+            parent: "8001:2".to_owned(),
+            drops: Some(17),
+            waiting_packets: Some(3),
+        };
         assert_eq!(Qdisc::read(&message), Some((7, qdisc)));
         message[12..16].copy_from_slice(&ROOT.to_ne_bytes());
         assert!(Qdisc::read(&message).unwrap().1.root);
@@ -337,9 +374,19 @@ mod tests {
             let [a, b] = low.to_ne_bytes();
             u32::from_ne_bytes([a, b, duplex, 0])
         };
-        assert_eq!((speed(word(1000, 1), 0), duplex(word(1000, 1))), (Some(1_000_000_000), Some(true)));
+        assert_eq!(
+            (speed(word(1000, 1), 0), duplex(word(1000, 1))),
+            (Some(1_000_000_000), Some(true))
+        );
         assert_eq!(speed(word(0x86a0, 1), word(1, 0)), Some(100_000_000_000));
-        assert_eq!((speed(word(u16::MAX, 0xff), word(u16::MAX, 0)), duplex(word(0, 0xff)), duplex(word(10, 0))), (None, None, Some(false)));
+        assert_eq!(
+            (
+                speed(word(u16::MAX, 0xff), word(u16::MAX, 0)),
+                duplex(word(0, 0xff)),
+                duplex(word(10, 0))
+            ),
+            (None, None, Some(false))
+        );
         assert_eq!((speed(word(u16::MAX, 0), 0), speed(0, 0)), (None, None));
     }
 
@@ -349,6 +396,10 @@ mod tests {
         let (found, _) = look(&mut looking);
         let found = found.expect("rtnetlink");
         let loopback = found.iter().find(|one| one.loopback).expect("a loopback interface");
-        assert!(loopback.coalescing.is_none() && loopback.offloads.generic_segmentation.is_some() && loopback.mtu_bytes.is_some());
+        assert!(
+            loopback.coalescing.is_none()
+                && loopback.offloads.generic_segmentation.is_some()
+                && loopback.mtu_bytes.is_some()
+        );
     }
 }

@@ -1,6 +1,9 @@
 //! System calls that only facts need: the state of the clock's steering, the resolution of timers, the hypervisor's name, and whether a
 //! namespace may be made.
-#![expect(unsafe_code, reason = "adjtimex, clock_getres, cpuid and the step between fork and exec are reached by raw calls only")]
+#![expect(
+    unsafe_code,
+    reason = "adjtimex, clock_getres, cpuid and the step between fork and exec are reached by raw calls only"
+)]
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -52,7 +55,8 @@ pub(super) fn hypervisor() -> Option<String> {
     /// The first leaf that belongs to hypervisors; its twelve bytes are a name.
     const NAME: u32 = 0x4000_0000;
     let leaf = core::arch::x86_64::__cpuid(NAME);
-    let bytes: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx].iter().flat_map(|part| part.to_le_bytes()).collect();
+    let bytes: Vec<u8> =
+        [leaf.ebx, leaf.ecx, leaf.edx].iter().flat_map(|part| part.to_le_bytes()).collect();
     let name = String::from_utf8_lossy(&bytes).trim_matches('\0').trim().to_owned();
     (!name.is_empty()).then_some(name)
 }
@@ -68,7 +72,8 @@ const MADE: i32 = libc::ECANCELED;
 
 /// Tries to make the namespaces that a testbed is made of, in a process that ends at once. With `user` among them none of this needs a permission.
 pub(super) fn try_namespaces(user: bool) -> io::Result<()> {
-    let wanted = libc::CLONE_NEWNET | libc::CLONE_NEWNS | if user { libc::CLONE_NEWUSER } else { 0 };
+    let wanted =
+        libc::CLONE_NEWNET | libc::CLONE_NEWNS | if user { libc::CLONE_NEWUSER } else { 0 };
     let mut command = Command::new("/nothing");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // SAFETY: between fork and the end of the process one system call is made, nothing is allocated and no lock is taken.

@@ -73,20 +73,31 @@ pub(super) struct Permissions {
 
 impl Limits {
     pub(super) fn look(looking: &mut Looking) -> Self {
-        let membership = looking.read("limits.processor_groups", "/proc/self/cgroup").unwrap_or_default();
-        let mounts = looking.read("limits.processor_groups", "/proc/self/mountinfo").unwrap_or_default();
-        let above = |controller: &str| lineage(&cgroups::directories(&membership, &mounts, controller));
+        let membership =
+            looking.read("limits.processor_groups", "/proc/self/cgroup").unwrap_or_default();
+        let mounts =
+            looking.read("limits.processor_groups", "/proc/self/mountinfo").unwrap_or_default();
+        let above =
+            |controller: &str| lineage(&cgroups::directories(&membership, &mounts, controller));
         let (processor_groups, memory_groups) = (above("cpu"), above("memory"));
-        let throttled = processor_groups.iter().filter_map(|(group, _)| cgroups::look(&looking.place(&group.to_string_lossy())).ok());
+        let throttled = processor_groups
+            .iter()
+            .filter_map(|(group, _)| cgroups::look(&looking.place(&group.to_string_lossy())).ok());
         let throttled = throttled.max_by_key(|one| one.throttled_ns);
         let smallest = |found: &[f64]| found.iter().copied().reduce(f64::min);
-        let quotas: Vec<f64> = processor_groups.iter().filter_map(|(group, _)| quota(looking, group)).collect();
-        let memory = memory_groups.iter().filter_map(|(group, _)| memory(looking, group)).min_by_key(|(limit, _)| *limit);
+        let quotas: Vec<f64> =
+            processor_groups.iter().filter_map(|(group, _)| quota(looking, group)).collect();
+        let memory = memory_groups
+            .iter()
+            .filter_map(|(group, _)| memory(looking, group))
+            .min_by_key(|(limit, _)| *limit);
         let files = getrlimit(Resource::Nofile);
         let (class, niceness) = (scheduling_class(), rustix::process::getpriority_process(None));
         let micros = |value: i64| value.saturating_mul(1_000);
-        let runtime = looking.number::<i64>("limits.realtime_runtime_ns", "/proc/sys/kernel/sched_rt_runtime_us");
-        let period = looking.number::<i64>("limits.realtime_period_ns", "/proc/sys/kernel/sched_rt_period_us");
+        let runtime = looking
+            .number::<i64>("limits.realtime_runtime_ns", "/proc/sys/kernel/sched_rt_runtime_us");
+        let period = looking
+            .number::<i64>("limits.realtime_period_ns", "/proc/sys/kernel/sched_rt_period_us");
         Self {
             processor_quota: smallest(&quotas),
             processor_groups: own(&processor_groups),
@@ -98,7 +109,10 @@ impl Limits {
             memory_groups: own(&memory_groups),
             open_files: files.current,
             open_files_most: files.maximum,
-            scheduling_class: looking.told("limits.scheduling_class", class.ok_or_else(|| "it has one of its own".to_owned())),
+            scheduling_class: looking.told(
+                "limits.scheduling_class",
+                class.ok_or_else(|| "it has one of its own".to_owned()),
+            ),
             niceness: looking.told("limits.niceness", niceness.map_err(|error| error.to_string())),
             realtime_runtime_ns: runtime.filter(|micros| *micros >= 0).map(micros),
             realtime_period_ns: period.map(micros),
@@ -124,45 +138,59 @@ fn own(lineage: &[(PathBuf, bool)]) -> Vec<PathBuf> {
 fn quota(looking: &Looking, group: &Path) -> Option<f64> {
     let read = |name: &str| looking.text(&group.join(name).to_string_lossy()).ok();
     let (runtime, period) = match read("cpu.max") {
-        Some(text) => text.split_once(' ').map(|(runtime, period)| (runtime.to_owned(), period.to_owned()))?,
+        Some(text) => {
+            text.split_once(' ').map(|(runtime, period)| (runtime.to_owned(), period.to_owned()))?
+        }
         None => (read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?),
     };
     let (runtime, period): (f64, f64) = (runtime.parse().ok()?, period.parse().ok()?);
-    (runtime > 0.0 && period > 0.0 && runtime.is_finite() && period.is_finite()).then(|| runtime / period)
+    (runtime > 0.0 && period > 0.0 && runtime.is_finite() && period.is_finite())
+        .then(|| runtime / period)
 }
 
 /// The limit of a group, and what it uses of it; none when it has none.
 fn memory(looking: &Looking, group: &Path) -> Option<(u64, Option<u64>)> {
-    let read = |name: &str| looking.text(&group.join(name).to_string_lossy()).ok()?.parse::<u64>().ok();
+    let read =
+        |name: &str| looking.text(&group.join(name).to_string_lossy()).ok()?.parse::<u64>().ok();
     let limit = read("memory.max").or_else(|| read("memory.limit_in_bytes"))?;
-    (limit < UNLIMITED).then(|| (limit, read("memory.current").or_else(|| read("memory.usage_in_bytes"))))
+    (limit < UNLIMITED)
+        .then(|| (limit, read("memory.current").or_else(|| read("memory.usage_in_bytes"))))
 }
 
 impl Permissions {
     pub(super) fn look(looking: &mut Looking) -> Self {
-        let capture = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None);
+        let capture =
+            socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None);
         let capture_refused = capture.err().map(|error| error.to_string());
         let realtime = realtime();
         let namespaces = kernel::try_namespaces(false).or_else(|_| kernel::try_namespaces(true));
         Self {
             user_id: geteuid().as_raw(),
-            capabilities: looking.parsed("permissions.capabilities", "/proc/self/status", capabilities),
+            capabilities: looking.parsed(
+                "permissions.capabilities",
+                "/proc/self/status",
+                capabilities,
+            ),
             capture: capture_refused.is_none(),
             capture_refused,
             realtime: realtime.is_none(),
             realtime_refused: realtime,
             namespaces: namespaces.is_ok(),
             namespaces_refused: namespaces.err().map(|error| error.to_string()),
-            perf_event_paranoid: looking.number("permissions.perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid"),
-            unprivileged_bpf_disabled: looking
-                .number("permissions.unprivileged_bpf_disabled", "/proc/sys/kernel/unprivileged_bpf_disabled"),
+            perf_event_paranoid: looking
+                .number("permissions.perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid"),
+            unprivileged_bpf_disabled: looking.number(
+                "permissions.unprivileged_bpf_disabled",
+                "/proc/sys/kernel/unprivileged_bpf_disabled",
+            ),
         }
     }
 }
 
 /// Why real-time priority is refused, if it is: tried in a thread that ends at once.
 fn realtime() -> Option<String> {
-    let tried = attend::spawn("priority", || clock::take_priority(Priority::Fifo)).and_then(|thread| attend::join("priority", thread));
+    let tried = attend::spawn("priority", || clock::take_priority(Priority::Fifo))
+        .and_then(|thread| attend::join("priority", thread));
     match tried {
         Ok(Granted { priority_refused, .. }) => priority_refused,
         Err(failure) => Some(failure.message().to_owned()),
@@ -173,7 +201,13 @@ fn realtime() -> Option<String> {
 fn capabilities(status: &str) -> Option<Vec<&'static str>> {
     let bits = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
     let bits = u64::from_str_radix(bits.trim(), 16).ok()?;
-    Some(CAPABILITIES.into_iter().filter(|(number, _)| bits & 1 << number != 0).map(|(_, name)| name).collect())
+    Some(
+        CAPABILITIES
+            .into_iter()
+            .filter(|(number, _)| bits & 1 << number != 0)
+            .map(|(_, name)| name)
+            .collect(),
+    )
 }
 
 #[cfg(test)]
@@ -204,8 +238,14 @@ mod tests {
         put(root, "sys/fs/cgroup/memory.max", "max\n");
         let found = Limits::look(&mut Looking::below(root));
         assert!((found.processor_quota.unwrap() - 0.5).abs() < 1e-9);
-        assert_eq!((found.quota_periods, found.throttled_periods, found.throttled_ns), (Some(10), Some(4), Some(7_000)));
-        assert_eq!((found.memory_limit_bytes, found.memory_used_bytes), (Some(2_147_483_648), Some(1024)));
+        assert_eq!(
+            (found.quota_periods, found.throttled_periods, found.throttled_ns),
+            (Some(10), Some(4), Some(7_000))
+        );
+        assert_eq!(
+            (found.memory_limit_bytes, found.memory_used_bytes),
+            (Some(2_147_483_648), Some(1024))
+        );
         assert_eq!(found.processor_groups, [PathBuf::from("/sys/fs/cgroup/a/b")]);
     }
 
@@ -217,7 +257,10 @@ mod tests {
         put(root, "cpu/cpu.cfs_period_us", "100000\n");
         put(root, "cpu/memory.limit_in_bytes", "9223372036854771712\n");
         let looking = Looking::below(root);
-        assert_eq!((quota(&looking, "/cpu".as_ref()), memory(&looking, "/cpu".as_ref())), (None, None));
+        assert_eq!(
+            (quota(&looking, "/cpu".as_ref()), memory(&looking, "/cpu".as_ref())),
+            (None, None)
+        );
         put(root, "cpu/cpu.cfs_quota_us", "150000\n");
         assert!((quota(&looking, "/cpu".as_ref()).unwrap() - 1.5).abs() < 1e-9);
         for nonsense in ["nan", "inf", "0", "one", ""] {
@@ -228,7 +271,10 @@ mod tests {
 
     #[test]
     fn capabilities_are_named() {
-        assert_eq!(capabilities("Name:\tx\nCapEff:\t0000000000003000\n").unwrap(), ["CAP_NET_ADMIN", "CAP_NET_RAW"]);
+        assert_eq!(
+            capabilities("Name:\tx\nCapEff:\t0000000000003000\n").unwrap(),
+            ["CAP_NET_ADMIN", "CAP_NET_RAW"]
+        );
         assert_eq!(capabilities("CapEff:\t0000000000000000\n").unwrap(), Vec::<&str>::new());
         assert_eq!((capabilities("CapEff: many\n"), capabilities("")), (None, None));
     }

@@ -20,7 +20,10 @@ pub(super) struct Load {
 }
 
 /// Shares of the last ten seconds in which somebody waited for a resource.
-#[expect(clippy::struct_field_names, reason = "outside, names carry what they are of and their unit")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "outside, names carry what they are of and their unit"
+)]
 #[derive(Debug, Serialize)]
 struct Pressure {
     processor_some_share: Option<f64>,
@@ -28,7 +31,10 @@ struct Pressure {
     disk_some_share: Option<f64>,
 }
 
-#[expect(clippy::struct_field_names, reason = "outside, names carry what they are of and their unit")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "outside, names carry what they are of and their unit"
+)]
 #[derive(Debug, Serialize)]
 struct Memory {
     total_bytes: Option<u64>,
@@ -38,15 +44,23 @@ struct Memory {
 
 impl Load {
     pub(super) fn look(looking: &mut Looking) -> Self {
-        let mut recently =
-            |name: &str, file: &str| looking.parsed(&format!("load.pressure.{name}"), &format!("/proc/pressure/{file}"), recent);
+        let mut recently = |name: &str, file: &str| {
+            looking.parsed(
+                &format!("load.pressure.{name}"),
+                &format!("/proc/pressure/{file}"),
+                recent,
+            )
+        };
         let pressure = Pressure {
             processor_some_share: recently("processor_some_share", "cpu"),
             memory_some_share: recently("memory_some_share", "memory"),
             disk_some_share: recently("disk_some_share", "io"),
         };
-        let mut backlog = |what: &str, column: usize| looking.parsed(what, "/proc/net/softnet_stat", |text| softnet(text, column));
-        let (backlog_drops, backlog_squeezes) = (backlog("load.backlog_drops", 1), backlog("load.backlog_squeezes", 2));
+        let mut backlog = |what: &str, column: usize| {
+            looking.parsed(what, "/proc/net/softnet_stat", |text| softnet(text, column))
+        };
+        let (backlog_drops, backlog_squeezes) =
+            (backlog("load.backlog_drops", 1), backlog("load.backlog_squeezes", 2));
         Self {
             run_queue: looking.parsed("load.run_queue", "/proc/loadavg", RunQueue::read),
             since_start: looking.parsed("load.since_start", "/proc/stat", processors::since_start),
@@ -61,7 +75,8 @@ impl Load {
 /// The share of the last ten seconds, out of `some avg10=1.53 …`.
 fn recent(text: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
-    let percent: f64 = line.split(' ').find_map(|word| word.strip_prefix("avg10="))?.parse().ok()?;
+    let percent: f64 =
+        line.split(' ').find_map(|word| word.strip_prefix("avg10="))?.parse().ok()?;
     (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
 }
 
@@ -75,10 +90,21 @@ impl Memory {
     fn read(text: &str) -> Self {
         let kilobytes = |name: &str| {
             let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-            value.split_whitespace().next()?.parse::<u64>().ok().map(|value| value.saturating_mul(1024))
+            value
+                .split_whitespace()
+                .next()?
+                .parse::<u64>()
+                .ok()
+                .map(|value| value.saturating_mul(1024))
         };
-        let swap = kilobytes("SwapTotal").zip(kilobytes("SwapFree")).map(|(total, free)| total.saturating_sub(free));
-        Self { total_bytes: kilobytes("MemTotal"), available_bytes: kilobytes("MemAvailable"), swap_used_bytes: swap }
+        let swap = kilobytes("SwapTotal")
+            .zip(kilobytes("SwapFree"))
+            .map(|(total, free)| total.saturating_sub(free));
+        Self {
+            total_bytes: kilobytes("MemTotal"),
+            available_bytes: kilobytes("MemAvailable"),
+            swap_used_bytes: swap,
+        }
     }
 }
 
@@ -88,8 +114,13 @@ mod tests {
 
     #[test]
     fn the_recent_share_is_read_and_nonsense_is_none() {
-        assert_eq!(recent("some avg10=12.50 avg60=19.77 avg300=24.96 total=68\nfull avg10=0.00\n"), Some(0.125));
-        for nonsense in ["", "some", "some avg10=nan", "some avg10=-1", "some avg10=1e9", "full avg10=1"] {
+        assert_eq!(
+            recent("some avg10=12.50 avg60=19.77 avg300=24.96 total=68\nfull avg10=0.00\n"),
+            Some(0.125)
+        );
+        for nonsense in
+            ["", "some", "some avg10=nan", "some avg10=-1", "some avg10=1e9", "full avg10=1"]
+        {
             assert_eq!(recent(nonsense), None, "{nonsense}");
         }
     }
@@ -97,14 +128,22 @@ mod tests {
     #[test]
     fn what_the_backlog_dropped_is_summed_over_processors() {
         let text = "0000002a 00000001 0000000f 0 0\n0000002a 0000000a 00000000 0 0\n";
-        assert_eq!((softnet(text, 1), softnet(text, 2), softnet("zz 1", 0), softnet("1", 1)), (Some(11), Some(15), None, None));
+        assert_eq!(
+            (softnet(text, 1), softnet(text, 2), softnet("zz 1", 0), softnet("1", 1)),
+            (Some(11), Some(15), None, None)
+        );
         assert_eq!(softnet("1 ffffffffffffffff\n1 ffffffffffffffff", 1), Some(u64::MAX));
     }
 
     #[test]
     fn memory_is_in_bytes() {
-        let found = Memory::read("MemTotal:  2048 kB\nMemAvailable: 1024 kB\nSwapTotal: 10 kB\nSwapFree: 4 kB\n");
-        assert_eq!((found.total_bytes, found.available_bytes, found.swap_used_bytes), (Some(2_097_152), Some(1_048_576), Some(6144)));
+        let found = Memory::read(
+            "MemTotal:  2048 kB\nMemAvailable: 1024 kB\nSwapTotal: 10 kB\nSwapFree: 4 kB\n",
+        );
+        assert_eq!(
+            (found.total_bytes, found.available_bytes, found.swap_used_bytes),
+            (Some(2_097_152), Some(1_048_576), Some(6144))
+        );
         assert_eq!(Memory::read("MemTotal: many\n").total_bytes, None);
     }
 }

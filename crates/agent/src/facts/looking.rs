@@ -45,7 +45,8 @@ impl Looking {
     /// The bytes of a file.
     pub(super) fn bytes(&self, path: &str) -> io::Result<Vec<u8>> {
         // Whatever it is, opening and reading it never waits.
-        let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(self.place(path))?;
+        let file =
+            File::options().read(true).custom_flags(libc::O_NONBLOCK).open(self.place(path))?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("it is no file"));
         }
@@ -56,13 +57,16 @@ impl Looking {
 
     /// The text of a file without what surrounds it; what is no text is replaced.
     pub(super) fn text(&self, path: &str) -> io::Result<String> {
-        Ok(String::from_utf8_lossy(&self.bytes(path)?).trim_matches(|letter: char| letter.is_whitespace() || letter == '\0').to_owned())
+        Ok(String::from_utf8_lossy(&self.bytes(path)?)
+            .trim_matches(|letter: char| letter.is_whitespace() || letter == '\0')
+            .to_owned())
     }
 
     /// The names in a directory, in their order; none where there is none.
     pub(super) fn names(&self, path: &str) -> Vec<String> {
         let entries = fs::read_dir(self.place(path)).into_iter().flatten().flatten();
-        let names: BTreeSet<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let names: BTreeSet<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.into_iter().collect()
     }
 
@@ -78,9 +82,17 @@ impl Looking {
     }
 
     /// What a text says, or a note that it is not there, or not as it should be.
-    pub(super) fn parsed<T>(&mut self, what: &str, path: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+    pub(super) fn parsed<T>(
+        &mut self,
+        what: &str,
+        path: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
         let text = self.read(what, path)?;
-        self.told(what, parse(&text).ok_or_else(|| format!("{path}: not as expected: {}", shortened(&text))))
+        self.told(
+            what,
+            parse(&text).ok_or_else(|| format!("{path}: not as expected: {}", shortened(&text))),
+        )
     }
 
     /// The number in a file, or a note.
@@ -144,7 +156,10 @@ mod tests {
         assert_eq!(looking.read("d", "/folder"), None);
         let noted: Vec<_> = looking.not_told.iter().map(|note| note.what.as_str()).collect();
         assert_eq!(noted, ["b", "c", "d"]);
-        assert!(looking.not_told[0].why.contains("not as expected") && looking.not_told[1].why.contains("No such file"));
+        assert!(
+            looking.not_told[0].why.contains("not as expected")
+                && looking.not_told[1].why.contains("No such file")
+        );
         assert_eq!((looking.names("/").len(), looking.names("/missing").len()), (3, 0));
     }
 }

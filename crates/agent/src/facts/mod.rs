@@ -122,7 +122,11 @@ mod tests {
 
     fn facts(root: &Path) -> serde_json::Value {
         let asked = Configuration { root: root.to_owned(), live: None };
-        let start = Start { monotonic: clock::monotonic(), realtime: clock::realtime(), offset: clock::Offset::measure() };
+        let start = Start {
+            monotonic: clock::monotonic(),
+            realtime: clock::realtime(),
+            offset: clock::Offset::measure(),
+        };
         serde_json::to_value(look(&asked, start, Stop::unasked())).unwrap()
     }
 
@@ -138,7 +142,12 @@ mod tests {
 
     fn notes(found: &serde_json::Value) -> Vec<(String, String)> {
         let text = |note: &serde_json::Value, key: &str| note[key].as_str().unwrap().to_owned();
-        found["not_told"].as_array().unwrap().iter().map(|note| (text(note, "what"), text(note, "why"))).collect()
+        found["not_told"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|note| (text(note, "what"), text(note, "why")))
+            .collect()
     }
 
     /// Files of which facts are read, from the root.
@@ -194,7 +203,10 @@ mod tests {
             }
             let found = facts(folder.path());
             assert_eq!(found["facts_version"], VERSION);
-            assert!(found["interfaces"].is_array() && found["permissions"]["capture"].is_boolean(), "what is asked by calls is told");
+            assert!(
+                found["interfaces"].is_array() && found["permissions"]["capture"].is_boolean(),
+                "what is asked by calls is told"
+            );
         }
     }
 
@@ -203,8 +215,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let found = facts(folder.path());
         let notes = notes(&found);
-        for what in ["clock.source", "network.congestion_control", "load.since_start", "processors.online", "system.tick_hz"] {
-            let (_, why) = notes.iter().find(|(noted, _)| noted == what).unwrap_or_else(|| panic!("no note about {what}"));
+        for what in [
+            "clock.source",
+            "network.congestion_control",
+            "load.since_start",
+            "processors.online",
+            "system.tick_hz",
+        ] {
+            let (_, why) = notes
+                .iter()
+                .find(|(noted, _)| noted == what)
+                .unwrap_or_else(|| panic!("no note about {what}"));
             assert!(!why.is_empty());
         }
         for (what, _) in &notes {
@@ -216,9 +237,13 @@ mod tests {
     #[test]
     fn of_this_host_the_kernel_and_its_network_are_told() {
         let found = facts("/".as_ref());
-        for what in
-            ["system.kernel", "processors.allowed", "load.memory.total_bytes", "limits.open_files_most", "network.congestion_control"]
-        {
+        for what in [
+            "system.kernel",
+            "processors.allowed",
+            "load.memory.total_bytes",
+            "limits.open_files_most",
+            "network.congestion_control",
+        ] {
             assert!(at(&found, what).is_some_and(|value| !value.is_null()), "{what}: {found}");
         }
         assert!(found["interfaces"].as_array().unwrap().iter().any(|one| one["loopback"] == true));

@@ -27,8 +27,11 @@ pub(super) struct Network {
 
 impl Network {
     pub(super) fn look(looking: &mut Looking) -> Self {
-        let forgets = looking.number::<u8>("network.tcp_remembers_paths", "/proc/sys/net/ipv4/tcp_no_metrics_save");
-        let mut tcp = |name: &str, file: &str| looking.number::<u8>(&format!("network.{name}"), &format!("/proc/sys/net/ipv4/{file}"));
+        let forgets = looking
+            .number::<u8>("network.tcp_remembers_paths", "/proc/sys/net/ipv4/tcp_no_metrics_save");
+        let mut tcp = |name: &str, file: &str| {
+            looking.number::<u8>(&format!("network.{name}"), &format!("/proc/sys/net/ipv4/{file}"))
+        };
         let [scaling, timestamps, selective, ecn, slow_start] = [
             ("tcp_window_scaling", "tcp_window_scaling"),
             ("tcp_timestamps", "tcp_timestamps"),
@@ -38,16 +41,34 @@ impl Network {
         ]
         .map(|(name, file)| tcp(name, file));
         Self {
-            congestion_control: looking.read("network.congestion_control", "/proc/sys/net/ipv4/tcp_congestion_control"),
-            congestion_controls: looking.words("network.congestion_controls", "/proc/sys/net/ipv4/tcp_available_congestion_control"),
-            congestion_controls_for_users: looking
-                .words("network.congestion_controls_for_users", "/proc/sys/net/ipv4/tcp_allowed_congestion_control"),
-            tcp_receive_memory_bytes: three(looking, "network.tcp_receive_memory_bytes", "/proc/sys/net/ipv4/tcp_rmem"),
-            tcp_send_memory_bytes: three(looking, "network.tcp_send_memory_bytes", "/proc/sys/net/ipv4/tcp_wmem"),
-            receive_buffer_most_bytes: looking.number("network.receive_buffer_most_bytes", "/proc/sys/net/core/rmem_max"),
-            send_buffer_most_bytes: looking.number("network.send_buffer_most_bytes", "/proc/sys/net/core/wmem_max"),
-            device_backlog_packets: looking.number("network.device_backlog_packets", "/proc/sys/net/core/netdev_max_backlog"),
-            default_qdisc: looking.read("network.default_qdisc", "/proc/sys/net/core/default_qdisc"),
+            congestion_control: looking
+                .read("network.congestion_control", "/proc/sys/net/ipv4/tcp_congestion_control"),
+            congestion_controls: looking.words(
+                "network.congestion_controls",
+                "/proc/sys/net/ipv4/tcp_available_congestion_control",
+            ),
+            congestion_controls_for_users: looking.words(
+                "network.congestion_controls_for_users",
+                "/proc/sys/net/ipv4/tcp_allowed_congestion_control",
+            ),
+            tcp_receive_memory_bytes: three(
+                looking,
+                "network.tcp_receive_memory_bytes",
+                "/proc/sys/net/ipv4/tcp_rmem",
+            ),
+            tcp_send_memory_bytes: three(
+                looking,
+                "network.tcp_send_memory_bytes",
+                "/proc/sys/net/ipv4/tcp_wmem",
+            ),
+            receive_buffer_most_bytes: looking
+                .number("network.receive_buffer_most_bytes", "/proc/sys/net/core/rmem_max"),
+            send_buffer_most_bytes: looking
+                .number("network.send_buffer_most_bytes", "/proc/sys/net/core/wmem_max"),
+            device_backlog_packets: looking
+                .number("network.device_backlog_packets", "/proc/sys/net/core/netdev_max_backlog"),
+            default_qdisc: looking
+                .read("network.default_qdisc", "/proc/sys/net/core/default_qdisc"),
             tcp_window_scaling: scaling,
             tcp_timestamps: timestamps,
             tcp_selective_acknowledgements: selective,
@@ -60,7 +81,9 @@ impl Network {
 
 /// Three numbers in a file, or a note.
 fn three(looking: &mut Looking, what: &str, path: &str) -> Option<[u64; 3]> {
-    let numbers = |text: &str| text.split_whitespace().map(|word| word.parse().ok()).collect::<Option<Vec<u64>>>();
+    let numbers = |text: &str| {
+        text.split_whitespace().map(|word| word.parse().ok()).collect::<Option<Vec<u64>>>()
+    };
     looking.parsed(what, path, |text| numbers(text)?.try_into().ok())
 }
 

@@ -60,13 +60,18 @@ struct State {
 impl Processors {
     pub(super) fn look(looking: &mut Looking) -> Self {
         let online = looking.processors("processors.online", &format!("{PLACE}/online"));
-        let allowed = sched_getaffinity(None).map(|set| (0..CpuSet::MAX_CPU).filter(|number| set.is_set(*number)).collect::<Vec<_>>());
-        let allowed = looking.told("processors.allowed", allowed.map_err(|error| error.to_string()));
+        let allowed = sched_getaffinity(None).map(|set| {
+            (0..CpuSet::MAX_CPU).filter(|number| set.is_set(*number)).collect::<Vec<_>>()
+        });
+        let allowed =
+            looking.told("processors.allowed", allowed.map_err(|error| error.to_string()));
         let known = allowed.clone().unwrap_or_default();
         let smt = looking.number::<u8>("processors.smt_active", &format!("{PLACE}/smt/active"));
         // Older kernels, and those without the option, have no such file; none of their processors is tickless then.
-        let tickless =
-            looking.text(&format!("{PLACE}/nohz_full")).ok().map_or(Some(Vec::new()), |text| list(text.trim_matches(['(', ')'])));
+        let tickless = looking
+            .text(&format!("{PLACE}/nohz_full"))
+            .ok()
+            .map_or(Some(Vec::new()), |text| list(text.trim_matches(['(', ')'])));
         Self {
             isolated: looking.processors("processors.isolated", &format!("{PLACE}/isolated")),
             tickless: tickless.or(Some(Vec::new())),
@@ -82,19 +87,36 @@ impl Processors {
 
 /// The lists of processors that are one core, of those with more than one.
 fn siblings(looking: &mut Looking, allowed: &[usize]) -> Option<Vec<String>> {
-    let read = |number: &usize| looking.text(&format!("{PLACE}/cpu{number}/topology/thread_siblings_list"));
+    let read = |number: &usize| {
+        looking.text(&format!("{PLACE}/cpu{number}/topology/thread_siblings_list"))
+    };
     let lists: Result<BTreeSet<String>, std::io::Error> = allowed.iter().map(read).collect();
-    let lists = looking.told("processors.siblings", lists.map_err(|error| format!("thread_siblings_list: {error}")))?;
+    let lists = looking.told(
+        "processors.siblings",
+        lists.map_err(|error| format!("thread_siblings_list: {error}")),
+    )?;
     Some(lists.into_iter().filter(|text| list(text).is_some_and(|list| list.len() > 1)).collect())
 }
 
 fn frequency(looking: &mut Looking, allowed: &[usize]) -> Option<Frequency> {
     let each = |name: &str| -> Vec<String> {
-        allowed.iter().filter_map(|number| looking.text(&format!("{PLACE}/cpu{number}/cpufreq/{name}")).ok()).collect()
+        allowed
+            .iter()
+            .filter_map(|number| looking.text(&format!("{PLACE}/cpu{number}/cpufreq/{name}")).ok())
+            .collect()
     };
-    let several = |name: &str| each(name).into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
-    let hertz = |name: &str| each(name).iter().filter_map(|text| text.parse::<u64>().ok()).map(|kilo| kilo.saturating_mul(1_000)).collect();
-    let (lowest, highest): (Vec<u64>, Vec<u64>) = (hertz("scaling_min_freq"), hertz("scaling_max_freq"));
+    let several = |name: &str| {
+        each(name).into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+    };
+    let hertz = |name: &str| {
+        each(name)
+            .iter()
+            .filter_map(|text| text.parse::<u64>().ok())
+            .map(|kilo| kilo.saturating_mul(1_000))
+            .collect()
+    };
+    let (lowest, highest): (Vec<u64>, Vec<u64>) =
+        (hertz("scaling_min_freq"), hertz("scaling_max_freq"));
     let flag = |path: &str| looking.text(&format!("{PLACE}/{path}")).ok().map(|text| text == "1");
     let found = Frequency {
         drivers: several("scaling_driver"),
@@ -150,7 +172,11 @@ mod tests {
     fn a_notebook_is_described() {
         let folder = tempfile::tempdir().unwrap();
         for number in 0..4 {
-            put(folder.path(), &format!("cpu{number}/topology/thread_siblings_list"), if number % 2 == 0 { "0,2\n" } else { "1,3\n" });
+            put(
+                folder.path(),
+                &format!("cpu{number}/topology/thread_siblings_list"),
+                if number % 2 == 0 { "0,2\n" } else { "1,3\n" },
+            );
             put(folder.path(), &format!("cpu{number}/cpufreq/scaling_governor"), "powersave\n");
             put(folder.path(), &format!("cpu{number}/cpufreq/scaling_min_freq"), "400000\n");
         }
@@ -160,9 +186,15 @@ mod tests {
         let mut looking = Looking::below(folder.path());
         assert_eq!(siblings(&mut looking, &[0, 1, 2, 3]).unwrap(), ["0,2", "1,3"]);
         let found = frequency(&mut looking, &[0, 1]).unwrap();
-        assert_eq!((found.governors, found.lowest_hz, found.boost), (vec!["powersave".to_owned()], Some(400_000_000), Some(true)));
+        assert_eq!(
+            (found.governors, found.lowest_hz, found.boost),
+            (vec!["powersave".to_owned()], Some(400_000_000), Some(true))
+        );
         let state = &idle(&mut looking, &[0]).unwrap().states[0];
-        assert_eq!((state.name.as_str(), state.exit_latency_ns, state.disabled), ("C8", Some(133_000), None));
+        assert_eq!(
+            (state.name.as_str(), state.exit_latency_ns, state.disabled),
+            ("C8", Some(133_000), None)
+        );
         assert_eq!(looking.not_told, []);
     }
 
@@ -171,7 +203,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut looking = Looking::below(folder.path());
         let found = Processors::look(&mut looking);
-        assert!(found.online.is_none() && found.frequency.is_none() && found.siblings.is_none() && found.idle.is_none());
+        assert!(
+            found.online.is_none()
+                && found.frequency.is_none()
+                && found.siblings.is_none()
+                && found.idle.is_none()
+        );
         let noted: Vec<_> = looking.not_told.iter().map(|note| note.what.as_str()).collect();
         for what in ["online", "smt_active", "isolated", "siblings", "frequency", "idle"] {
             assert!(noted.contains(&format!("processors.{what}").as_str()), "{what}: {noted:?}");

@@ -71,7 +71,9 @@ impl System {
             tick.ok_or_else(|| "the kernel's configuration does not say".to_owned())
         });
         let disciplines = configuration.map(|text| disciplines(&text));
-        let uptime = looking.parsed("system.uptime_seconds", "/proc/uptime", |text| text.split(' ').next()?.parse().ok());
+        let uptime = looking.parsed("system.uptime_seconds", "/proc/uptime", |text| {
+            text.split(' ').next()?.parse().ok()
+        });
         let told = |word: &str| TELLING.contains(&word.split('=').next().unwrap_or_default());
         let boot = looking.words("system.boot_parameters", "/proc/cmdline");
         Self {
@@ -80,7 +82,8 @@ impl System {
             kernel_version: owned(name.version()),
             machine: owned(name.machine()),
             uptime_seconds: uptime,
-            boot_parameters: boot.map(|words| words.into_iter().filter(|word| told(word)).collect()),
+            boot_parameters: boot
+                .map(|words| words.into_iter().filter(|word| told(word)).collect()),
             tick_hz: looking.told("system.tick_hz", tick),
             queueing_disciplines: looking.told("system.queueing_disciplines", disciplines),
         }
@@ -95,7 +98,9 @@ fn configuration(looking: &Looking, release: &str) -> Result<String, String> {
         Ok(String::from_utf8_lossy(&text).into_owned())
     });
     let place = format!("/boot/config-{release}");
-    packed.or_else(|error| looking.text(&place).map_err(|other| format!("/proc/config.gz: {error}; {place}: {other}")))
+    packed.or_else(|error| {
+        looking.text(&place).map_err(|other| format!("/proc/config.gz: {error}; {place}: {other}"))
+    })
 }
 
 fn option<'a>(configuration: &'a str, name: &str) -> Option<&'a str> {
@@ -103,24 +108,37 @@ fn option<'a>(configuration: &'a str, name: &str) -> Option<&'a str> {
 }
 
 fn disciplines(configuration: &str) -> Vec<String> {
-    let built = |name: &str| option(configuration, &format!("CONFIG_NET_SCH_{}", name.to_uppercase())).is_some();
-    ["fq", "fq_codel", "etf", "netem", "tbf", "htb", "cake"].into_iter().filter(|name| built(name)).map(str::to_owned).collect()
+    let built = |name: &str| {
+        option(configuration, &format!("CONFIG_NET_SCH_{}", name.to_uppercase())).is_some()
+    };
+    ["fq", "fq_codel", "etf", "netem", "tbf", "htb", "cake"]
+        .into_iter()
+        .filter(|name| built(name))
+        .map(str::to_owned)
+        .collect()
 }
 
 impl Virtual {
     pub(super) fn look(looking: &mut Looking) -> Self {
         let text = looking.read("virtual.hypervisor_flag", "/proc/cpuinfo");
-        let flags = text.as_deref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("flags")));
-        let hypervisor_flag = flags.map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
+        let flags = text
+            .as_deref()
+            .and_then(|text| text.lines().find_map(|line| line.strip_prefix("flags")));
+        let hypervisor_flag =
+            flags.map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
         if text.is_some() && flags.is_none() {
-            looking.told::<()>("virtual.hypervisor_flag", Err("this kind of processor has no flag for it".to_owned()));
+            looking.told::<()>(
+                "virtual.hypervisor_flag",
+                Err("this kind of processor has no flag for it".to_owned()),
+            );
         }
         let xen = looking.text("/sys/hypervisor/type").ok();
         let tree = || looking.text("/proc/device-tree/hypervisor/compatible").ok();
         let named = if hypervisor_flag == Some(true) { kernel::hypervisor() } else { None };
         let hypervisor = named.or(xen).or_else(tree);
         let (container, container_marks) = container(looking);
-        let mut dmi = |what: &str, name: &str| looking.read(what, &format!("/sys/class/dmi/id/{name}"));
+        let mut dmi =
+            |what: &str, name: &str| looking.read(what, &format!("/sys/class/dmi/id/{name}"));
         Self {
             hypervisor_flag,
             hypervisor,
@@ -144,22 +162,33 @@ fn container(looking: &Looking) -> (Option<String>, Vec<String>) {
         found.push((maker, "/run/systemd/container".to_owned()));
     }
     if let Ok(groups) = looking.text("/proc/self/cgroup") {
-        let makers = [("kubepods", "kubernetes"), ("docker", "docker"), ("libpod", "podman"), ("containerd", "containerd"), ("lxc", "lxc")];
-        let seen =
-            makers.into_iter().find(|(mark, _)| groups.lines().any(|line| line.rsplit(':').next().is_some_and(|at| at.contains(mark))));
+        let makers = [
+            ("kubepods", "kubernetes"),
+            ("docker", "docker"),
+            ("libpod", "podman"),
+            ("containerd", "containerd"),
+            ("lxc", "lxc"),
+        ];
+        let seen = makers.into_iter().find(|(mark, _)| {
+            groups.lines().any(|line| line.rsplit(':').next().is_some_and(|at| at.contains(mark)))
+        });
         found.extend(seen.map(|(_, maker)| (maker.to_owned(), "/proc/self/cgroup".to_owned())));
     }
-    let maker = if is_apart(looking) { found.first().map(|(maker, _)| maker.clone()) } else { None };
+    let maker =
+        if is_apart(looking) { found.first().map(|(maker, _)| maker.clone()) } else { None };
     (maker, found.into_iter().map(|(_, mark)| mark).collect())
 }
 
 /// Namespaces that a machine starts with (`PROC_PID_INIT_INO` and its neighbours of `linux/proc_ns.h`); a container has others of its own.
-const INITIAL: [(&str, &str); 3] = [("ipc", "ipc:[4026531839]"), ("uts", "uts:[4026531838]"), ("pid", "pid:[4026531836]")];
+const INITIAL: [(&str, &str); 3] =
+    [("ipc", "ipc:[4026531839]"), ("uts", "uts:[4026531838]"), ("pid", "pid:[4026531836]")];
 
 /// Whether this process is in another namespace than the machine's first; also where that cannot be seen.
 fn is_apart(looking: &Looking) -> bool {
     let shown = |name: &str| std::fs::read_link(looking.place(&format!("/proc/self/ns/{name}")));
-    !INITIAL.iter().all(|(name, initial)| shown(name).is_ok_and(|found| found.as_os_str() == *initial))
+    !INITIAL
+        .iter()
+        .all(|(name, initial)| shown(name).is_ok_and(|found| found.as_os_str() == *initial))
 }
 
 #[cfg(test)]
@@ -193,18 +222,23 @@ mod tests {
         assert_eq!(container(&looking), (None, vec![]));
         fs::create_dir_all(folder.path().join("proc/self")).unwrap();
         fs::write(folder.path().join("proc/self/cgroup"), "0::/kubepods.slice/pod1\n").unwrap();
-        assert_eq!(container(&looking), (Some("kubernetes".to_owned()), vec!["/proc/self/cgroup".to_owned()]));
+        assert_eq!(
+            container(&looking),
+            (Some("kubernetes".to_owned()), vec!["/proc/self/cgroup".to_owned()])
+        );
         fs::write(folder.path().join(".dockerenv"), "").unwrap();
         assert_eq!(container(&looking).0.as_deref(), Some("docker"));
         // A machine that was made from a container's image has its marks, and is none.
         fs::create_dir_all(folder.path().join("proc/self/ns")).unwrap();
         for (name, initial) in INITIAL {
-            std::os::unix::fs::symlink(initial, folder.path().join("proc/self/ns").join(name)).unwrap();
+            std::os::unix::fs::symlink(initial, folder.path().join("proc/self/ns").join(name))
+                .unwrap();
         }
         let (maker, marks) = container(&looking);
         assert_eq!((maker, marks.len()), (None, 2));
         fs::remove_file(folder.path().join("proc/self/ns/pid")).unwrap();
-        std::os::unix::fs::symlink("pid:[4026532201]", folder.path().join("proc/self/ns/pid")).unwrap();
+        std::os::unix::fs::symlink("pid:[4026532201]", folder.path().join("proc/self/ns/pid"))
+            .unwrap();
         assert_eq!(container(&looking).0.as_deref(), Some("docker"));
     }
 }

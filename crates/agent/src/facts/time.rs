@@ -10,7 +10,8 @@ use super::looking::Looking;
 
 const SOURCES: &str = "/sys/devices/system/clocksource/clocksource0";
 /// Programs that steer a clock, as the kernel names processes: 15 letters.
-const STEERING: [&str; 8] = ["chronyd", "ntpd", "openntpd", "ntp", "systemd-timesyn", "ptp4l", "phc2sys", "timemaster"];
+const STEERING: [&str; 8] =
+    ["chronyd", "ntpd", "openntpd", "ntp", "systemd-timesyn", "ptp4l", "phc2sys", "timemaster"];
 /// Bits of the status: not synchronised, offsets in nanoseconds.
 const UNSYNCHRONISED: i32 = 0x40;
 const NANOSECONDS: i32 = 0x2000;
@@ -46,13 +47,19 @@ impl Clock {
         let slack = rustix::thread::current_timer_slack().map_err(|error| error.to_string());
         Self {
             source: looking.read("clock.source", &format!("{SOURCES}/current_clocksource")),
-            available: looking.words("clock.available", &format!("{SOURCES}/available_clocksource")),
+            available: looking
+                .words("clock.available", &format!("{SOURCES}/available_clocksource")),
             timer_resolution_ns: looking.told("clock.timer_resolution_ns", resolution),
             timer_slack_ns: looking.told("clock.timer_slack_ns", slack),
             hardware_clocks: looking
                 .names("/sys/class/ptp")
                 .iter()
-                .filter_map(|name| looking.text(&format!("/sys/class/ptp/{name}/clock_name")).ok().map(|of| format!("{name} ({of})")))
+                .filter_map(|name| {
+                    looking
+                        .text(&format!("/sys/class/ptp/{name}/clock_name"))
+                        .ok()
+                        .map(|of| format!("{name} ({of})"))
+                })
                 .collect(),
         }
     }
@@ -60,10 +67,18 @@ impl Clock {
 
 impl Synchronisation {
     pub(super) fn look(looking: &mut Looking) -> Self {
-        let found = looking.told("synchronisation", kernel::steering().map_err(|error| format!("adjtimex: {error}")));
+        let found = looking.told(
+            "synchronisation",
+            kernel::steering().map_err(|error| format!("adjtimex: {error}")),
+        );
         let nanoseconds = |micros: i64| micros.saturating_mul(1_000);
-        let offset = |one: &kernel::Steering| if one.status & NANOSECONDS == 0 { nanoseconds(one.offset) } else { one.offset };
-        #[expect(clippy::cast_precision_loss, reason = "a frequency is a float, and at most 500 millionths")]
+        let offset = |one: &kernel::Steering| {
+            if one.status & NANOSECONDS == 0 { nanoseconds(one.offset) } else { one.offset }
+        };
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a frequency is a float, and at most 500 millionths"
+        )]
         let frequency = |one: kernel::Steering| one.frequency as f64 / 65536.0;
         Self {
             synchronised: found.map(|one| one.status & UNSYNCHRONISED == 0 && one.state != ERROR),
@@ -79,9 +94,15 @@ impl Synchronisation {
 /// Those of the programs that steer clocks that run here.
 fn programs(looking: &Looking) -> Vec<String> {
     let processes = looking.names("/proc");
-    let numbers = processes.iter().filter(|name| name.bytes().all(|letter| letter.is_ascii_digit()));
-    let names: Vec<String> = numbers.filter_map(|number| looking.text(&format!("/proc/{number}/comm")).ok()).collect();
-    STEERING.into_iter().filter(|program| names.iter().any(|name| name == program)).map(str::to_owned).collect()
+    let numbers =
+        processes.iter().filter(|name| name.bytes().all(|letter| letter.is_ascii_digit()));
+    let names: Vec<String> =
+        numbers.filter_map(|number| looking.text(&format!("/proc/{number}/comm")).ok()).collect();
+    STEERING
+        .into_iter()
+        .filter(|program| names.iter().any(|name| name == program))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[cfg(test)]
@@ -93,7 +114,9 @@ mod tests {
     #[test]
     fn programs_are_known_by_their_whole_names() {
         let folder = tempfile::tempdir().unwrap();
-        for (number, name) in [("1", "init"), ("20", "chronyd\n"), ("21", "xntpd"), ("self", "ptp4l")] {
+        for (number, name) in
+            [("1", "init"), ("20", "chronyd\n"), ("21", "xntpd"), ("self", "ptp4l")]
+        {
             fs::create_dir_all(folder.path().join("proc").join(number)).unwrap();
             fs::write(folder.path().join("proc").join(number).join("comm"), name).unwrap();
         }

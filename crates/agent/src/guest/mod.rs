@@ -29,11 +29,14 @@ enum Error {
 
 /// Runs the verb: the words behind `guest`.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
-    let words: Vec<String> = words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<String> =
+        words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let ended = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["netlink"] => netlink::relay(),
         ["offloads", interface] => offloads::switch_off(interface),
-        _ => Err(Error::Usage { message: format!("`guest {}` is nothing that it does", words.join(" ")) }),
+        _ => Err(Error::Usage {
+            message: format!("`guest {}` is nothing that it does", words.join(" ")),
+        }),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -46,7 +49,9 @@ fn complain(error: &Error) -> ExitCode {
     let (hint, code) = match error {
         Error::Usage { .. } => (USAGE, 2),
         Error::Offload { .. } => ("another model of network card may do without", 1),
-        Error::Netlink { .. } => ("the machine outside has to speak first, with the same version of trustbed", 1),
+        Error::Netlink { .. } => {
+            ("the machine outside has to speak first, with the same version of trustbed", 1)
+        }
     };
     // Whoever closed standard error sees the exit code.
     let _ = writeln!(io::stderr().lock(), "error: {error}\nhint: {hint}");

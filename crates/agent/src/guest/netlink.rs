@@ -7,7 +7,9 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+};
 
 use super::Error;
 
@@ -27,7 +29,10 @@ fn pass_on() -> io::Result<()> {
     let mut output = io::stdout().lock();
     let mut answer = vec![0; LONGEST];
     loop {
-        let mut both = [PollFd::from_borrowed_fd(input.as_fd(), PollFlags::IN), PollFd::from_borrowed_fd(kernel.as_fd(), PollFlags::IN)];
+        let mut both = [
+            PollFd::from_borrowed_fd(input.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(kernel.as_fd(), PollFlags::IN),
+        ];
         poll(&mut both, None)?;
         let [asked, answered] = both.map(|one| !one.revents().is_empty());
         if answered {
@@ -51,7 +56,10 @@ fn request(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     }
     let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
     if length > LONGEST {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a request of {length} bytes")));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("a request of {length} bytes"),
+        ));
     }
     let mut found = vec![0; length];
     input.read_exact(&mut found)?;

@@ -15,12 +15,15 @@ const OFFLOADS: [(Switch, &str); 4] = [
 
 /// Has the network stack do everything that it would leave to the card.
 pub(super) fn switch_off(interface: &str) -> Result<(), Error> {
-    let failed = |what, source: io::Error| Error::Offload { interface: interface.to_owned(), what, source };
+    let failed =
+        |what, source: io::Error| Error::Offload { interface: interface.to_owned(), what, source };
     let card = Card::of(interface).map_err(|error| failed("anything", error))?;
     for (switch, what) in OFFLOADS {
         match card.switch_off(switch) {
             // A card that has no such offload has it off.
-            Err(error) if error.raw_os_error() != Some(libc::EOPNOTSUPP) => return Err(failed(what, error)),
+            Err(error) if error.raw_os_error() != Some(libc::EOPNOTSUPP) => {
+                return Err(failed(what, error));
+            }
             _ => {}
         }
     }

@@ -40,7 +40,9 @@ pub(super) fn read_head(bytes: &[u8]) -> Result<Option<Head>, NotUnderstood> {
         Ok(httparse::Status::Partial) if bytes.len() < super::LONGEST_HEAD => return Ok(None),
         _ => return Err(NotUnderstood),
     };
-    let named = |name: &'static str| parsed.headers.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
+    let named = |name: &'static str| {
+        parsed.headers.iter().filter(move |field| field.name.eq_ignore_ascii_case(name))
+    };
     let status = parsed.code.ok_or(NotUnderstood)?;
     let closes = named("connection").any(|field| lists(field.value, "close"));
     let keeps = named("connection").any(|field| lists(field.value, "keep-alive"));
@@ -83,7 +85,11 @@ enum Chunk {
 
 impl Chunks {
     /// Takes the next bytes, and hands the content among them to `see`. True once the last chunk has come.
-    pub(super) fn take(&mut self, mut bytes: &[u8], mut see: impl FnMut(&[u8])) -> Result<bool, NotUnderstood> {
+    pub(super) fn take(
+        &mut self,
+        mut bytes: &[u8],
+        mut see: impl FnMut(&[u8]),
+    ) -> Result<bool, NotUnderstood> {
         while !bytes.is_empty() && self.state != Chunk::Done {
             if let Chunk::Data(left) = self.state {
                 let here = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
@@ -115,7 +121,8 @@ impl Chunks {
         let line = self.line.trim_ascii();
         self.state = match self.state {
             Chunk::Size => {
-                let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+                let digits =
+                    line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
                 let text = std::str::from_utf8(digits).map_err(|_| NotUnderstood)?;
                 match u64::from_str_radix(text, 16).map_err(|_| NotUnderstood)? {
                     0 => Chunk::Trailer,
@@ -143,7 +150,10 @@ mod tests {
     fn the_end_of_the_content_is_known() {
         let answer = head("HTTP/1.1 200 OK\r\nContent-Length: 42\r\n\r\n");
         assert_eq!((answer.status, answer.framing, answer.keep), (200, Framing::Length(42), true));
-        assert_eq!(head("HTTP/1.1 304 Not Modified\r\nContent-Length: 42\r\n\r\n").framing, Framing::Length(0));
+        assert_eq!(
+            head("HTTP/1.1 304 Not Modified\r\nContent-Length: 42\r\n\r\n").framing,
+            Framing::Length(0)
+        );
         let until_close = head("HTTP/1.1 200 OK\r\n\r\n");
         assert_eq!((until_close.framing, until_close.keep), (Framing::Close, false));
         assert!(!head("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n").keep);
@@ -165,7 +175,8 @@ mod tests {
             let (mut chunks, mut content, mut done) = (Chunks::default(), Vec::new(), false);
             for part in text.chunks(piece) {
                 assert!(!done);
-                done = chunks.take(part, |data| content.extend_from_slice(data)).expect("well formed");
+                done =
+                    chunks.take(part, |data| content.extend_from_slice(data)).expect("well formed");
             }
             assert_eq!((done, content.as_slice()), (true, &b"wikipedia in \r\n\r\nchunks."[..]));
         }

@@ -72,7 +72,9 @@ impl Fault {
             io::ErrorKind::ConnectionRefused => Self::Refused,
             io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => Self::Unreachable,
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => Self::TimedOut,
-            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => Self::Reset,
+            io::ErrorKind::ConnectionReset
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::ConnectionAborted => Self::Reset,
             io::ErrorKind::UnexpectedEof => Self::ClosedEarly,
             io::ErrorKind::Interrupted => Self::Stopped,
             _ => Self::Other,
@@ -122,7 +124,12 @@ struct Reading<'a> {
 }
 
 /// Asks and reads the answer, which must have come so long after the start. What is known of it stands in `exchange` also when it fails.
-pub(super) fn ask(stream: &TcpStream, asked: &Asked, (start, until): (&Start, Span), exchange: &mut Exchange) -> Result<(), Fault> {
+pub(super) fn ask(
+    stream: &TcpStream,
+    asked: &Asked,
+    (start, until): (&Start, Span),
+    exchange: &mut Exchange,
+) -> Result<(), Fault> {
     let mut reading = Reading { stream, start, until, piece: vec![0; PIECE] };
     stream.set_write_timeout(Some(reading.left()?)).map_err(|error| Fault::of(&error))?;
     exchange.sent = Some(start.elapsed());
@@ -152,7 +159,11 @@ pub(super) fn ask(stream: &TcpStream, asked: &Asked, (start, until): (&Start, Sp
     let beginning = head.split_off(answer.length.min(head.len()));
     content(&mut reading, answer, &beginning, asked, exchange)?;
     let as_long = asked.bytes.is_none_or(|bytes| bytes == exchange.bytes);
-    if answered(exchange) && (exchange.wrong || !as_long) { Err(Fault::WrongContent) } else { Ok(()) }
+    if answered(exchange) && (exchange.wrong || !as_long) {
+        Err(Fault::WrongContent)
+    } else {
+        Ok(())
+    }
 }
 
 /// Whether there was an answer, and it was not an error.
@@ -161,7 +172,13 @@ pub(super) fn answered(exchange: &Exchange) -> bool {
 }
 
 /// Reads the content to its end.
-fn content(reading: &mut Reading<'_>, answer: Head, beginning: &[u8], asked: &Asked, exchange: &mut Exchange) -> Result<(), Fault> {
+fn content(
+    reading: &mut Reading<'_>,
+    answer: Head,
+    beginning: &[u8],
+    asked: &Asked,
+    exchange: &mut Exchange,
+) -> Result<(), Fault> {
     let mut framing = answer.framing;
     let see = |data: &[u8], exchange: &mut Exchange| {
         exchange.wrong |= asked.check && !object::matches(data, exchange.bytes);
@@ -201,7 +218,11 @@ impl Reading<'_> {
     /// What is left of the time.
     fn left(&self) -> Result<Duration, Fault> {
         let left = self.until - self.start.elapsed();
-        if left.0 > 0 { Ok(Duration::from_nanos(left.0.unsigned_abs())) } else { Err(Fault::TimedOut) }
+        if left.0 > 0 {
+            Ok(Duration::from_nanos(left.0.unsigned_abs()))
+        } else {
+            Err(Fault::TimedOut)
+        }
     }
 
     /// The next bytes, and when they were there; none at the end of the connection.
@@ -237,7 +258,11 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (start, mut exchange) = (Start::of(Started { at: None }), Exchange::default());
-        let asked = Asked { request: b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec(), bytes: None, check: false };
+        let asked = Asked {
+            request: b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec(),
+            bytes: None,
+            check: false,
+        };
         // Connecting, or a connection that broke, took all of it.
         assert_eq!(ask(&stream, &asked, (&start, Span(-1)), &mut exchange), Err(Fault::TimedOut));
         assert_eq!(exchange, Exchange::default());

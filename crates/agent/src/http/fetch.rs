@@ -138,7 +138,11 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
         book: Mutex::new(Book { rows, ..Book::default() }),
         configuration,
     });
-    talk.ready(&ReadyBody { to: clients.configuration.to, path: &path, connections: clients.configuration.connections })?;
+    talk.ready(&ReadyBody {
+        to: clients.configuration.to,
+        path: &path,
+        connections: clients.configuration.connections,
+    })?;
     let begun = attend::wait_for_start(talk)?;
     let outcome = match begun {
         Some(start) => fetch_all(talk, &clients, start),
@@ -172,9 +176,10 @@ fn check(configuration: &Configuration) -> Result<String, Failure> {
         ));
     }
     match &configuration.host {
-        Some(host) if !plain(host) => {
-            Err(Failure::configuration(format!("host: {host:?} is no name"), "give a name, or a name with a port"))
-        }
+        Some(host) if !plain(host) => Err(Failure::configuration(
+            format!("host: {host:?} is no name"),
+            "give a name, or a name with a port",
+        )),
         _ => Ok(path),
     }
 }
@@ -182,8 +187,14 @@ fn check(configuration: &Configuration) -> Result<String, Failure> {
 fn asked(configuration: &Configuration, path: &str) -> Asked {
     let host = configuration.host.clone().unwrap_or_else(|| configuration.to.to_string());
     let connection = if configuration.reuse { "" } else { "Connection: close\r\n" };
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: trustbed\r\nAccept: */*\r\n{connection}\r\n");
-    Asked { request: request.into_bytes(), bytes: configuration.object_bytes, check: configuration.check }
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: trustbed\r\nAccept: */*\r\n{connection}\r\n"
+    );
+    Asked {
+        request: request.into_bytes(),
+        bytes: configuration.object_bytes,
+        check: configuration.check,
+    }
 }
 
 fn fetch_all(talk: &Talk, clients: &Arc<Clients>, start: Start) -> Result<(), Failure> {
@@ -193,12 +204,16 @@ fn fetch_all(talk: &Talk, clients: &Arc<Clients>, start: Start) -> Result<(), Fa
         attend::spawn("fetch", move || clients.fetch(connection, &start))
     };
     let mut threads = Vec::new();
-    let spawned = (0..clients.configuration.connections).try_for_each(|connection| spawn(connection).map(|thread| threads.push(thread)));
+    let spawned = (0..clients.configuration.connections)
+        .try_for_each(|connection| spawn(connection).map(|thread| threads.push(thread)));
     let outcome = spawned.and_then(|()| {
         attend::converse(
             talk,
             || clients.running.load(Ordering::Acquire) == 0,
-            || ProgressBody { requests: clients.book().tally.requests(), open_connections: clients.open.count() },
+            || ProgressBody {
+                requests: clients.book().tally.requests(),
+                open_connections: clients.open.count(),
+            },
         )
     });
     clients.stop.ask();
@@ -218,9 +233,12 @@ impl Clients {
         let mut kept: Option<TcpStream> = None;
         let mut wait = SHORTEST_WAIT;
         while let Some(request) = self.next(start) {
-            let mut fetched = Fetched { connection, request, begun: start.elapsed(), ..Fetched::default() };
+            let mut fetched =
+                Fetched { connection, request, begun: start.elapsed(), ..Fetched::default() };
             let outcome = self.fetch_one(&mut kept, &mut fetched, start);
-            fetched.fault = outcome.err().map(|fault| if self.stop.is_asked() { Fault::Stopped } else { fault });
+            fetched.fault = outcome
+                .err()
+                .map(|fault| if self.stop.is_asked() { Fault::Stopped } else { fault });
             self.write_down(&fetched);
             if fetched.exchange.sent.is_none() {
                 self.pause(wait);
@@ -235,7 +253,10 @@ impl Clients {
 
     /// The number of the next request; none when there is no more.
     fn next(&self, start: &Start) -> Option<u64> {
-        let over = self.configuration.duration_ns.is_some_and(|duration| start.elapsed() >= span(duration));
+        let over = self
+            .configuration
+            .duration_ns
+            .is_some_and(|duration| start.elapsed() >= span(duration));
         if over || self.stop.is_asked() {
             return None;
         }
@@ -247,18 +268,26 @@ impl Clients {
         Some(request)
     }
 
-    fn fetch_one(&self, kept: &mut Option<TcpStream>, fetched: &mut Fetched, start: &Start) -> Result<(), Fault> {
+    fn fetch_one(
+        &self,
+        kept: &mut Option<TcpStream>,
+        fetched: &mut Fetched,
+        start: &Start,
+    ) -> Result<(), Fault> {
         if let Some(stream) = kept.take() {
             let outcome = self.ask(&stream, fetched, start);
             // The server had closed it meanwhile, and never saw the request: asking again is safe (RFC 9112, section 9.3.1).
-            let unseen = fetched.exchange.first_byte.is_none() && matches!(outcome, Err(Fault::Reset | Fault::ClosedEarly));
+            let unseen = fetched.exchange.first_byte.is_none()
+                && matches!(outcome, Err(Fault::Reset | Fault::ClosedEarly));
             if !unseen || self.stop.is_asked() {
                 return self.keep(stream, kept, fetched, outcome);
             }
             fetched.exchange = Exchange::default();
             self.book().tally.on_retry();
         }
-        let stream = self.connect(fetched.connection, self.until(fetched) - start.elapsed()).map_err(|error| Fault::of(&error))?;
+        let stream = self
+            .connect(fetched.connection, self.until(fetched) - start.elapsed())
+            .map_err(|error| Fault::of(&error))?;
         fetched.connected = Some(start.elapsed());
         {
             let mut book = self.book();
@@ -281,12 +310,19 @@ impl Clients {
     }
 
     fn ask(&self, stream: &TcpStream, fetched: &mut Fetched, start: &Start) -> Result<(), Fault> {
-        let _entry = self.open.add(fetched.connection, stream).map_err(|error| Fault::of(&error))?;
+        let _entry =
+            self.open.add(fetched.connection, stream).map_err(|error| Fault::of(&error))?;
         client::ask(stream, &self.asked, (start, self.until(fetched)), &mut fetched.exchange)
     }
 
     /// Keeps a connection that can serve again, and leaves one that cannot.
-    fn keep(&self, stream: TcpStream, kept: &mut Option<TcpStream>, fetched: &Fetched, outcome: Result<(), Fault>) -> Result<(), Fault> {
+    fn keep(
+        &self,
+        stream: TcpStream,
+        kept: &mut Option<TcpStream>,
+        fetched: &Fetched,
+        outcome: Result<(), Fault>,
+    ) -> Result<(), Fault> {
         if outcome.is_ok() && self.configuration.reuse && fetched.exchange.keep {
             *kept = Some(stream);
         } else if outcome.is_ok() && !self.stop.is_asked() {

@@ -16,11 +16,27 @@ const FINENESS: u32 = 7;
 
 const COLUMNS: [Column; 10] = [
     Column { name: "connection", unit: "", meaning: "which of the clients asked" },
-    Column { name: "request", unit: "", meaning: "number of the request, over all clients, in the order in which they began" },
-    Column { name: "begun_ns", unit: "ns", meaning: "when it began, connecting included, after the start" },
-    Column { name: "connected_ns", unit: "ns", meaning: "when the connection stood; none when it had served before, or never did" },
+    Column {
+        name: "request",
+        unit: "",
+        meaning: "number of the request, over all clients, in the order in which they began",
+    },
+    Column {
+        name: "begun_ns",
+        unit: "ns",
+        meaning: "when it began, connecting included, after the start",
+    },
+    Column {
+        name: "connected_ns",
+        unit: "ns",
+        meaning: "when the connection stood; none when it had served before, or never did",
+    },
     Column { name: "sent_ns", unit: "ns", meaning: "when the request was given to the connection" },
-    Column { name: "first_byte_ns", unit: "ns", meaning: "when the first bytes of the answer were there" },
+    Column {
+        name: "first_byte_ns",
+        unit: "ns",
+        meaning: "when the first bytes of the answer were there",
+    },
     Column { name: "last_byte_ns", unit: "ns", meaning: "when the last bytes were there" },
     Column { name: "bytes", unit: "B", meaning: "length of the content, as far as it came" },
     Column { name: "status", unit: "", meaning: "status of the answer" },
@@ -168,7 +184,10 @@ struct Quantiles {
     most: Option<i64>,
 }
 
-#[expect(clippy::struct_field_names, reason = "outside, names carry what they are of and their unit")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "outside, names carry what they are of and their unit"
+)]
 #[derive(Debug, Serialize)]
 struct QuantilesReport {
     least_ns: Option<i64>,
@@ -238,7 +257,10 @@ mod tests {
             let found = quantiles.at(percent).expect("there are values");
             assert!((found - exact).abs() <= exact / 128, "{percent} %: {found}");
         }
-        assert_eq!((quantiles.report().least_ns, quantiles.report().most_ns), (Some(1_000), Some(1_000_000)));
+        assert_eq!(
+            (quantiles.report().least_ns, quantiles.report().most_ns),
+            (Some(1_000), Some(1_000_000))
+        );
         assert_eq!(Quantiles::default().at(50), None);
     }
 
@@ -246,7 +268,11 @@ mod tests {
     fn codes_are_as_the_column_says() {
         let meaning = COLUMNS[9].meaning;
         for fault in Fault::ALL {
-            assert!(meaning.contains(&format!("{} {}", fault.code(), fault.name())), "{}", fault.name());
+            assert!(
+                meaning.contains(&format!("{} {}", fault.code(), fault.name())),
+                "{}",
+                fault.name()
+            );
         }
     }
 }

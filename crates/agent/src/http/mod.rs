@@ -21,7 +21,9 @@ const MOST_FIELDS: usize = 64;
 
 /// Whether a field that lists tokens names one (RFC 9110, section 5.6.1).
 fn lists(value: &[u8], token: &str) -> bool {
-    value.split(|byte| *byte == b',').any(|part| part.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
+    value
+        .split(|byte| *byte == b',')
+        .any(|part| part.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
 }
 
 /// A length as it stands in a field.

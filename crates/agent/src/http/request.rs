@@ -58,22 +58,34 @@ pub(super) fn read(bytes: &[u8]) -> Option<Request> {
     let head = match parsed.parse(bytes) {
         Ok(httparse::Status::Complete(head)) => head,
         Ok(httparse::Status::Partial) if bytes.len() < LONGEST_HEAD => return None,
-        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => return Some(refuse(Status::TooLarge, bytes.len())),
+        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
+            return Some(refuse(Status::TooLarge, bytes.len()));
+        }
         Err(_) => return Some(refuse(Status::BadRequest, bytes.len())),
     };
     Some(judge(&parsed, head))
 }
 
 fn refuse(status: Status, head: usize) -> Request {
-    Request { asked: Asked::Refused(status), head_only: false, keep: false, old: false, head, content: 0 }
+    Request {
+        asked: Asked::Refused(status),
+        head_only: false,
+        keep: false,
+        old: false,
+        head,
+        content: 0,
+    }
 }
 
 fn judge(parsed: &httparse::Request<'_, '_>, head: usize) -> Request {
     let old = parsed.version == Some(0);
-    let named = |name: &'static str| parsed.headers.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
+    let named = |name: &'static str| {
+        parsed.headers.iter().filter(move |field| field.name.eq_ignore_ascii_case(name))
+    };
     let closes = named("connection").any(|field| lists(field.value, "close"));
     let keeps = named("connection").any(|field| lists(field.value, "keep-alive"));
-    let lengths: Vec<Option<u64>> = named("content-length").map(|field| length(field.value)).collect();
+    let lengths: Vec<Option<u64>> =
+        named("content-length").map(|field| length(field.value)).collect();
     let unclear = lengths.iter().any(|one| one.is_none() || Some(one) != lengths.first());
     if unclear || (!old && named("host").count() != 1) {
         return refuse(Status::BadRequest, head);
@@ -87,12 +99,21 @@ fn judge(parsed: &httparse::Request<'_, '_>, head: usize) -> Request {
         (Some("GET" | "HEAD"), _) => Asked::Refused(Status::NotFound),
         _ => Asked::Refused(Status::MethodNotAllowed),
     };
-    Request { asked, head_only: parsed.method == Some("HEAD"), keep: !closes && (!old || keeps), old, head, content }
+    Request {
+        asked,
+        head_only: parsed.method == Some("HEAD"),
+        keep: !closes && (!old || keeps),
+        old,
+        head,
+        content,
+    }
 }
 
 /// The size of the object that a path names: `/bytes/N`, also as an absolute URL, whatever its query.
 fn object(target: &str) -> Option<u64> {
-    let path = target.strip_prefix("http://").map_or(target, |rest| rest.find('/').map_or("/", |at| rest.split_at(at).1));
+    let path = target
+        .strip_prefix("http://")
+        .map_or(target, |rest| rest.find('/').map_or("/", |at| rest.split_at(at).1));
     let path = path.split(['?', '#']).next().unwrap_or_default();
     length(path.strip_prefix("/bytes/")?.as_bytes())
 }
@@ -110,10 +131,25 @@ mod tests {
         let request = asked("GET /bytes/4096 HTTP/1.1\r\nHost: far\r\n\r\nGET");
         assert_eq!(
             request,
-            Request { asked: Asked::Object { bytes: 4096 }, head_only: false, keep: true, old: false, head: 39, content: 0 }
+            Request {
+                asked: Asked::Object { bytes: 4096 },
+                head_only: false,
+                keep: true,
+                old: false,
+                head: 39,
+                content: 0
+            }
         );
         assert_eq!(object("http://far:8080/bytes/17?again=1"), Some(17));
-        for wrong in ["/", "/bytes/", "/bytes/-1", "/bytes/1x", "http://far", "*", "/bytes/99999999999999999999"] {
+        for wrong in [
+            "/",
+            "/bytes/",
+            "/bytes/-1",
+            "/bytes/1x",
+            "http://far",
+            "*",
+            "/bytes/99999999999999999999",
+        ] {
             assert_eq!(object(wrong), None);
         }
         let head = asked("HEAD /bytes/0 HTTP/1.1\r\nhost:\r\n\r\n");
@@ -136,10 +172,21 @@ mod tests {
             Asked::Object { .. } => panic!("{text} was answered"),
         };
         assert_eq!(refused("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), Status::NotFound);
-        assert_eq!(refused("POST /bytes/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"), Status::MethodNotAllowed);
+        assert_eq!(
+            refused("POST /bytes/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"),
+            Status::MethodNotAllowed
+        );
         assert_eq!(refused("GET /bytes/1 HTTP/1.1\r\n\r\n"), Status::BadRequest);
-        assert_eq!(refused("GET /bytes/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n"), Status::BadRequest);
-        assert_eq!(refused("GET /bytes/1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"), Status::NotImplemented);
+        assert_eq!(
+            refused(
+                "GET /bytes/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n"
+            ),
+            Status::BadRequest
+        );
+        assert_eq!(
+            refused("GET /bytes/1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"),
+            Status::NotImplemented
+        );
         assert_eq!(refused("hello\r\n\r\n"), Status::BadRequest);
         let long = format!("GET /bytes/1 HTTP/1.1\r\nHost: a\r\nX: {}", "x".repeat(LONGEST_HEAD));
         assert_eq!(refused(&long), Status::TooLarge);

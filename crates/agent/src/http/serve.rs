@@ -101,7 +101,13 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     socket::allow_many_files();
     let listeners = Listeners::open(&asked.listen, &asked.tcp)?;
     let idle = Duration::from_nanos(asked.idle_timeout_ns.max(1));
-    let server = Server { open: OpenStreams::default(), counters: Counters::default(), pattern: Pattern::new(), idle, stop: talk.stop() };
+    let server = Server {
+        open: OpenStreams::default(),
+        counters: Counters::default(),
+        pattern: Pattern::new(),
+        idle,
+        stop: talk.stop(),
+    };
     let server = Arc::new(server);
     talk.ready(&ReadyBody { listening: listeners.addresses() })?;
     let (for_thread, stop) = (Arc::clone(&server), server.stop);
@@ -162,7 +168,9 @@ impl Server {
             Ok(()) => {}
             // At the end connections are cut, whatever they were doing.
             Err(_) if self.stop.is_asked() => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => count(&self.counters.idle, 1),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                count(&self.counters.idle, 1)
+            }
             Err(_) => count(&self.counters.broken, 1),
         }
     }
@@ -232,7 +240,12 @@ impl Server {
 }
 
 /// Throws away the content of a request.
-fn pass_over(mut stream: &TcpStream, come: &mut Vec<u8>, content: u64, piece: &mut [u8]) -> io::Result<()> {
+fn pass_over(
+    mut stream: &TcpStream,
+    come: &mut Vec<u8>,
+    content: u64,
+    piece: &mut [u8],
+) -> io::Result<()> {
     let mut left = content;
     let here = usize::try_from(left).unwrap_or(usize::MAX).min(come.len());
     come.drain(..here);

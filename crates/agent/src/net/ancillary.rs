@@ -6,9 +6,13 @@ const HEADER: usize = size_of::<libc::cmsghdr>();
 
 /// The messages in a control buffer: each is a length (of all of it), a level and a type, then its content; the next begins at a multiple of 8.
 /// They end where one is damaged.
-pub(crate) fn messages(mut control: &[u8]) -> impl Iterator<Item = (libc::c_int, libc::c_int, &[u8])> {
+pub(crate) fn messages(
+    mut control: &[u8],
+) -> impl Iterator<Item = (libc::c_int, libc::c_int, &[u8])> {
     const _: () = assert!(
-        HEADER == 16 && std::mem::offset_of!(libc::cmsghdr, cmsg_level) == 8 && std::mem::offset_of!(libc::cmsghdr, cmsg_type) == 12
+        HEADER == 16
+            && std::mem::offset_of!(libc::cmsghdr, cmsg_level) == 8
+            && std::mem::offset_of!(libc::cmsghdr, cmsg_type) == 12
     );
     std::iter::from_fn(move || {
         let (header, rest) = control.split_first_chunk::<HEADER>()?;
@@ -22,7 +26,8 @@ pub(crate) fn messages(mut control: &[u8]) -> impl Iterator<Item = (libc::c_int,
 /// The first time in a content, by the real-time clock; none when it is too short for one.
 pub(crate) fn time(content: &[u8]) -> Option<Ns> {
     let whole = content.first_chunk::<16>()?;
-    let (seconds, nanoseconds) = (i64::from_ne_bytes(part(whole, 0)), i64::from_ne_bytes(part(whole, 8)));
+    let (seconds, nanoseconds) =
+        (i64::from_ne_bytes(part(whole, 0)), i64::from_ne_bytes(part(whole, 8)));
     Some(Ns(seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds)))
 }
 
@@ -48,7 +53,10 @@ mod tests {
     #[test]
     fn messages_follow_one_another_until_one_is_damaged() {
         let two = [message(1, 2, b"three"), message(4, 5, &[6; 16])].concat();
-        assert_eq!(messages(&two).collect::<Vec<_>>(), [(1, 2, &b"three"[..]), (4, 5, &[6_u8; 16][..])]);
+        assert_eq!(
+            messages(&two).collect::<Vec<_>>(),
+            [(1, 2, &b"three"[..]), (4, 5, &[6_u8; 16][..])]
+        );
         assert_eq!(messages(&two[..two.len() - 1]).count(), 1);
         for damaged in [&[][..], &[0; 40], &[255; 40]] {
             assert_eq!(messages(damaged).count(), 0);

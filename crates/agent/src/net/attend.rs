@@ -66,7 +66,11 @@ pub(crate) fn wait_for_start(talk: &Talk) -> Result<Option<Start>, Failure> {
 }
 
 /// Converses until `is_done` or the end is asked for; `progress` is told once a second. Afterwards threads that look for the end see it.
-pub(crate) fn converse<P: Serialize>(talk: &Talk, is_done: impl Fn() -> bool, mut progress: impl FnMut() -> P) -> Result<(), Failure> {
+pub(crate) fn converse<P: Serialize>(
+    talk: &Talk,
+    is_done: impl Fn() -> bool,
+    mut progress: impl FnMut() -> P,
+) -> Result<(), Failure> {
     let mut told = Instant::now();
     let outcome = loop {
         match talk.next(LOOK) {
@@ -90,12 +94,18 @@ pub(crate) fn converse<P: Serialize>(talk: &Talk, is_done: impl Fn() -> bool, mu
 }
 
 /// Starts a thread with a name.
-pub(crate) fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>, Failure> {
-    thread::Builder::new()
-        .name(name.to_owned())
-        .stack_size(512 << 10)
-        .spawn(work)
-        .map_err(|error| Failure::running(format!("no thread for {name}: {error}"), "raise the limit of processes (ulimit -u)"))
+pub(crate) fn spawn<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, Failure> {
+    thread::Builder::new().name(name.to_owned()).stack_size(512 << 10).spawn(work).map_err(
+        |error| {
+            Failure::running(
+                format!("no thread for {name}: {error}"),
+                "raise the limit of processes (ulimit -u)",
+            )
+        },
+    )
 }
 
 /// Asks for the end once so much time has passed, if it is limited: nobody may be there any more who would.
@@ -112,7 +122,11 @@ pub(crate) fn limit(stop: Stop, duration_ns: Option<u64>) -> Result<(), Failure>
 
 /// What a thread came to.
 pub(crate) fn join<T>(name: &str, thread: JoinHandle<T>) -> Result<T, Failure> {
-    let broken =
-        |_| Failure::running(format!("the thread of {name} broke off"), "this is a mistake in the agent; its standard error says where");
+    let broken = |_| {
+        Failure::running(
+            format!("the thread of {name} broke off"),
+            "this is a mistake in the agent; its standard error says where",
+        )
+    };
     thread.join().map_err(broken)
 }

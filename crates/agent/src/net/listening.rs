@@ -25,11 +25,16 @@ impl Listeners {
     /// Listens at addresses; port 0 lets the kernel choose one.
     pub(crate) fn open(addresses: &[SocketAddr], options: &TcpOptions) -> Result<Self, Failure> {
         if addresses.is_empty() {
-            return Err(Failure::configuration("listen: there is no address to listen at", r#"as in {"listen": ["10.0.0.2:8080"]}"#));
+            return Err(Failure::configuration(
+                "listen: there is no address to listen at",
+                r#"as in {"listen": ["10.0.0.2:8080"]}"#,
+            ));
         }
         let open = |address: &SocketAddr| {
             let listener = options.listen(*address)?;
-            let bound = listener.local_addr().map_err(|error| unusable("cannot listen at", *address, &error))?;
+            let bound = listener
+                .local_addr()
+                .map_err(|error| unusable("cannot listen at", *address, &error))?;
             Ok((listener, bound))
         };
         Ok(Self(addresses.iter().map(open).collect::<Result<_, Failure>>()?))
@@ -94,7 +99,14 @@ fn accept(listener: &TcpListener) -> io::Result<Option<TcpStream>> {
             stream.set_nonblocking(false)?;
             Ok(Some(stream))
         }
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::WouldBlock
+                    | io::ErrorKind::ConnectionAborted
+                    | io::ErrorKind::Interrupted
+            ) =>
+        {
             Ok(None)
         }
         Err(error) => Err(error),
@@ -110,7 +122,12 @@ impl Refused {
     }
 
     /// Takes what threads came to.
-    fn reap<T>(&mut self, threads: &mut Vec<JoinHandle<T>>, which: impl Fn(&JoinHandle<T>) -> bool, on_end: &mut impl FnMut(T)) {
+    fn reap<T>(
+        &mut self,
+        threads: &mut Vec<JoinHandle<T>>,
+        which: impl Fn(&JoinHandle<T>) -> bool,
+        on_end: &mut impl FnMut(T),
+    ) {
         for thread in threads.extract_if(.., |thread| which(thread)) {
             match thread.join() {
                 Ok(result) => on_end(result),

@@ -31,13 +31,19 @@ pub(crate) struct Netlink {
 impl Netlink {
     /// Opens it for a protocol of netlink.
     pub(crate) fn open(protocol: i32) -> io::Result<Self> {
-        let socket = Socket::new(Domain::from(libc::AF_NETLINK), Type::RAW, Some(Protocol::from(protocol)))?;
+        let socket =
+            Socket::new(Domain::from(libc::AF_NETLINK), Type::RAW, Some(Protocol::from(protocol)))?;
         socket.set_read_timeout(Some(Duration::from_secs(1)))?;
         Ok(Self { socket, sequence: 0, buffer: vec![0; 64 << 10] })
     }
 
     /// Asks for everything that a request means, and shows what each message holds behind its header.
-    pub(crate) fn dump(&mut self, kind: u16, body: &[u8], mut see: impl FnMut(&[u8])) -> io::Result<()> {
+    pub(crate) fn dump(
+        &mut self,
+        kind: u16,
+        body: &[u8],
+        mut see: impl FnMut(&[u8]),
+    ) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         self.socket.send(&request(kind, self.sequence, body))?;
         loop {
@@ -62,7 +68,9 @@ fn request(kind: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
 
 /// Reads the messages of a datagram; true when the last of the answer was among them.
 fn read(mut bytes: &[u8], sequence: u32, see: &mut impl FnMut(&[u8])) -> io::Result<bool> {
-    while let (Some(length), Some(kind), Some(answered)) = (number32(bytes, 0), number16(bytes, 4), number32(bytes, 8)) {
+    while let (Some(length), Some(kind), Some(answered)) =
+        (number32(bytes, 0), number16(bytes, 4), number32(bytes, 8))
+    {
         let length = length as usize;
         let Some(message) = bytes.get(HEADER..length) else { break };
         bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
@@ -140,7 +148,13 @@ pub(crate) mod tests {
 
     #[test]
     fn the_messages_of_an_answer_are_shown_until_its_end() {
-        let answer = [message(20, 3, b"one"), message(20, 2, b"another's"), message(1, 3, b"nothing"), message(17, 3, b"two")].concat();
+        let answer = [
+            message(20, 3, b"one"),
+            message(20, 2, b"another's"),
+            message(1, 3, b"nothing"),
+            message(17, 3, b"two"),
+        ]
+        .concat();
         let (ended, found) = seen(&answer);
         assert_eq!((ended.unwrap(), found), (false, vec![b"one".to_vec(), b"two".to_vec()]));
         let (ended, found) = seen(&[message(DONE, 3, &[0; 4]), message(20, 3, b"late")].concat());
@@ -159,7 +173,13 @@ pub(crate) mod tests {
 
     #[test]
     fn attributes_end_where_they_contradict_themselves() {
-        let bytes = [attribute(1, b"a"), attribute(2 | 0x8000, b"abcde"), vec![3, 0, 1, 0], attribute(4, b"behind")].concat();
+        let bytes = [
+            attribute(1, b"a"),
+            attribute(2 | 0x8000, b"abcde"),
+            vec![3, 0, 1, 0],
+            attribute(4, b"behind"),
+        ]
+        .concat();
         let found: Vec<_> = attributes(&bytes).collect();
         assert_eq!(found, [(1, &b"a"[..]), (2, &b"abcde"[..])]);
         assert_eq!(attributes(&[0; 3]).count() + attributes(&[0xff; 9]).count(), 0);

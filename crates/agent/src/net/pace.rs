@@ -37,12 +37,23 @@ impl Pace {
     /// Refuses what is neither bursts nor a rate.
     pub(crate) fn check(self, key: &str) -> Result<(), Failure> {
         let whole = match self {
-            Self { burst_bytes: Some(burst), pause_ns: Some(_), rate_bits_per_second: None } => burst > 0,
-            Self { burst_bytes: None, pause_ns: None, rate_bits_per_second: Some(rate) } => rate > 0,
+            Self { burst_bytes: Some(burst), pause_ns: Some(_), rate_bits_per_second: None } => {
+                burst > 0
+            }
+            Self { burst_bytes: None, pause_ns: None, rate_bits_per_second: Some(rate) } => {
+                rate > 0
+            }
             _ => false,
         };
         let hint = "give burst_bytes and pause_ns, or rate_bits_per_second; more than 0";
-        if whole { Ok(()) } else { Err(Failure::configuration(format!("{key}: is neither bursts with pauses nor a rate"), hint)) }
+        if whole {
+            Ok(())
+        } else {
+            Err(Failure::configuration(
+                format!("{key}: is neither bursts with pauses nor a rate"),
+                hint,
+            ))
+        }
     }
 }
 
@@ -75,7 +86,8 @@ impl Pacer {
         let pace = self.pace?;
         let pause = if let Some(rate) = pace.rate_bits_per_second {
             let takes = i128::from(bytes) * 8_000_000_000 / i128::from(rate);
-            let due = self.due.unwrap_or(now).max(now - CREDIT) + Span(i64::try_from(takes).unwrap_or(i64::MAX));
+            let due = self.due.unwrap_or(now).max(now - CREDIT)
+                + Span(i64::try_from(takes).unwrap_or(i64::MAX));
             self.due = Some(due);
             due - now
         } else {
@@ -94,8 +106,10 @@ impl Pacer {
 mod tests {
     use super::*;
 
-    const BURSTS: Pace = Pace { burst_bytes: Some(2500), pause_ns: Some(7_000_000), rate_bits_per_second: None };
-    const RATE: Pace = Pace { burst_bytes: None, pause_ns: None, rate_bits_per_second: Some(8_000_000) };
+    const BURSTS: Pace =
+        Pace { burst_bytes: Some(2500), pause_ns: Some(7_000_000), rate_bits_per_second: None };
+    const RATE: Pace =
+        Pace { burst_bytes: None, pause_ns: None, rate_bits_per_second: Some(8_000_000) };
 
     #[test]
     fn a_burst_is_moved_in_pieces_and_followed_by_its_pause() {
@@ -109,7 +123,10 @@ mod tests {
                     break pause;
                 }
             };
-            assert_eq!((pieces.as_slice(), pause), ([1000, 1000, 500].as_slice(), Span::from_millis(7)));
+            assert_eq!(
+                (pieces.as_slice(), pause),
+                ([1000, 1000, 500].as_slice(), Span::from_millis(7))
+            );
         }
     }
 
@@ -147,10 +164,16 @@ mod tests {
     #[test]
     fn what_is_neither_is_refused() {
         let none = Pace { burst_bytes: None, pause_ns: None, rate_bits_per_second: None };
-        for wrong in
-            [none, Pace { pause_ns: None, ..BURSTS }, Pace { burst_bytes: Some(0), ..BURSTS }, Pace { burst_bytes: Some(1), ..RATE }]
-        {
-            assert!(wrong.check("write").unwrap_err().message().starts_with("write: "), "{wrong:?}");
+        for wrong in [
+            none,
+            Pace { pause_ns: None, ..BURSTS },
+            Pace { burst_bytes: Some(0), ..BURSTS },
+            Pace { burst_bytes: Some(1), ..RATE },
+        ] {
+            assert!(
+                wrong.check("write").unwrap_err().message().starts_with("write: "),
+                "{wrong:?}"
+            );
         }
         assert!(BURSTS.check("write").is_ok() && RATE.check("read").is_ok());
     }

@@ -55,7 +55,9 @@ impl Readiness {
         let timeout = timeout.map(timespec);
         let mut events = [const { MaybeUninit::uninit() }; AT_ONCE];
         match epoll::wait(&self.epoll, &mut events, timeout.as_ref()) {
-            Ok((events, _)) => Ok(events.iter().map(|event| Ready { number: event.data.u64() }).collect()),
+            Ok((events, _)) => {
+                Ok(events.iter().map(|event| Ready { number: event.data.u64() }).collect())
+            }
             Err(rustix::io::Errno::INTR) => Ok(Vec::new()),
             Err(error) => Err(error.into()),
         }

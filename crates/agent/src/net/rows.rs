@@ -68,8 +68,10 @@ impl Rows {
             /// What stands for a value that there is not.
             none: i64,
         }
-        let columns: Vec<Typed<'_>> = columns.iter().map(|column| Typed { column, r#type: "i64" }).collect();
-        let header = Header { record_bytes: 8 * columns.len(), columns, byte_order: "little", none: NONE };
+        let columns: Vec<Typed<'_>> =
+            columns.iter().map(|column| Typed { column, r#type: "i64" }).collect();
+        let header =
+            Header { record_bytes: 8 * columns.len(), columns, byte_order: "little", none: NONE };
         let failed = |error: std::io::Error| {
             Failure::running(
                 format!("{}: cannot be written: {error}", path.display()),
@@ -85,7 +87,15 @@ impl Rows {
 
     fn begin(path: &Path, file: File, columns: usize) -> Self {
         let (row_bytes, buffer) = (8 * columns, Vec::with_capacity(BUFFER + 8 * columns));
-        Self { path: path.to_owned(), file, row_bytes, buffer, written: 0, left_out: 0, error: None }
+        Self {
+            path: path.to_owned(),
+            file,
+            row_bytes,
+            buffer,
+            written: 0,
+            left_out: 0,
+            error: None,
+        }
     }
 
     /// Appends a row; its length is that of the columns.
@@ -104,7 +114,8 @@ impl Rows {
 
     /// Writes what is buffered.
     fn drain(&mut self) {
-        let Appended { records, error } = records::append(&mut self.file, &self.buffer, self.row_bytes);
+        let Appended { records, error } =
+            records::append(&mut self.file, &self.buffer, self.row_bytes);
         self.written += records;
         self.left_out += (self.buffer.len() / self.row_bytes) as u64 - records;
         self.error = error.map(|error| error.to_string());
@@ -116,7 +127,12 @@ impl Rows {
         if self.error.is_none() {
             self.drain();
         }
-        RowsWritten { path: self.path, rows: self.written, rows_left_out: self.left_out, error: self.error }
+        RowsWritten {
+            path: self.path,
+            rows: self.written,
+            rows_left_out: self.left_out,
+            error: self.error,
+        }
     }
 }
 
@@ -142,13 +158,20 @@ mod tests {
     fn a_row_that_was_cut_is_none() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows");
-        let mut rows = Rows::create(&path, &[Column { name: "only", unit: "", meaning: "a number" }]).unwrap();
+        let mut rows =
+            Rows::create(&path, &[Column { name: "only", unit: "", meaning: "a number" }]).unwrap();
         for number in 0..20_000 {
             rows.append([number]);
         }
-        assert_eq!(rows.finish(), RowsWritten { path: path.clone(), rows: 20_000, rows_left_out: 0, error: None });
+        assert_eq!(
+            rows.finish(),
+            RowsWritten { path: path.clone(), rows: 20_000, rows_left_out: 0, error: None }
+        );
         let bytes = std::fs::read(&path).unwrap();
         let head = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-        assert_eq!((bytes.len() - head, &bytes[bytes.len() - 8..]), (160_000, &19_999_i64.to_le_bytes()[..]));
+        assert_eq!(
+            (bytes.len() - head, &bytes[bytes.len() - 8..]),
+            (160_000, &19_999_i64.to_le_bytes()[..])
+        );
     }
 }

@@ -48,7 +48,9 @@ mod tests {
     fn seconds_begin_with_the_start() {
         let mut seconds = Seconds::default();
         let start = Ns(1_000_000_000_500_000_000);
-        for (after, amount) in [(-5, 1), (0, 2), (999_999_999, 3), (1_000_000_000, 4), (3_100_000_000, 5)] {
+        for (after, amount) in
+            [(-5, 1), (0, 2), (999_999_999, 3), (1_000_000_000, 4), (3_100_000_000, 5)]
+        {
             seconds.add(start, start + Span(after), amount);
         }
         assert_eq!(seconds.0, [6, 4, 0, 5]);

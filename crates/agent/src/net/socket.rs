@@ -57,13 +57,23 @@ pub(crate) fn unusable(what: &str, address: SocketAddr, error: &io::Error) -> Fa
 fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => "another program listens there: end it, or choose another port",
-        io::ErrorKind::AddrNotAvailable => "no interface here has this address: `ip address` lists those that there are",
+        io::ErrorKind::AddrNotAvailable => {
+            "no interface here has this address: `ip address` lists those that there are"
+        }
         io::ErrorKind::PermissionDenied => "ports below 1024 are for root: choose a higher one",
         io::ErrorKind::ConnectionRefused => "nobody listens there: start the receiver first",
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "nobody answers: is the other host up, and is there a route to it?",
-        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => "there is no route to it: `ip route get ADDRESS` says why",
-        io::ErrorKind::NotFound => "the kernel does not have it: see /proc/sys/net/ipv4/tcp_available_congestion_control",
-        _ if error.raw_os_error() == Some(libc::EMFILE) => "raise the limit of open files (ulimit -n)",
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+            "nobody answers: is the other host up, and is there a route to it?"
+        }
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
+            "there is no route to it: `ip route get ADDRESS` says why"
+        }
+        io::ErrorKind::NotFound => {
+            "the kernel does not have it: see /proc/sys/net/ipv4/tcp_available_congestion_control"
+        }
+        _ if error.raw_os_error() == Some(libc::EMFILE) => {
+            "raise the limit of open files (ulimit -n)"
+        }
         _ => "see the message of the kernel",
     }
 }
@@ -84,26 +94,43 @@ impl Default for TcpOptions {
 impl TcpOptions {
     /// Sets what was asked; before connecting or listening, so that the window fits the buffers.
     fn apply(&self, socket: &Socket) -> Result<(), Failure> {
-        let failed = |what: String| move |error: io::Error| Failure::running(format!("{what}: {error}"), hint(&error));
+        let failed = |what: String| {
+            move |error: io::Error| Failure::running(format!("{what}: {error}"), hint(&error))
+        };
         if let Some(name) = &self.congestion_control {
             let set = socket.set_tcp_congestion(name.as_bytes());
             set.map_err(|error| {
-                let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+                let known =
+                    std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+                        .unwrap_or_default();
                 let message = format!("congestion_control: {name} cannot be used: {error}");
-                Failure::configuration(message, format!("there are: {}", known.split_whitespace().collect::<Vec<_>>().join(", ")))
+                Failure::configuration(
+                    message,
+                    format!(
+                        "there are: {}",
+                        known.split_whitespace().collect::<Vec<_>>().join(", ")
+                    ),
+                )
             })?;
         }
         if let Some(bytes) = self.send_buffer_bytes {
-            socket.set_send_buffer_size(bytes as usize).map_err(failed(format!("send_buffer_bytes of {bytes}")))?;
+            socket
+                .set_send_buffer_size(bytes as usize)
+                .map_err(failed(format!("send_buffer_bytes of {bytes}")))?;
         }
         if let Some(bytes) = self.receive_buffer_bytes.or(self.window_clamp_bytes) {
-            socket.set_recv_buffer_size(bytes as usize).map_err(failed(format!("receive_buffer_bytes of {bytes}")))?;
+            socket
+                .set_recv_buffer_size(bytes as usize)
+                .map_err(failed(format!("receive_buffer_bytes of {bytes}")))?;
         }
         if let Some(bytes) = self.maximum_segment_bytes {
-            socket.set_tcp_mss(bytes).map_err(failed(format!("maximum_segment_bytes of {bytes}")))?;
+            socket
+                .set_tcp_mss(bytes)
+                .map_err(failed(format!("maximum_segment_bytes of {bytes}")))?;
         }
         if let Some(bytes) = self.window_clamp_bytes {
-            set_window_clamp(socket, bytes).map_err(failed(format!("window_clamp_bytes of {bytes}")))?;
+            set_window_clamp(socket, bytes)
+                .map_err(failed(format!("window_clamp_bytes of {bytes}")))?;
         }
         socket.set_tcp_nodelay(self.no_delay.unwrap_or(true)).map_err(failed("no_delay".to_owned()))
     }
@@ -111,7 +138,8 @@ impl TcpOptions {
     /// Listens at an address.
     pub(crate) fn listen(&self, address: SocketAddr) -> Result<TcpListener, Failure> {
         let failed = |error: io::Error| unusable("cannot listen at", address, &error);
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP)).map_err(failed)?;
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
+            .map_err(failed)?;
         socket.set_reuse_address(true).map_err(failed)?;
         self.apply(&socket)?;
         socket.bind(&SockAddr::from(address)).map_err(failed)?;
@@ -125,7 +153,11 @@ impl TcpOptions {
     ///
     /// # Errors
     /// What the configuration or this host is to blame for.
-    pub(crate) fn socket(&self, to: SocketAddr, from: Option<SocketAddr>) -> Result<Socket, Failure> {
+    pub(crate) fn socket(
+        &self,
+        to: SocketAddr,
+        from: Option<SocketAddr>,
+    ) -> Result<Socket, Failure> {
         check_versions(to, from)?;
         let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP));
         let socket = socket.map_err(|error| unusable("no socket for", to, &error))?;
@@ -134,9 +166,12 @@ impl TcpOptions {
             if from.port() == 0 {
                 // The port is chosen when the other end is known, so that one address has room for tens of thousands. Without it there is
                 // room for fewer.
-                let _ = set_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
+                let _ =
+                    set_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
             }
-            socket.bind(&SockAddr::from(from)).map_err(|error| unusable("cannot send from", from, &error))?;
+            socket
+                .bind(&SockAddr::from(from))
+                .map_err(|error| unusable("cannot send from", from, &error))?;
         }
         Ok(socket)
     }
@@ -145,8 +180,16 @@ impl TcpOptions {
     ///
     /// # Errors
     /// What the network or the other side says; `TimedOut` and `Interrupted` for the two.
-    pub(crate) fn connect(&self, to: SocketAddr, from: Option<SocketAddr>, timeout: Span, stop: Stop) -> io::Result<TcpStream> {
-        let socket = self.socket(to, from).map_err(|failure| io::Error::other(failure.message().to_owned()))?;
+    pub(crate) fn connect(
+        &self,
+        to: SocketAddr,
+        from: Option<SocketAddr>,
+        timeout: Span,
+        stop: Stop,
+    ) -> io::Result<TcpStream> {
+        let socket = self
+            .socket(to, from)
+            .map_err(|failure| io::Error::other(failure.message().to_owned()))?;
         socket.set_nonblocking(true)?;
         match socket.connect(&SockAddr::from(to)) {
             Ok(()) => {}
@@ -183,7 +226,10 @@ fn wait_connected(socket: &Socket, timeout: Span, stop: Stop) -> io::Result<()> 
 /// A time as the kernel takes it.
 pub(crate) const fn timespec(span: Span) -> rustix::event::Timespec {
     let nanoseconds = if span.0 < 0 { 0 } else { span.0 };
-    rustix::event::Timespec { tv_sec: nanoseconds / 1_000_000_000, tv_nsec: nanoseconds % 1_000_000_000 }
+    rustix::event::Timespec {
+        tv_sec: nanoseconds / 1_000_000_000,
+        tv_nsec: nanoseconds % 1_000_000_000,
+    }
 }
 
 /// What a connection got.
@@ -204,7 +250,8 @@ pub(crate) fn granted(stream: &TcpStream) -> Granted {
 fn check_versions(to: SocketAddr, from: Option<SocketAddr>) -> Result<(), Failure> {
     match from {
         Some(from) if from.is_ipv4() != to.is_ipv4() => {
-            let message = format!("from: {} and to: {to} are of different versions of IP", from.ip());
+            let message =
+                format!("from: {} and to: {to} are of different versions of IP", from.ip());
             Err(Failure::configuration(message, "give both as IPv4 or both as IPv6"))
         }
         _ => Ok(()),
@@ -212,7 +259,11 @@ fn check_versions(to: SocketAddr, from: Option<SocketAddr>) -> Result<(), Failur
 }
 
 /// A UDP socket that sends to one address and never waits.
-pub(crate) fn datagrams_to(to: SocketAddr, from: Option<SocketAddr>, send_buffer_bytes: Option<u32>) -> Result<UdpSocket, Failure> {
+pub(crate) fn datagrams_to(
+    to: SocketAddr,
+    from: Option<SocketAddr>,
+    send_buffer_bytes: Option<u32>,
+) -> Result<UdpSocket, Failure> {
     check_versions(to, from)?;
     let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP));
     let socket = socket.map_err(|error| unusable("no socket for", to, &error))?;
@@ -221,7 +272,9 @@ pub(crate) fn datagrams_to(to: SocketAddr, from: Option<SocketAddr>, send_buffer
         set.map_err(|error| unusable("no send buffer for", to, &error))?;
     }
     if let Some(from) = from {
-        socket.bind(&SockAddr::from(from)).map_err(|error| unusable("cannot send from", from, &error))?;
+        socket
+            .bind(&SockAddr::from(from))
+            .map_err(|error| unusable("cannot send from", from, &error))?;
     }
     socket.connect(&SockAddr::from(to)).map_err(|error| unusable("cannot send to", to, &error))?;
     socket.set_nonblocking(true).map_err(|error| unusable("cannot send to", to, &error))?;
@@ -229,10 +282,19 @@ pub(crate) fn datagrams_to(to: SocketAddr, from: Option<SocketAddr>, send_buffer
 }
 
 /// A UDP socket that receives at an address, with as large a buffer as the host allows.
-pub(crate) fn datagrams_at(address: SocketAddr, receive_buffer_bytes: u32) -> Result<UdpSocket, Failure> {
+pub(crate) fn datagrams_at(
+    address: SocketAddr,
+    receive_buffer_bytes: u32,
+) -> Result<UdpSocket, Failure> {
     let failed = |error: io::Error| unusable("cannot receive at", address, &error);
-    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP)).map_err(failed)?;
-    if rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, receive_buffer_bytes as usize).is_err() {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))
+        .map_err(failed)?;
+    if rustix::net::sockopt::set_socket_recv_buffer_size_force(
+        &socket,
+        receive_buffer_bytes as usize,
+    )
+    .is_err()
+    {
         // Only root may go beyond the limit of the host.
         socket.set_recv_buffer_size(receive_buffer_bytes as usize).map_err(failed)?;
     }
@@ -251,7 +313,8 @@ pub(crate) fn tcp_info(stream: &impl AsFd) -> Option<TcpInfo> {
 /// The largest window that a connection may advertise (`TCP_WINDOW_CLAMP`); none when the kernel does not say.
 pub(crate) fn window_clamp(stream: &impl AsFd) -> Option<u32> {
     let mut bytes = [0_u8; 4];
-    let length = option(stream.as_fd(), libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &mut bytes).ok()?;
+    let length =
+        option(stream.as_fd(), libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &mut bytes).ok()?;
     (length == bytes.len()).then(|| u32::from_ne_bytes(bytes))
 }
 
@@ -282,19 +345,39 @@ pub(crate) fn set_window_clamp(socket: &impl AsFd, bytes: u32) -> io::Result<()>
 
 /// Reads an option as bytes; answers how many there are.
 #[expect(unsafe_code, reason = "the standard library and its neighbours know no TCP_INFO")]
-fn option(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, bytes: &mut [u8]) -> io::Result<usize> {
+fn option(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    bytes: &mut [u8],
+) -> io::Result<usize> {
     let mut length = libc::socklen_t::try_from(bytes.len()).unwrap_or(libc::socklen_t::MAX);
     // SAFETY: the kernel writes at most `length` bytes, which is the length of the memory it is given, and any bytes are legal there.
-    let result = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, bytes.as_mut_ptr().cast(), &raw mut length) };
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            bytes.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
     checked(result).map(|_| length as usize)
 }
 
 /// Sets an option that is a number.
 #[expect(unsafe_code, reason = "as above")]
-pub(crate) fn set_option(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+pub(crate) fn set_option(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
     let length = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or(0);
     // SAFETY: the kernel reads `length` bytes, which is how long the number is.
-    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) };
+    let result = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length)
+    };
     checked(result).map(|_| ())
 }
 

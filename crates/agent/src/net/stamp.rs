@@ -55,7 +55,12 @@ mod tests {
 
     #[test]
     fn as_much_as_there_is_room() {
-        let stamp = Stamp { nonce: 0xabcd, source: 7, sequence: 0x0102_0304, sent: Some(Ns(1_700_000_000_123_456_789)) };
+        let stamp = Stamp {
+            nonce: 0xabcd,
+            source: 7,
+            sequence: 0x0102_0304,
+            sent: Some(Ns(1_700_000_000_123_456_789)),
+        };
         let mut payload = [0xff_u8; 20];
         stamp.write(&mut payload);
         assert_eq!(Stamp::read(&payload), Some(stamp));

@@ -61,16 +61,24 @@ pub(crate) fn stamp_datagrams(socket: &UdpSocket, sent_too: bool) -> io::Result<
 fn set(socket: &UdpSocket, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
     let length = libc::socklen_t::try_from(size_of::<c_int>()).unwrap_or(0);
     // SAFETY: the kernel reads `length` bytes, which is how long the number is.
-    checked(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) }).map(|_| ())
+    checked(unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length)
+    })
+    .map(|_| ())
 }
 
 /// Takes the next datagram of a queue; none when nothing waits. What does not fit into the buffer is cut off. Does not wait.
 ///
 /// # Errors
 /// What the kernel says; of a socket with one peer also that an earlier datagram was answered by an ICMP error.
-pub(crate) fn receive(socket: &UdpSocket, buffer: &mut [u8], queue: Queue) -> io::Result<Option<Datagram>> {
+pub(crate) fn receive(
+    socket: &UdpSocket,
+    buffer: &mut [u8],
+    queue: Queue,
+) -> io::Result<Option<Datagram>> {
     let (mut control, mut address) = (Control([0; CONTROL]), Address([0; ADDRESS]));
-    let mut vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast::<c_void>(), iov_len: buffer.len() };
+    let mut vector =
+        libc::iovec { iov_base: buffer.as_mut_ptr().cast::<c_void>(), iov_len: buffer.len() };
     // SAFETY: all zeros is a header of no buffers.
     let mut header = unsafe { zeroed::<libc::msghdr>() };
     header.msg_name = address.0.as_mut_ptr().cast::<c_void>();
@@ -84,7 +92,11 @@ pub(crate) fn receive(socket: &UdpSocket, buffer: &mut [u8], queue: Queue) -> io
     let result = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, flags) };
     if result < 0 {
         let error = io::Error::last_os_error();
-        return if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) { Ok(None) } else { Err(error) };
+        return if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) {
+            Ok(None)
+        } else {
+            Err(error)
+        };
     }
     let beside = control.0.get(..header.msg_controllen).unwrap_or_default();
     let (stamp, ttl) = stamp_and_ttl(beside);
@@ -97,7 +109,9 @@ fn stamp_and_ttl(beside: &[u8]) -> (Option<Ns>, Option<u8>) {
     for (level, kind, content) in messages(beside) {
         match (level, kind) {
             // Three times; that of the software is the first, and 0 where there is none.
-            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => stamp = time(content).filter(|time| time.0 != 0),
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
+                stamp = time(content).filter(|time| time.0 != 0)
+            }
             (libc::IPPROTO_IP, libc::IP_TTL) | (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT) => {
                 ttl = u8::try_from(i32::from_ne_bytes(part(content, 0))).ok();
             }
@@ -114,7 +128,10 @@ fn socket_address(bytes: &[u8]) -> Option<SocketAddr> {
         (libc::AF_INET, 8..) => IpAddr::from(Ipv4Addr::from(part::<4>(bytes, 4))),
         (libc::AF_INET6, ADDRESS..) => {
             let scope = u32::from_ne_bytes(part(bytes, 24));
-            return Some(std::net::SocketAddrV6::new(Ipv6Addr::from(part::<16>(bytes, 8)), port, 0, scope).into());
+            return Some(
+                std::net::SocketAddrV6::new(Ipv6Addr::from(part::<16>(bytes, 8)), port, 0, scope)
+                    .into(),
+            );
         }
         _ => return None,
     };
@@ -169,11 +186,20 @@ mod tests {
             let mut bytes = [0; 100];
             let came = next(&receiver, &mut bytes, Queue::Received);
             let after = crate::clock::realtime();
-            assert_eq!((&bytes[..came.length], came.from, came.ttl), (&b"hello"[..], sender.local_addr().ok(), Some(255)));
-            assert!((before..=after).contains(&came.stamp.unwrap()), "{before:?} {came:?} {after:?}");
+            assert_eq!(
+                (&bytes[..came.length], came.from, came.ttl),
+                (&b"hello"[..], sender.local_addr().ok(), Some(255))
+            );
+            assert!(
+                (before..=after).contains(&came.stamp.unwrap()),
+                "{before:?} {came:?} {after:?}"
+            );
             let left = next(&sender, &mut bytes, Queue::Sent);
             assert_eq!(bytes[..left.length][left.length - 5..], *b"hello");
-            assert!((before..=after).contains(&left.stamp.unwrap()), "{before:?} {left:?} {after:?}");
+            assert!(
+                (before..=after).contains(&left.stamp.unwrap()),
+                "{before:?} {left:?} {after:?}"
+            );
             assert_eq!(receive(&sender, &mut bytes, Queue::Sent).unwrap(), None);
         }
     }

@@ -52,8 +52,12 @@ impl TcpInfo {
     /// Reads what the kernel wrote, however much that is.
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let byte = |at: usize| bytes.get(at).copied();
-        let u32 = |at: usize| bytes.get(at..at + 4).and_then(|part| part.try_into().ok()).map(u32::from_ne_bytes);
-        let u64 = |at: usize| bytes.get(at..at + 8).and_then(|part| part.try_into().ok()).map(u64::from_ne_bytes);
+        let u32 = |at: usize| {
+            bytes.get(at..at + 4).and_then(|part| part.try_into().ok()).map(u32::from_ne_bytes)
+        };
+        let u64 = |at: usize| {
+            bytes.get(at..at + 8).and_then(|part| part.try_into().ok()).map(u64::from_ne_bytes)
+        };
         let short_micros = |at| u32(at).map(|micros| u64::from(micros) * 1_000);
         let micros = |at| u64(at).map(|micros| micros.saturating_mul(1_000));
         Self {
@@ -63,7 +67,9 @@ impl TcpInfo {
             rtt_ns: short_micros(68),
             rtt_variance_ns: short_micros(72),
             // All ones: nothing measured yet.
-            rtt_min_ns: u32(148).filter(|micros| *micros != u32::MAX).map(|micros| u64::from(micros) * 1_000),
+            rtt_min_ns: u32(148)
+                .filter(|micros| *micros != u32::MAX)
+                .map(|micros| u64::from(micros) * 1_000),
             send_mss_bytes: u32(16),
             congestion_window_segments: u32(80),
             slow_start_threshold_segments: u32(76).filter(|segments| *segments < NO_THRESHOLD),
@@ -102,8 +108,14 @@ mod tests {
         bytes[76..80].copy_from_slice(&NO_THRESHOLD.to_ne_bytes());
         bytes[100..104].copy_from_slice(&7_u32.to_ne_bytes());
         let info = TcpInfo::read(&bytes);
-        assert_eq!((info.state, info.rtt_ns, info.retransmitted_segments), (Some(1), Some(20_500_000), Some(7)));
-        assert_eq!((info.slow_start_threshold_segments, info.busy_ns, info.sent_bytes), (None, None, None));
+        assert_eq!(
+            (info.state, info.rtt_ns, info.retransmitted_segments),
+            (Some(1), Some(20_500_000), Some(7))
+        );
+        assert_eq!(
+            (info.slow_start_threshold_segments, info.busy_ns, info.sent_bytes),
+            (None, None, None)
+        );
         assert_eq!(TcpInfo::read(&[]), TcpInfo::default());
     }
 
@@ -118,6 +130,13 @@ mod tests {
     fn unknown_values_are_absent() {
         let bytes = [0xff_u8; 240];
         let info = TcpInfo::read(&bytes);
-        assert_eq!((info.rtt_min_ns, info.pacing_rate_bytes_per_second, info.slow_start_threshold_segments), (None, None, None));
+        assert_eq!(
+            (
+                info.rtt_min_ns,
+                info.pacing_rate_bytes_per_second,
+                info.slow_start_threshold_segments
+            ),
+            (None, None, None)
+        );
     }
 }

@@ -25,7 +25,9 @@ struct Control([u8; CONTROL]);
 
 /// Has the acknowledgement of what is written from now on stamped; without a copy of the data.
 pub(super) fn ask(stream: &TcpStream) -> io::Result<()> {
-    let flags = libc::SOF_TIMESTAMPING_SOFTWARE | libc::SOF_TIMESTAMPING_TX_ACK | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+    let flags = libc::SOF_TIMESTAMPING_SOFTWARE
+        | libc::SOF_TIMESTAMPING_TX_ACK
+        | libc::SOF_TIMESTAMPING_OPT_TSONLY;
     set_option(stream.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags.cast_signed())
 }
 
@@ -52,13 +54,16 @@ fn next(stream: &TcpStream) -> io::Result<Option<Ns>> {
     header.msg_control = control.0.as_mut_ptr().cast();
     header.msg_controllen = CONTROL;
     // SAFETY: the header leads to a control buffer of the stated length, which nothing else uses during the call, and to nothing else.
-    let result = unsafe { libc::recvmsg(stream.as_raw_fd(), &raw mut header, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) };
+    let result = unsafe {
+        libc::recvmsg(stream.as_raw_fd(), &raw mut header, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT)
+    };
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
     let beside = control.0.get(..header.msg_controllen).unwrap_or_default();
     // Three times; that of the software is the first, and 0 where there is none.
-    let stamps = messages(beside).filter(|(level, kind, _)| (*level, *kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING));
+    let stamps = messages(beside)
+        .filter(|(level, kind, _)| (*level, *kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING));
     Ok(stamps.filter_map(|(_, _, content)| time(content)).find(|time| time.0 != 0))
 }
 

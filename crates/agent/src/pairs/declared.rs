@@ -102,7 +102,10 @@ pub(super) fn check(connections: &[Connection]) -> Result<(), Failure> {
 pub(super) fn check_address(key: &str, address: IpAddr) -> Result<(), Failure> {
     if address.is_unspecified() {
         let hint = "give the address that is measured: data ports are nowhere else";
-        return Err(Failure::configuration(format!("{key}: {address} is every address of this host"), hint));
+        return Err(Failure::configuration(
+            format!("{key}: {address} is every address of this host"),
+            hint,
+        ));
     }
     Ok(())
 }
@@ -110,7 +113,10 @@ pub(super) fn check_address(key: &str, address: IpAddr) -> Result<(), Failure> {
 /// Refuses a rate at which nothing moves.
 pub(super) fn check_rate(rate: Option<u64>) -> Result<(), Failure> {
     if rate == Some(0) {
-        return Err(Failure::configuration("rate_bits_per_second: 0 moves nothing", "give more than 0, or null for no limit"));
+        return Err(Failure::configuration(
+            "rate_bits_per_second: 0 moves nothing",
+            "give more than 0, or null for no limit",
+        ));
     }
     Ok(())
 }
@@ -124,8 +130,13 @@ mod tests {
         let nonce = Nonce::try_from("000102030405060708090a0b0c0d0eFF".to_owned()).unwrap();
         assert_eq!(nonce.0.to_be_bytes()[..3], [0, 1, 2]);
         assert_eq!((nonce.0.to_be_bytes()[15], format!("{nonce:?}").as_str()), (0xff, "Nonce(…)"));
-        for wrong in ["", "00", "+00102030405060708090a0b0c0d0eff", "000102030405060708090a0b0c0d0eff0", "g00102030405060708090a0b0c0d0eff"]
-        {
+        for wrong in [
+            "",
+            "00",
+            "+00102030405060708090a0b0c0d0eff",
+            "000102030405060708090a0b0c0d0eff0",
+            "g00102030405060708090a0b0c0d0eff",
+        ] {
             assert!(Nonce::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }
     }
@@ -135,7 +146,8 @@ mod tests {
         let one = |pair, role, bytes| Connection { pair, role, bytes };
         let pair = [one(3, Role::Probe, 1), one(3, Role::Data, MOST_BYTES)];
         assert_eq!(check(&pair), Ok(()));
-        let many: Vec<Connection> = (0..).take(MOST_CONNECTIONS + 1).map(|pair| one(pair, Role::Data, 1)).collect();
+        let many: Vec<Connection> =
+            (0..).take(MOST_CONNECTIONS + 1).map(|pair| one(pair, Role::Data, 1)).collect();
         assert_eq!(check(&many[1..]), Ok(()));
         let cases: [(&[Connection], &str); 5] = [
             (&[], "0 of them is out of range"),

@@ -109,7 +109,11 @@ impl Door {
             }
         }
         let now = clock::monotonic();
-        while let Some(oldest) = self.waiting.first_entry().filter(|oldest| now - oldest.get().accepted > self.header_timeout) {
+        while let Some(oldest) = self
+            .waiting
+            .first_entry()
+            .filter(|oldest| now - oldest.get().accepted > self.header_timeout)
+        {
             let waiting = oldest.remove();
             self.refuse(&waiting.stream, Reason::NoHeader);
         }
@@ -121,7 +125,11 @@ impl Door {
             let Some(listener) = self.listeners.of(port) else { return };
             match listener.accept() {
                 Ok((stream, from)) => self.on_accepted(stream, from, port, come),
-                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => {}
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
+                    ) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => {
                     self.refused.error(&error.to_string());
@@ -133,14 +141,22 @@ impl Door {
         }
     }
 
-    fn on_accepted(&mut self, stream: TcpStream, from: SocketAddr, port: Role, come: &mut Vec<Come>) {
+    fn on_accepted(
+        &mut self,
+        stream: TcpStream,
+        from: SocketAddr,
+        port: Role,
+        come: &mut Vec<Come>,
+    ) {
         let accepted = clock::monotonic();
         if from.ip() != self.peer {
             return self.refuse(&stream, Reason::OtherPeer);
         }
         let number = self.next;
         self.next += 1;
-        let added = stream.set_nonblocking(true).and_then(|()| self.readiness.add(&stream, number, Interest::Read));
+        let added = stream
+            .set_nonblocking(true)
+            .and_then(|()| self.readiness.add(&stream, number, Interest::Read));
         if let Err(error) = added {
             return self.refused.error(&error.to_string());
         }
@@ -149,7 +165,8 @@ impl Door {
         {
             self.refuse(&oldest.stream, Reason::PushedOut);
         }
-        self.waiting.insert(number, Waiting { stream, port, accepted, header: [0; LENGTH], read: 0 });
+        self.waiting
+            .insert(number, Waiting { stream, port, accepted, header: [0; LENGTH], read: 0 });
         self.go_on(number, come);
     }
 

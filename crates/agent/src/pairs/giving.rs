@@ -51,7 +51,9 @@ impl Giver {
         let outcome = self.connect(&mut row, declared, start).and_then(|stream| {
             row.look_at(&stream);
             let end = clock::monotonic() + self.transfer_timeout;
-            let outcome = Given { giver: self, declared, stream: &stream, row: &mut row, start, end }.converse(number);
+            let outcome =
+                Given { giver: self, declared, stream: &stream, row: &mut row, start, end }
+                    .converse(number);
             row.tcp = socket::tcp_info(&stream);
             outcome
         });
@@ -63,15 +65,31 @@ impl Giver {
         row
     }
 
-    fn connect(&self, row: &mut Row, declared: &Connection, start: &Start) -> Result<TcpStream, Ended> {
-        let Some(to) = *self.to.of(declared.role) else { return Err(Ended::new(Close::Refused, "there is no port to go to")) };
+    fn connect(
+        &self,
+        row: &mut Row,
+        declared: &Connection,
+        start: &Start,
+    ) -> Result<TcpStream, Ended> {
+        let Some(to) = *self.to.of(declared.role) else {
+            return Err(Ended::new(Close::Refused, "there is no port to go to"));
+        };
         let from = Some(SocketAddr::new(self.from, 0));
-        let stream = self.options.of(declared.role).connect(to, from, self.connect_timeout, self.stop).map_err(|error| {
-            let close = if error.kind() == ErrorKind::TimedOut { Close::TimedOut } else { Close::Refused };
-            Ended::new(close, format!("there was no connection: {error}"))
-        })?;
+        let stream = self
+            .options
+            .of(declared.role)
+            .connect(to, from, self.connect_timeout, self.stop)
+            .map_err(|error| {
+                let close = if error.kind() == ErrorKind::TimedOut {
+                    Close::TimedOut
+                } else {
+                    Close::Refused
+                };
+                Ended::new(close, format!("there was no connection: {error}"))
+            })?;
         row.connected_ns = Some(start.elapsed().0);
-        row.connect_time_ns = row.connected_ns.zip(row.begun_ns).map(|(connected, begun)| connected - begun);
+        row.connect_time_ns =
+            row.connected_ns.zip(row.begun_ns).map(|(connected, begun)| connected - begun);
         Ok(stream)
     }
 }
@@ -92,16 +110,21 @@ impl Given<'_> {
     fn converse(&mut self, number: usize) -> Result<(), Ended> {
         let (giver, stream) = (self.giver, self.stream);
         let look = Duration::from_nanos(giver.transfer_timeout.0.max(1).unsigned_abs()).min(LOOK);
-        let prepared = stream.set_read_timeout(Some(look)).and_then(|()| stream.set_write_timeout(Some(look)));
-        let _entry = prepared.and_then(|()| giver.open.add(number, stream)).map_err(|error| Ended::broken(&error))?;
+        let prepared =
+            stream.set_read_timeout(Some(look)).and_then(|()| stream.set_write_timeout(Some(look)));
+        let _entry = prepared
+            .and_then(|()| giver.open.add(number, stream))
+            .map_err(|error| Ended::broken(&error))?;
         let written = self.write_all();
         let ended = written.and_then(|()| end_half(stream).map_err(|error| Ended::broken(&error)));
         // Whoever breaks a connection off may have said why before.
         let answer = self.answer(ended.is_err());
         if self.row.payload_bytes == self.declared.bytes {
-            let stamp = acknowledged::last(stream).map(|stamp| self.start.offset.to_monotonic(stamp));
+            let stamp =
+                acknowledged::last(stream).map(|stamp| self.start.offset.to_monotonic(stamp));
             self.row.acknowledged_ns = stamp.map(|stamp| rows::since(self.start, stamp));
-            self.row.snd_bytes_per_second = rows::rate(self.declared.bytes, self.row.first_byte_ns, self.row.acknowledged_ns);
+            self.row.snd_bytes_per_second =
+                rows::rate(self.declared.bytes, self.row.first_byte_ns, self.row.acknowledged_ns);
         }
         match answer {
             Ok(answer) => self.believe(&answer),
@@ -112,7 +135,8 @@ impl Given<'_> {
     /// Writes the header and behind it the payload, as one: a header with a segment to itself would be one more than is measured.
     fn write_all(&mut self) -> Result<(), Ended> {
         let Connection { pair, role, bytes } = *self.declared;
-        let header = Header { round: self.giver.round, pair, role, bytes, nonce: self.giver.nonce }.write();
+        let header =
+            Header { round: self.giver.round, pair, role, bytes, nonce: self.giver.nonce }.write();
         let mut header = header.as_slice();
         let payload = self.giver.payload.as_slice();
         let mut pacer = Pacer::new(self.giver.rate_bits_per_second.map(Pace::at_rate));
@@ -125,14 +149,21 @@ impl Given<'_> {
             }
             self.row.first_byte_ns.get_or_insert_with(|| self.start.elapsed().0);
             let mut stream = self.stream;
-            let written = stream.write_vectored(&[IoSlice::new(header), IoSlice::new(payload.get(..room).unwrap_or_default())]);
+            let written = stream.write_vectored(&[
+                IoSlice::new(header),
+                IoSlice::new(payload.get(..room).unwrap_or_default()),
+            ]);
             let now = clock::monotonic();
             if self.giver.stop.is_asked() {
                 return Err(Ended::new(Close::Stopped, "the end was asked for"));
             }
             let length = match written {
                 Ok(length) => length,
-                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => 0,
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) =>
+                {
+                    0
+                }
                 Err(error) => return Err(Ended::broken(&error)),
             };
             let (of_header, rest) = header.split_at(length.min(header.len()));
@@ -140,11 +171,16 @@ impl Given<'_> {
             let more = (length - of_header.len()) as u64;
             self.on_written(more, now);
             if now > self.end && self.row.payload_bytes < bytes {
-                return Err(Ended::new(Close::TimedOut, "it was not written within transfer_timeout_ns"));
+                return Err(Ended::new(
+                    Close::TimedOut,
+                    "it was not written within transfer_timeout_ns",
+                ));
             }
-            if let (Some(pause), true) = (pacer.on_moved(more, now), self.row.payload_bytes < bytes) {
+            if let (Some(pause), true) = (pacer.on_moved(more, now), self.row.payload_bytes < bytes)
+            {
                 // Where waiting fails, writing goes on at once.
-                let _ = Poll::new(&[self.giver.stop.descriptor()]).wait(Some(pause.min(self.end - now)));
+                let _ = Poll::new(&[self.giver.stop.descriptor()])
+                    .wait(Some(pause.min(self.end - now)));
             }
         }
         Ok(())
@@ -167,7 +203,9 @@ impl Given<'_> {
         }
         let ended = loop {
             match stream.read(bytes.get_mut(come..).unwrap_or_default()) {
-                Ok(0) => break Ended::new(Close::Unanswered, "the receiver ended without an answer"),
+                Ok(0) => {
+                    break Ended::new(Close::Unanswered, "the receiver ended without an answer");
+                }
                 Ok(length) => come += length,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock && !is_broken => {}
@@ -179,14 +217,18 @@ impl Given<'_> {
                 end = end.min(now + CLOSE);
             }
             if now > end {
-                break Ended::new(Close::TimedOut, "the receiver did not answer within transfer_timeout_ns");
+                break Ended::new(
+                    Close::TimedOut,
+                    "the receiver did not answer within transfer_timeout_ns",
+                );
             }
         };
         match bytes.first_chunk::<LENGTH>() {
-            Some(answer) if come == LENGTH => {
-                Answer::read(answer).map_err(|_| Ended::new(Close::Unanswered, "what the receiver said is no answer"))
+            Some(answer) if come == LENGTH => Answer::read(answer)
+                .map_err(|_| Ended::new(Close::Unanswered, "what the receiver said is no answer")),
+            _ if come > LENGTH => {
+                Err(Ended::new(Close::Unanswered, "the receiver said more than an answer"))
             }
-            _ if come > LENGTH => Err(Ended::new(Close::Unanswered, "the receiver said more than an answer")),
             _ => Err(ended),
         }
     }
@@ -197,8 +239,13 @@ impl Given<'_> {
         if (answer.round, answer.pair, answer.role) != (self.giver.round, pair, role) {
             return Err(Ended::new(Close::Unanswered, "the answer is of another connection"));
         }
-        if answer.bytes > self.row.payload_bytes || (answer.close == Close::Complete && answer.bytes != bytes) {
-            let failure = format!("the receiver says {} bytes of {}, which cannot be", answer.bytes, self.row.payload_bytes);
+        if answer.bytes > self.row.payload_bytes
+            || (answer.close == Close::Complete && answer.bytes != bytes)
+        {
+            let failure = format!(
+                "the receiver says {} bytes of {}, which cannot be",
+                answer.bytes, self.row.payload_bytes
+            );
             return Err(Ended::new(Close::Unanswered, failure));
         }
         let last = answer.last.map(|moment| moment.0);
@@ -212,7 +259,10 @@ impl Given<'_> {
         self.row.app_bytes_per_second = rows::rate(answer.bytes, Some(answer.accepted.0), last);
         match answer.close {
             Close::Complete => Ok(()),
-            close => Err(Ended::new(close, format!("the receiver had {} bytes when it judged", answer.bytes))),
+            close => Err(Ended::new(
+                close,
+                format!("the receiver had {} bytes when it judged", answer.bytes),
+            )),
         }
     }
 }

@@ -77,8 +77,11 @@ impl Header {
     pub(super) fn read(bytes: &[u8; LENGTH]) -> Result<Self, Unreadable> {
         let (mut reader, role) = Reader::begin(bytes, MAGIC)?;
         reader.zeros(1)?;
-        let (pair, round, bytes) =
-            (u32::from_be_bytes(reader.take()), u64::from_be_bytes(reader.take()), u64::from_be_bytes(reader.take()));
+        let (pair, round, bytes) = (
+            u32::from_be_bytes(reader.take()),
+            u64::from_be_bytes(reader.take()),
+            u64::from_be_bytes(reader.take()),
+        );
         let nonce = Nonce(u128::from_be_bytes(reader.take()));
         reader.zeros(16)?;
         Ok(Self { round, pair, role, bytes, nonce })
@@ -100,11 +103,19 @@ impl Answer {
     pub(super) fn read(bytes: &[u8; LENGTH]) -> Result<Self, Unreadable> {
         let (mut reader, role) = Reader::begin(bytes, ANSWER_MAGIC)?;
         let [number] = reader.take();
-        let close = Close::ALL.into_iter().find(|close| number != 0 && code(*close) == number).ok_or(Unreadable::Meaningless)?;
-        let (pair, round, bytes) =
-            (u32::from_be_bytes(reader.take()), u64::from_be_bytes(reader.take()), u64::from_be_bytes(reader.take()));
-        let mut moment = || Some(i64::from_be_bytes(reader.take())).filter(|moment| *moment != NEVER).map(Ns);
-        let (accepted, first, last) = (moment().ok_or(Unreadable::Meaningless)?, moment(), moment());
+        let close = Close::ALL
+            .into_iter()
+            .find(|close| number != 0 && code(*close) == number)
+            .ok_or(Unreadable::Meaningless)?;
+        let (pair, round, bytes) = (
+            u32::from_be_bytes(reader.take()),
+            u64::from_be_bytes(reader.take()),
+            u64::from_be_bytes(reader.take()),
+        );
+        let mut moment =
+            || Some(i64::from_be_bytes(reader.take())).filter(|moment| *moment != NEVER).map(Ns);
+        let (accepted, first, last) =
+            (moment().ok_or(Unreadable::Meaningless)?, moment(), moment());
         reader.zeros(8)?;
         Ok(Self { round, pair, role, close, bytes, accepted, first, last })
     }
@@ -216,14 +227,24 @@ mod tests {
 
     #[test]
     fn an_end_that_is_never_told_is_not_read() {
-        for close in [Close::Absent, Close::Refused, Close::Reset, Close::Stopped, Close::Unanswered] {
-            assert_eq!(Answer::read(&Answer { close, ..ANSWER }.write()), Err(Unreadable::Meaningless));
+        for close in
+            [Close::Absent, Close::Refused, Close::Reset, Close::Stopped, Close::Unanswered]
+        {
+            assert_eq!(
+                Answer::read(&Answer { close, ..ANSWER }.write()),
+                Err(Unreadable::Meaningless)
+            );
         }
     }
 
     #[test]
     fn garbage_is_refused_for_its_reason() {
-        for foreign in [[0; LENGTH], [0xff; LENGTH], ANSWER.write(), std::array::from_fn(|at| b"GET / HTTP/1.1\r\n"[at % 16])] {
+        for foreign in [
+            [0; LENGTH],
+            [0xff; LENGTH],
+            ANSWER.write(),
+            std::array::from_fn(|at| b"GET / HTTP/1.1\r\n"[at % 16]),
+        ] {
             assert_eq!(Header::read(&foreign), Err(Unreadable::Foreign));
         }
         assert_eq!(Answer::read(&HEADER.write()), Err(Unreadable::Foreign));

@@ -101,8 +101,11 @@ struct Report {
 pub(super) fn run(talk: &Talk, asked: ReceiveConfiguration) -> Result<(), Failure> {
     check(&asked)?;
     socket::allow_many_files();
-    let listeners = ByRole { probe: asked.listener(Role::Probe)?, data: asked.listener(Role::Data)? };
-    let bound = |role| listeners.of(role).as_ref().and_then(|listener: &TcpListener| listener.local_addr().ok());
+    let listeners =
+        ByRole { probe: asked.listener(Role::Probe)?, data: asked.listener(Role::Data)? };
+    let bound = |role| {
+        listeners.of(role).as_ref().and_then(|listener: &TcpListener| listener.local_addr().ok())
+    };
     let listening = ByRole { probe: bound(Role::Probe), data: bound(Role::Data) };
     talk.ready(&ReadyBody { listening })?;
     let (round, end) = (asked.round, span(asked.duration_ns));
@@ -116,7 +119,9 @@ pub(super) fn run(talk: &Talk, asked: ReceiveConfiguration) -> Result<(), Failur
         refused: taken.refused,
     };
     let roll = Roll::new(asked.round, asked.nonce, asked.connections);
-    let rows = |close, failure: &str| roll.connections.iter().map(|one| Row::new(one, close, failure)).collect();
+    let rows = |close, failure: &str| {
+        roll.connections.iter().map(|one| Row::new(one, close, failure)).collect()
+    };
     let Some(start) = attend::wait_for_start(talk)? else {
         let rows = rows(Close::Stopped, "the end was asked for before the start");
         return talk.report(&report(None, Taken { rows, ..Taken::default() }));
@@ -135,8 +140,13 @@ pub(super) fn run(talk: &Talk, asked: ReceiveConfiguration) -> Result<(), Failur
     let door = Door::open(listeners, asked.peer, span(asked.header_timeout_ns), roll, talk.stop());
     let door = door.map_err(|error| cannot_wait(&error))?;
     let for_thread = Arc::clone(&phase);
-    let thread = attend::spawn("pairs", move || Taken { rows, ..Taken::default() }.take_all(&for_thread, door, &start, end))?;
-    let progress = || ProgressBody { payload_bytes: phase.read.load(Ordering::Relaxed), open_connections: phase.open.count() };
+    let thread = attend::spawn("pairs", move || {
+        Taken { rows, ..Taken::default() }.take_all(&for_thread, door, &start, end)
+    })?;
+    let progress = || ProgressBody {
+        payload_bytes: phase.read.load(Ordering::Relaxed),
+        open_connections: phase.open.count(),
+    };
     let outcome = attend::converse(talk, || thread.is_finished(), progress);
     let taken = attend::join("pairs", thread)??;
     outcome?;
@@ -144,7 +154,10 @@ pub(super) fn run(talk: &Talk, asked: ReceiveConfiguration) -> Result<(), Failur
 }
 
 fn cannot_wait(error: &io::Error) -> Failure {
-    Failure::running(format!("connections cannot be waited for: {error}"), "raise the limit of open files (ulimit -n)")
+    Failure::running(
+        format!("connections cannot be waited for: {error}"),
+        "raise the limit of open files (ulimit -n)",
+    )
 }
 
 fn check(asked: &ReceiveConfiguration) -> Result<(), Failure> {
@@ -152,19 +165,29 @@ fn check(asked: &ReceiveConfiguration) -> Result<(), Failure> {
     declared::check_rate(asked.rate_bits_per_second)?;
     declared::check_address("listen", asked.listen)?;
     if asked.listen.is_ipv4() != asked.peer.is_ipv4() {
-        let message = format!("listen: {} and peer: {} are of different versions of IP", asked.listen, asked.peer);
+        let message = format!(
+            "listen: {} and peer: {} are of different versions of IP",
+            asked.listen, asked.peer
+        );
         return Err(Failure::configuration(message, "give both as IPv4 or both as IPv6"));
     }
     for role in Role::BOTH {
         let bytes = *asked.window_bytes.of(role);
         if bytes == 0 || libc::c_int::try_from(bytes).is_err() {
             let message = format!("window_bytes: {bytes} is out of range");
-            return Err(Failure::configuration(message, "give from 1 to 2147483647, for probe and data"));
+            return Err(Failure::configuration(
+                message,
+                "give from 1 to 2147483647, for probe and data",
+            ));
         }
     }
     if asked.tcp.window_clamp_bytes.is_some() || asked.tcp.receive_buffer_bytes.is_some() {
-        let message = "tcp: window_clamp_bytes and receive_buffer_bytes are the same for probes and data";
-        return Err(Failure::configuration(message, r#"as in {"window_bytes": {"probe": 16384, "data": 65536}}"#));
+        let message =
+            "tcp: window_clamp_bytes and receive_buffer_bytes are the same for probes and data";
+        return Err(Failure::configuration(
+            message,
+            r#"as in {"window_bytes": {"probe": 16384, "data": 65536}}"#,
+        ));
     }
     Ok(())
 }
@@ -176,7 +199,11 @@ impl ReceiveConfiguration {
             return Ok(None);
         }
         let window = *self.window_bytes.of(role);
-        let options = TcpOptions { window_clamp_bytes: Some(window), receive_buffer_bytes: Some(first_buffer(window)), ..self.tcp.clone() };
+        let options = TcpOptions {
+            window_clamp_bytes: Some(window),
+            receive_buffer_bytes: Some(first_buffer(window)),
+            ..self.tcp.clone()
+        };
         let address = SocketAddr::new(self.listen, *self.ports.of(role));
         let listener = options.listen(address)?;
         listener.local_addr().map_err(|error| unusable("cannot listen at", address, &error))?;
@@ -208,13 +235,21 @@ struct Taken {
 
 impl Taken {
     /// Takes connections until every declared one has ended, the time is over, or the end is asked for.
-    fn take_all(mut self, phase: &Arc<Phase>, mut door: Door, start: &Start, duration: Span) -> Result<Self, Failure> {
+    fn take_all(
+        mut self,
+        phase: &Arc<Phase>,
+        mut door: Door,
+        start: &Start,
+        duration: Span,
+    ) -> Result<Self, Failure> {
         let mut threads: Vec<(usize, JoinHandle<Row>)> = Vec::new();
         let end = start.monotonic + duration;
         let mut broken = None;
         while !door.is_done() && !phase.stop.is_asked() && clock::monotonic() < end {
             match door.turn(LOOK.min(end - clock::monotonic()).max(Span::ZERO)) {
-                Ok(come) => come.into_iter().for_each(|come| self.begin(phase, come, start, &mut threads)),
+                Ok(come) => {
+                    come.into_iter().for_each(|come| self.begin(phase, come, start, &mut threads))
+                }
                 Err(error) => {
                     broken = Some(cannot_wait(&error));
                     break;
@@ -224,11 +259,14 @@ impl Taken {
         // From here on nobody comes in: the ports are gone.
         self.refused = door.close();
         while broken.is_none() && !threads.iter().all(|(_, thread)| thread.is_finished()) {
-            if !phase.stop.wait_until(end.min(clock::monotonic() + LOOK)) || clock::monotonic() >= end {
+            if !phase.stop.wait_until(end.min(clock::monotonic() + LOOK))
+                || clock::monotonic() >= end
+            {
                 break;
             }
         }
-        let is_whole = self.rows.len() == threads.len() && threads.iter().all(|(_, thread)| thread.is_finished());
+        let is_whole = self.rows.len() == threads.len()
+            && threads.iter().all(|(_, thread)| thread.is_finished());
         self.time_is_over = !is_whole && !phase.stop.is_asked() && clock::monotonic() >= end;
         phase.is_over.store(self.time_is_over, Ordering::Release);
         phase.open.end();
@@ -242,7 +280,13 @@ impl Taken {
     }
 
     /// A thread for a connection that has come in.
-    fn begin(&mut self, phase: &Arc<Phase>, come: Come, start: &Start, threads: &mut Vec<(usize, JoinHandle<Row>)>) {
+    fn begin(
+        &mut self,
+        phase: &Arc<Phase>,
+        come: Come,
+        start: &Start,
+        threads: &mut Vec<(usize, JoinHandle<Row>)>,
+    ) {
         let (number, declared) = (come.number, come.declared);
         let (for_thread, start) = (Arc::clone(phase), *start);
         match attend::spawn("pair", move || for_thread.take(&come, &start)) {

@@ -94,7 +94,11 @@ impl Roll {
     }
 
     /// Which connection shows this header, at the port of a role; it has come from now on.
-    pub(super) fn admit(&mut self, bytes: &[u8; LENGTH], port: Role) -> Result<(usize, Connection), Reason> {
+    pub(super) fn admit(
+        &mut self,
+        bytes: &[u8; LENGTH],
+        port: Role,
+    ) -> Result<(usize, Connection), Reason> {
         let header = Header::read(bytes).map_err(|unreadable| match unreadable {
             Unreadable::Foreign => Reason::NotAHeader,
             Unreadable::OtherVersion => Reason::OtherVersion,
@@ -107,7 +111,8 @@ impl Roll {
             return Err(Reason::OtherRound);
         }
         let mut all = self.connections.iter().copied().enumerate();
-        let is_it = |(_, one): &(usize, Connection)| (one.pair, one.role) == (header.pair, header.role);
+        let is_it =
+            |(_, one): &(usize, Connection)| (one.pair, one.role) == (header.pair, header.role);
         let (number, declared) = all.find(is_it).ok_or(Reason::NotDeclared)?;
         if header.role != port {
             return Err(Reason::OtherPort);
@@ -131,7 +136,11 @@ mod tests {
 
     fn roll() -> Roll {
         let one = |pair, role, bytes| Connection { pair, role, bytes };
-        Roll::new(7, NONCE, vec![one(0, Role::Probe, 10), one(0, Role::Data, 20), one(4, Role::Data, 30)])
+        Roll::new(
+            7,
+            NONCE,
+            vec![one(0, Role::Probe, 10), one(0, Role::Data, 20), one(4, Role::Data, 30)],
+        )
     }
 
     #[test]
@@ -163,9 +172,11 @@ mod tests {
         version[9] = 2;
         let mut meaningless = header.write();
         meaningless[63] = 1;
-        for (bytes, reason) in
-            [([0; LENGTH], Reason::NotAHeader), (version, Reason::OtherVersion), (meaningless, Reason::MeaninglessHeader)]
-        {
+        for (bytes, reason) in [
+            ([0; LENGTH], Reason::NotAHeader),
+            (version, Reason::OtherVersion),
+            (meaningless, Reason::MeaninglessHeader),
+        ] {
             assert_eq!(roll.admit(&bytes, Role::Data), Err(reason));
         }
         assert_eq!(roll.come, [false; 3]);

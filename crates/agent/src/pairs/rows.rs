@@ -62,7 +62,11 @@ impl Ended {
 
     /// What the kernel says of a connection that there was.
     pub(super) fn broken(error: &std::io::Error) -> Self {
-        let close = if error.kind() == std::io::ErrorKind::TimedOut { Close::TimedOut } else { Close::Reset };
+        let close = if error.kind() == std::io::ErrorKind::TimedOut {
+            Close::TimedOut
+        } else {
+            Close::Reset
+        };
         Self::new(close, error.to_string())
     }
 }
@@ -166,7 +170,9 @@ impl Row {
     pub(super) fn judge(&mut self, outcome: Result<(), Ended>) {
         match outcome {
             Ok(()) => (self.close, self.failed, self.failure) = (Close::Complete, false, None),
-            Err(ended) => (self.close, self.failed, self.failure) = (ended.close, true, Some(ended.failure)),
+            Err(ended) => {
+                (self.close, self.failed, self.failure) = (ended.close, true, Some(ended.failure))
+            }
         }
     }
 }
@@ -191,7 +197,13 @@ mod tests {
     fn a_rate_needs_time_to_pass() {
         // A mebibyte in half a second.
         assert_eq!(rate(1 << 20, Some(-100), Some(499_999_900)), Some(2_097_152.0));
-        for (from, until) in [(Some(5), Some(5)), (Some(6), Some(5)), (None, Some(5)), (Some(5), None), (Some(i64::MIN), Some(1))] {
+        for (from, until) in [
+            (Some(5), Some(5)),
+            (Some(6), Some(5)),
+            (None, Some(5)),
+            (Some(5), None),
+            (Some(i64::MIN), Some(1)),
+        ] {
             assert_eq!(rate(1, from, until), None);
         }
     }

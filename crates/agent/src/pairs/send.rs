@@ -97,10 +97,14 @@ pub(super) fn run(talk: &Talk, asked: SendConfiguration) -> Result<(), Failure> 
     let options = check(&asked)?;
     socket::allow_many_files();
     let chains = chains(&asked.connections, asked.order);
-    let first: Vec<usize> = chains.iter().filter_map(|chain| chain.first()).map(|(number, _)| *number).collect();
+    let first: Vec<usize> =
+        chains.iter().filter_map(|chain| chain.first()).map(|(number, _)| *number).collect();
     let (round, order, to, connections) = (asked.round, asked.order, asked.to, asked.connections);
     talk.ready(&ReadyBody { to, connections: connections.len() })?;
-    let mut rows: Vec<Row> = connections.iter().map(|one| Row::new(one, Close::Stopped, "the end was asked for before it began")).collect();
+    let mut rows: Vec<Row> = connections
+        .iter()
+        .map(|one| Row::new(one, Close::Stopped, "the end was asked for before it began"))
+        .collect();
     let report = |start: Option<Start>, rows: Vec<Row>| Report {
         start_ns: start.map(|start| start.realtime.0),
         round,
@@ -109,7 +113,9 @@ pub(super) fn run(talk: &Talk, asked: SendConfiguration) -> Result<(), Failure> 
         partial: rows.iter().any(|row| row.failed),
         connections: rows,
     };
-    let Some(start) = attend::wait_for_start(talk)? else { return talk.report(&report(None, rows)) };
+    let Some(start) = attend::wait_for_start(talk)? else {
+        return talk.report(&report(None, rows));
+    };
     let giver = Arc::new(Giver {
         round,
         nonce: asked.nonce,
@@ -126,7 +132,10 @@ pub(super) fn run(talk: &Talk, asked: SendConfiguration) -> Result<(), Failure> 
     });
     let running = Arc::new(AtomicUsize::new(chains.len()));
     let outcome = spawn_all(&giver, &running, chains, start).map(|threads| {
-        let progress = || ProgressBody { payload_bytes: giver.written.load(Ordering::Relaxed), open_connections: giver.open.count() };
+        let progress = || ProgressBody {
+            payload_bytes: giver.written.load(Ordering::Relaxed),
+            open_connections: giver.open.count(),
+        };
         let outcome = attend::converse(talk, || running.load(Ordering::Acquire) == 0, progress);
         (threads, outcome)
     });
@@ -152,14 +161,23 @@ fn check(asked: &SendConfiguration) -> Result<ByRole<TcpOptions>, Failure> {
     declared::check_address("from", asked.from)?;
     if asked.tcp.send_buffer_bytes.is_some() {
         let message = "tcp: send_buffer_bytes is the same for probes and data";
-        return Err(Failure::configuration(message, r#"as in {"send_buffer_bytes": {"probe": 16384, "data": 65536}}"#));
+        return Err(Failure::configuration(
+            message,
+            r#"as in {"send_buffer_bytes": {"probe": 16384, "data": 65536}}"#,
+        ));
     }
-    let options = |role| TcpOptions { send_buffer_bytes: *asked.send_buffer_bytes.of(role), ..asked.tcp.clone() };
+    let options = |role| TcpOptions {
+        send_buffer_bytes: *asked.send_buffer_bytes.of(role),
+        ..asked.tcp.clone()
+    };
     let options = ByRole { probe: options(Role::Probe), data: options(Role::Data) };
     for one in &asked.connections {
         let Some(to) = asked.to.of(one.role) else {
             let message = format!("to: pair {} has no port to go to for its role", one.pair);
-            return Err(Failure::configuration(message, r#"give what the receiver calls "listening""#));
+            return Err(Failure::configuration(
+                message,
+                r#"give what the receiver calls "listening""#,
+            ));
         };
         drop(options.of(one.role).socket(*to, Some(SocketAddr::new(asked.from, 0)))?);
     }
@@ -192,7 +210,12 @@ impl Drop for Running {
 }
 
 /// A thread for each chain. They wait for the start by themselves, so that it finds all of them.
-fn spawn_all(giver: &Arc<Giver>, running: &Arc<AtomicUsize>, chains: Vec<Chain>, start: Start) -> Result<Vec<Making>, Failure> {
+fn spawn_all(
+    giver: &Arc<Giver>,
+    running: &Arc<AtomicUsize>,
+    chains: Vec<Chain>,
+    start: Start,
+) -> Result<Vec<Making>, Failure> {
     let spawn = |chain: Chain| {
         let (giver, running) = (Arc::clone(giver), Running(Arc::clone(running)));
         attend::spawn("pair", move || {
@@ -200,7 +223,9 @@ fn spawn_all(giver: &Arc<Giver>, running: &Arc<AtomicUsize>, chains: Vec<Chain>,
             // Whoever is asked to end before the start begins nothing.
             let _ = giver.stop.wait_until(start.monotonic);
             let begins = chain.into_iter().take_while(|_| !giver.stop.is_asked());
-            begins.map(|(number, declared)| (number, giver.give(number, &declared, &start))).collect()
+            begins
+                .map(|(number, declared)| (number, giver.give(number, &declared, &start)))
+                .collect()
         })
     };
     chains.into_iter().map(spawn).collect()
@@ -220,9 +245,14 @@ mod tests {
     #[test]
     fn of_a_pair_the_probe_is_first_in_sequence_and_all_are_first_at_once() {
         let one = |pair, role| Connection { pair, role, bytes: 1 };
-        let all = [one(9, Role::Data), one(2, Role::Data), one(9, Role::Probe), one(5, Role::Probe)];
-        let places =
-            |order| chains(&all, order).iter().map(|chain| chain.iter().map(|(number, _)| *number).collect()).collect::<Vec<Vec<_>>>();
+        let all =
+            [one(9, Role::Data), one(2, Role::Data), one(9, Role::Probe), one(5, Role::Probe)];
+        let places = |order| {
+            chains(&all, order)
+                .iter()
+                .map(|chain| chain.iter().map(|(number, _)| *number).collect())
+                .collect::<Vec<Vec<_>>>()
+        };
         assert_eq!(places(Order::Sequential), [vec![1], vec![3], vec![2, 0]]);
         assert_eq!(places(Order::Concurrent), [[0], [1], [2], [3]]);
     }
@@ -232,6 +262,9 @@ mod tests {
         let declared = Connection { pair: 0, role: Role::Probe, bytes: 1 };
         let row = |begun_ns| Row { begun_ns, ..Row::new(&declared, Close::Stopped, "") };
         let rows = [row(Some(500)), row(Some(-20)), row(None), row(Some(9_000))];
-        assert_eq!((spread(&rows, &[0, 1, 2]), spread(&rows, &[2]), spread(&rows, &[3])), (Some(520), None, Some(0)));
+        assert_eq!(
+            (spread(&rows, &[0, 1, 2]), spread(&rows, &[2]), spread(&rows, &[3])),
+            (Some(520), None, Some(0))
+        );
     }
 }

@@ -68,19 +68,28 @@ impl Phase {
         loop {
             let left = row.size_bytes - row.payload_bytes;
             // Where nothing is left, a byte more shows that there is more.
-            let room = pacer.piece(piece.len()).min(usize::try_from(left.max(1)).unwrap_or(usize::MAX));
+            let room =
+                pacer.piece(piece.len()).min(usize::try_from(left.max(1)).unwrap_or(usize::MAX));
             let read = stream.read(piece.get_mut(..room).unwrap_or_default());
             let now = clock::monotonic();
             self.clamp(come);
             let is_late = now - accepted > self.transfer_timeout;
             match read {
                 Ok(0) if left == 0 && !is_late => return Ok(()),
-                _ if self.stop.is_asked() || self.is_over.load(Ordering::Acquire) => return Err(self.cut()),
+                _ if self.stop.is_asked() || self.is_over.load(Ordering::Acquire) => {
+                    return Err(self.cut());
+                }
                 Ok(0) if left > 0 => {
-                    return Err(Ended::new(Close::TooShort, format!("it ended {left} bytes before the end")));
+                    return Err(Ended::new(
+                        Close::TooShort,
+                        format!("it ended {left} bytes before the end"),
+                    ));
                 }
                 Ok(length) if length > 0 && left == 0 => {
-                    return Err(Ended::new(Close::TooLong, format!("more than {} bytes came", row.size_bytes)));
+                    return Err(Ended::new(
+                        Close::TooLong,
+                        format!("more than {} bytes came", row.size_bytes),
+                    ));
                 }
                 Ok(length) => {
                     let length = length as u64;
@@ -96,11 +105,18 @@ impl Phase {
                         let _ = Poll::new(&[self.stop.descriptor()]).wait(Some(pause));
                     }
                 }
-                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
+                    ) => {}
                 Err(error) => return Err(Ended::broken(&error)),
             }
             if is_late {
-                return Err(Ended::new(Close::TimedOut, "it was not complete within transfer_timeout_ns"));
+                return Err(Ended::new(
+                    Close::TimedOut,
+                    "it was not complete within transfer_timeout_ns",
+                ));
             }
         }
     }

@@ -36,10 +36,16 @@ pub(super) struct Echoes {
 impl Echoes {
     /// Opens it.
     pub(super) fn open(to: IpAddr, from: IpAddr) -> io::Result<Self> {
-        let (domain, protocol) = if to.is_ipv4() { (Domain::IPV4, Protocol::ICMPV4) } else { (Domain::IPV6, Protocol::ICMPV6) };
+        let (domain, protocol) = if to.is_ipv4() {
+            (Domain::IPV4, Protocol::ICMPV4)
+        } else {
+            (Domain::IPV6, Protocol::ICMPV6)
+        };
         let socket = Socket::new(domain, Type::DGRAM, Some(protocol))
             .or_else(|_| Socket::new(domain, Type::RAW, Some(protocol)))
-            .map_err(|error| io::Error::new(error.kind(), format!("no echoes for this user: {error}")))?;
+            .map_err(|error| {
+                io::Error::new(error.kind(), format!("no echoes for this user: {error}"))
+            })?;
         socket.bind(&SockAddr::from(SocketAddr::new(from, 0)))?;
         socket.set_nonblocking(true)?;
         // Echoes are datagrams to whoever moves them.
@@ -67,7 +73,10 @@ impl Echoes {
                 if self.is_answer(buffer.get(..came.length).unwrap_or_default()) {
                     // A clock that was set meanwhile would make nonsense of the stamp: then it counts when it was read.
                     let read = clock::monotonic() - begun;
-                    let stamped = came.stamp.map(|stamp| stamp - sent).filter(|span| span.0 >= 0 && *span <= read);
+                    let stamped = came
+                        .stamp
+                        .map(|stamp| stamp - sent)
+                        .filter(|span| span.0 >= 0 && *span <= read);
                     return Ok(Some(stamped.unwrap_or(read)));
                 }
             }
@@ -107,7 +116,10 @@ impl Echoes {
 
 /// The sum of the Internet (RFC 1071).
 fn checksum(bytes: &[u8]) -> u16 {
-    let sum: u32 = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low))).sum();
+    let sum: u32 = bytes
+        .chunks(2)
+        .map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low)))
+        .sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     !u16::try_from((folded & 0xffff) + (folded >> 16)).unwrap_or(u16::MAX)
 }
@@ -126,13 +138,18 @@ mod tests {
     #[test]
     fn only_our_last_echo_is_answered() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let echoes = Echoes { socket, to: "127.0.0.1".parse().unwrap(), mark: *b"trustbed", number: 7 };
+        let echoes =
+            Echoes { socket, to: "127.0.0.1".parse().unwrap(), mark: *b"trustbed", number: 7 };
         let mut answer = echoes.request();
         assert!(!echoes.is_answer(&answer), "a request is no answer");
         answer[0] = 0;
         assert!(echoes.is_answer(&answer));
         let with_header = [&[0x45; 20][..], &answer].concat();
-        assert!(echoes.is_answer(&with_header) && !echoes.is_answer(&with_header[..30]) && !echoes.is_answer(&[]));
+        assert!(
+            echoes.is_answer(&with_header)
+                && !echoes.is_answer(&with_header[..30])
+                && !echoes.is_answer(&[])
+        );
         answer[7] = 6;
         assert!(!echoes.is_answer(&answer), "the one before");
         answer[7] = 7;

@@ -18,7 +18,9 @@ pub(super) fn ping(to: SocketAddr, from: IpAddr, until: Ns, stop: Stop) -> Optio
     let took = clock::monotonic() - begun;
     match connected {
         // The kernel's own measure does not contain how late this thread was woken.
-        Ok(stream) => Some(socket::tcp_info(&stream).and_then(|info| info.rtt_ns).map_or(took, span)),
+        Ok(stream) => {
+            Some(socket::tcp_info(&stream).and_then(|info| info.rtt_ns).map_or(took, span))
+        }
         Err(error) => (error.kind() == ErrorKind::ConnectionRefused).then_some(took),
     }
 }

@@ -24,7 +24,9 @@ pub(super) fn of(address: IpAddr) -> io::Result<Option<String>> {
     let mut number = None;
     netlink.dump(ADDRESSES, &[0; ADDRESS], |message| {
         // Every address of the loopback network is this host's, and one of them is written down.
-        if local(message).is_some_and(|found| found == address || (found.is_loopback() && address.is_loopback())) {
+        if local(message)
+            .is_some_and(|found| found == address || (found.is_loopback() && address.is_loopback()))
+        {
             number = number32(message, INDEX);
         }
     })?;
@@ -32,7 +34,8 @@ pub(super) fn of(address: IpAddr) -> io::Result<Option<String>> {
     let mut name = None;
     netlink.dump(LINKS, &[0; LINK], |message| {
         if number32(message, INDEX) == Some(number) {
-            let named = attributes(message.get(LINK..).unwrap_or_default()).find(|(kind, _)| *kind == NAME);
+            let named =
+                attributes(message.get(LINK..).unwrap_or_default()).find(|(kind, _)| *kind == NAME);
             name = named.map(|(_, value)| text(value));
         }
     })?;
@@ -41,7 +44,11 @@ pub(super) fn of(address: IpAddr) -> io::Result<Option<String>> {
 
 /// The address of this host. On a link between two the other attribute is that of the other end.
 fn local(message: &[u8]) -> Option<IpAddr> {
-    let of = |wanted| attributes(message.get(ADDRESS..).unwrap_or_default()).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
+    let of = |wanted| {
+        attributes(message.get(ADDRESS..).unwrap_or_default())
+            .find(|(kind, _)| *kind == wanted)
+            .map(|(_, value)| value)
+    };
     let value = of(LOCAL).or_else(|| of(REMOTE))?;
     match value.len() {
         4 => value.first_chunk::<4>().map(|bytes| IpAddr::from(*bytes)),

@@ -119,19 +119,34 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
         Some(start) => ping_until_done(talk, asked, from, start)?,
         None => Found { way: asked.way, round_trips_ns: Vec::new(), refused: None },
     };
-    talk.report(&Report { start_ns: begun.map(|start| start.realtime.0), to, from, interface, found })
+    talk.report(&Report {
+        start_ns: begun.map(|start| start.realtime.0),
+        to,
+        from,
+        interface,
+        found,
+    })
 }
 
 fn check(asked: &Configuration) -> Result<(), Failure> {
     if asked.count > MOST {
-        return Err(Failure::configuration(format!("count: {} pings", asked.count), format!("give at most {MOST}")));
+        return Err(Failure::configuration(
+            format!("count: {} pings", asked.count),
+            format!("give at most {MOST}"),
+        ));
     }
     if span(asked.interval_ns) < SHORTEST_INTERVAL {
         let message = format!("interval_ns: {} between pings", asked.interval_ns);
-        return Err(Failure::configuration(message, format!("give {} or more", SHORTEST_INTERVAL.0)));
+        return Err(Failure::configuration(
+            message,
+            format!("give {} or more", SHORTEST_INTERVAL.0),
+        ));
     }
     if asked.from.is_some_and(|from| from.is_ipv4() != asked.to.is_ipv4()) {
-        return Err(Failure::configuration("from and to are of different versions of IP", "give both as IPv4 or both as IPv6"));
+        return Err(Failure::configuration(
+            "from and to are of different versions of IP",
+            "give both as IPv4 or both as IPv6",
+        ));
     }
     Ok(())
 }
@@ -139,34 +154,56 @@ fn check(asked: &Configuration) -> Result<(), Failure> {
 /// The address that packets to there have: a socket that is connected knows, and sends nothing.
 fn source(asked: &Configuration) -> Result<IpAddr, Failure> {
     let to = SocketAddr::new(asked.to, asked.port.max(1));
-    let any: IpAddr = if to.is_ipv4() { std::net::Ipv4Addr::UNSPECIFIED.into() } else { std::net::Ipv6Addr::UNSPECIFIED.into() };
+    let any: IpAddr = if to.is_ipv4() {
+        std::net::Ipv4Addr::UNSPECIFIED.into()
+    } else {
+        std::net::Ipv6Addr::UNSPECIFIED.into()
+    };
     let from = SocketAddr::new(asked.from.unwrap_or(any), 0);
-    let socket = UdpSocket::bind(from).map_err(|error| unusable("cannot ping from", from, &error))?;
+    let socket =
+        UdpSocket::bind(from).map_err(|error| unusable("cannot ping from", from, &error))?;
     socket.connect(to).map_err(|error| unusable("no way to", to, &error))?;
     Ok(socket.local_addr().map_err(|error| unusable("no address towards", to, &error))?.ip())
 }
 
-fn ping_until_done(talk: &Talk, asked: Configuration, from: IpAddr, start: Start) -> Result<Found, Failure> {
+fn ping_until_done(
+    talk: &Talk,
+    asked: Configuration,
+    from: IpAddr,
+    start: Start,
+) -> Result<Found, Failure> {
     let done = Arc::new(AtomicUsize::new(0));
     let (told, stop) = (Arc::clone(&done), talk.stop());
     let thread = attend::spawn("ping", move || ping(&asked, from, &start, stop, &told))?;
-    let outcome = attend::converse(talk, || thread.is_finished(), || ProgressBody { pings: done.load(Ordering::Relaxed) });
+    let outcome = attend::converse(
+        talk,
+        || thread.is_finished(),
+        || ProgressBody { pings: done.load(Ordering::Relaxed) },
+    );
     let found = attend::join("ping", thread)?;
     outcome.map(|()| found)
 }
 
 /// All pings, one after the other.
-fn ping(asked: &Configuration, from: IpAddr, start: &Start, stop: Stop, done: &AtomicUsize) -> Found {
+fn ping(
+    asked: &Configuration,
+    from: IpAddr,
+    start: &Start,
+    stop: Stop,
+    done: &AtomicUsize,
+) -> Found {
     let mut found = Found { way: asked.way, round_trips_ns: Vec::new(), refused: None };
     let mut echoes = (asked.way != Way::Tcp).then(|| echo::Echoes::open(asked.to, from));
     let (interval, timeout) = (span(asked.interval_ns), span(asked.timeout_ns));
     for number in 0..asked.count {
-        let due = start.monotonic + Span(interval.0.saturating_mul(i64::try_from(number).unwrap_or(i64::MAX)));
+        let due = start.monotonic
+            + Span(interval.0.saturating_mul(i64::try_from(number).unwrap_or(i64::MAX)));
         if !stop.wait_until(due) {
             break;
         }
         let until = due + timeout.min(interval);
-        let silent = found.round_trips_ns.len() >= TRIED && found.round_trips_ns.iter().all(Option::is_none);
+        let silent =
+            found.round_trips_ns.len() >= TRIED && found.round_trips_ns.iter().all(Option::is_none);
         if asked.way == Way::Auto && (silent || matches!(echoes, Some(Err(_)))) {
             if let Some(Err(why)) = &echoes {
                 found.refused = Some(why.to_string());

@@ -41,11 +41,16 @@ impl Watch {
         for directory in directories {
             match look(&directory) {
                 Ok(counters) => found.push((directory, counters)),
-                Err(why) => not_told.push(NotTold { what: format!("cgroup {}", directory.display()), why }),
+                Err(why) => {
+                    not_told.push(NotTold { what: format!("cgroup {}", directory.display()), why })
+                }
             }
         }
         if found.is_empty() && not_told.is_empty() {
-            not_told.push(NotTold { what: "cgroups".to_owned(), why: "no control group of processor time is mounted".to_owned() });
+            not_told.push(NotTold {
+                what: "cgroups".to_owned(),
+                why: "no control group of processor time is mounted".to_owned(),
+            });
         }
         Self(found)
     }
@@ -77,13 +82,19 @@ impl Watch {
 /// # Errors
 /// Why it tells nothing.
 pub(crate) fn look(directory: &Path) -> Result<Counters, String> {
-    let text = fs::read_to_string(directory.join("cpu.stat")).map_err(|error| format!("cpu.stat: {error}"))?;
-    read(&text).ok_or_else(|| "cpu.stat tells of no throttling: the group has no processor controller".to_owned())
+    let text = fs::read_to_string(directory.join("cpu.stat"))
+        .map_err(|error| format!("cpu.stat: {error}"))?;
+    read(&text).ok_or_else(|| {
+        "cpu.stat tells of no throttling: the group has no processor controller".to_owned()
+    })
 }
 
 /// Version 1 says `throttled_time` in nanoseconds, version 2 `throttled_usec` in microseconds.
 fn read(text: &str) -> Option<Counters> {
-    let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse::<u64>().ok());
+    let value = |name: &str| {
+        text.lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse::<u64>().ok())
+    };
     let micros = |name: &str| value(name).map(|micros| micros.saturating_mul(1_000));
     Some(Counters {
         periods: value("nr_periods")?,
@@ -102,11 +113,18 @@ fn own() -> Vec<PathBuf> {
 
 /// The groups of a controller, each behind where its hierarchy is mounted. Version 1: the mount whose options name the controller; version 2:
 /// the mount of type `cgroup2`. A group outside of what is mounted (in a container) is taken as the mount's root.
-pub(crate) fn directories(membership: &str, mounts: &str, controller: &str) -> Vec<(PathBuf, PathBuf)> {
+pub(crate) fn directories(
+    membership: &str,
+    mounts: &str,
+    controller: &str,
+) -> Vec<(PathBuf, PathBuf)> {
     let mut found = Vec::new();
     for line in membership.lines() {
         let mut parts = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(group)) = (parts.next(), parts.next(), parts.next()) else { continue };
+        let (Some(_), Some(controllers), Some(group)) = (parts.next(), parts.next(), parts.next())
+        else {
+            continue;
+        };
         let version_1 = controllers.split(',').any(|one| one == controller);
         if !version_1 && !controllers.is_empty() {
             continue;
@@ -115,14 +133,16 @@ pub(crate) fn directories(membership: &str, mounts: &str, controller: &str) -> V
             let Some((left, right)) = mount.split_once(" - ") else { continue };
             let mut right = right.split(' ');
             let (Some(kind), options) = (right.next(), right.nth(1)) else { continue };
-            let of_controller = kind == "cgroup" && options.is_some_and(|options| options.split(',').any(|one| one == controller));
+            let of_controller = kind == "cgroup"
+                && options.is_some_and(|options| options.split(',').any(|one| one == controller));
             if (version_1 && !of_controller) || (!version_1 && kind != "cgroup2") {
                 continue;
             }
             let mut left = left.split(' ').skip(3);
             let (Some(root), Some(place)) = (left.next(), left.next()) else { continue };
             let below = group.strip_prefix(root).unwrap_or("");
-            found.push((PathBuf::from(place), Path::new(place).join(below.trim_start_matches('/'))));
+            found
+                .push((PathBuf::from(place), Path::new(place).join(below.trim_start_matches('/'))));
         }
     }
     found
@@ -136,8 +156,24 @@ mod tests {
     fn both_versions_are_read() {
         let version_1 = "nr_periods 10\nnr_throttled 4\nthrottled_time 123456\nnr_bursts 0\n";
         let version_2 = "usage_usec 5000\nuser_usec 1\nsystem_usec 2\nnr_periods 10\nnr_throttled 4\nthrottled_usec 123\n";
-        assert_eq!(read(version_1), Some(Counters { periods: 10, throttled_periods: 4, throttled_ns: 123_456, used_ns: None }));
-        assert_eq!(read(version_2), Some(Counters { periods: 10, throttled_periods: 4, throttled_ns: 123_000, used_ns: Some(5_000_000) }));
+        assert_eq!(
+            read(version_1),
+            Some(Counters {
+                periods: 10,
+                throttled_periods: 4,
+                throttled_ns: 123_456,
+                used_ns: None
+            })
+        );
+        assert_eq!(
+            read(version_2),
+            Some(Counters {
+                periods: 10,
+                throttled_periods: 4,
+                throttled_ns: 123_000,
+                used_ns: Some(5_000_000)
+            })
+        );
         assert_eq!(read("usage_usec 5000\n"), None);
     }
 
@@ -147,11 +183,20 @@ mod tests {
                       33 31 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
                       34 31 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
         let groups = |membership: &str, controller: &str| -> Vec<PathBuf> {
-            directories(membership, mounts, controller).into_iter().map(|(_, group)| group).collect()
+            directories(membership, mounts, controller)
+                .into_iter()
+                .map(|(_, group)| group)
+                .collect()
         };
         let membership = "4:memory:/a\n2:cpu,cpuacct:/b/c\n0::/d\n";
-        assert_eq!(groups(membership, "cpu"), ["/sys/fs/cgroup/cpu,cpuacct/b/c", "/sys/fs/cgroup/unified/d"].map(PathBuf::from));
-        assert_eq!(groups(membership, "memory"), ["/sys/fs/cgroup/memory/a", "/sys/fs/cgroup/unified/d"].map(PathBuf::from));
+        assert_eq!(
+            groups(membership, "cpu"),
+            ["/sys/fs/cgroup/cpu,cpuacct/b/c", "/sys/fs/cgroup/unified/d"].map(PathBuf::from)
+        );
+        assert_eq!(
+            groups(membership, "memory"),
+            ["/sys/fs/cgroup/memory/a", "/sys/fs/cgroup/unified/d"].map(PathBuf::from)
+        );
         assert_eq!(groups("0::/\n", "cpu"), [PathBuf::from("/sys/fs/cgroup/unified")]);
         assert_eq!(groups("", "cpu"), Vec::<PathBuf>::new());
     }

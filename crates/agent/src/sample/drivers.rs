@@ -57,7 +57,12 @@ impl Watch {
     pub(super) fn look(&mut self, not_told: &mut Vec<NotTold>) -> Vec<Counted> {
         let names = told(names(), "drivers", not_told).unwrap_or_default();
         self.0.retain(|name, _| names.contains(name));
-        names.into_iter().filter_map(|name| told(self.one(&name), &format!("ethtool -S {name}"), not_told).flatten()).collect()
+        names
+            .into_iter()
+            .filter_map(|name| {
+                told(self.one(&name), &format!("ethtool -S {name}"), not_told).flatten()
+            })
+            .collect()
     }
 
     fn one(&mut self, name: &str) -> io::Result<Option<Counted>> {
@@ -69,7 +74,10 @@ impl Watch {
                 Ok(found) => (found.into_iter().collect(), None),
                 Err(error) => (Counters::new(), Some(error)),
             };
-            self.0.insert(name.to_owned(), Watched { card, asked: began, took: clock::monotonic() - began, counters });
+            self.0.insert(
+                name.to_owned(),
+                Watched { card, asked: began, took: clock::monotonic() - began, counters },
+            );
             return failure.map_or(Ok(None), Err);
         };
         let interval = began - watched.asked;
@@ -86,13 +94,18 @@ impl Watch {
 /// The interfaces of the namespace.
 fn names() -> io::Result<Vec<String>> {
     let text = fs::read_to_string("/proc/thread-self/net/dev")?;
-    Ok(text.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim().to_owned()).collect())
+    Ok(text
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, _)| name.trim().to_owned())
+        .collect())
 }
 
 /// What grew, and how much of that is too much for a line.
 fn since(before: &Counters, now: &Counters) -> (Counters, usize) {
     let more = now.iter().filter_map(|(name, now)| Some((name, grown(*before.get(name)?, *now))));
-    let mut all: Vec<(&String, u64)> = more.filter(|(name, more)| *more > 0 || name.contains(ALLOWANCE)).collect();
+    let mut all: Vec<(&String, u64)> =
+        more.filter(|(name, more)| *more > 0 || name.contains(ALLOWANCE)).collect();
     // The cloud's stay, whatever else there is.
     all.sort_by_key(|(name, _)| !name.contains(ALLOWANCE));
     let left_out = all.len().saturating_sub(MOST);
@@ -110,15 +123,32 @@ mod tests {
 
     #[test]
     fn what_grew_is_told_and_what_a_cloud_held_back_always() {
-        let before = counters(&[("pps_allowance_exceeded", 4), ("rx_queue_0_packets", 10), ("peer_ifindex", 7), ("gone", 1)]);
-        let now = counters(&[("pps_allowance_exceeded", 4), ("rx_queue_0_packets", 25), ("peer_ifindex", 7), ("new", 1)]);
-        assert_eq!(since(&before, &now), (counters(&[("pps_allowance_exceeded", 0), ("rx_queue_0_packets", 15)]), 0));
+        let before = counters(&[
+            ("pps_allowance_exceeded", 4),
+            ("rx_queue_0_packets", 10),
+            ("peer_ifindex", 7),
+            ("gone", 1),
+        ]);
+        let now = counters(&[
+            ("pps_allowance_exceeded", 4),
+            ("rx_queue_0_packets", 25),
+            ("peer_ifindex", 7),
+            ("new", 1),
+        ]);
+        assert_eq!(
+            since(&before, &now),
+            (counters(&[("pps_allowance_exceeded", 0), ("rx_queue_0_packets", 15)]), 0)
+        );
     }
 
     #[test]
     fn the_rest_of_very_many_is_counted() {
-        let many =
-            |value| (0..MOST + 5).map(|number| (format!("q{number:04}"), value)).chain([("z_allowance_exceeded".to_owned(), 3)]).collect();
+        let many = |value| {
+            (0..MOST + 5)
+                .map(|number| (format!("q{number:04}"), value))
+                .chain([("z_allowance_exceeded".to_owned(), 3)])
+                .collect()
+        };
         let (found, left_out) = since(&many(1), &many(2));
         assert_eq!((found.len(), left_out, found.get("z_allowance_exceeded")), (MOST, 6, Some(&0)));
     }

@@ -33,7 +33,10 @@ impl Watch {
     /// What has changed since the last look; an interface that is new is told of from its next interval on.
     pub(super) fn look(&mut self) -> io::Result<Vec<Traffic>> {
         let now = read(&fs::read_to_string("/proc/thread-self/net/dev")?);
-        let found = now.iter().filter_map(|(name, now)| self.0.get(name).map(|before| since(name, before, now))).collect();
+        let found = now
+            .iter()
+            .filter_map(|(name, now)| self.0.get(name).map(|before| since(name, before, now)))
+            .collect();
         self.0 = now;
         Ok(found)
     }
@@ -72,7 +75,17 @@ fn since(name: &str, before: &Counters, now: &Counters) -> Traffic {
         ..,
     ] = counters;
     let name = name.to_owned();
-    Traffic { name, received_bytes, received_packets, received_errors, received_drops, sent_bytes, sent_packets, sent_errors, sent_drops }
+    Traffic {
+        name,
+        received_bytes,
+        received_packets,
+        received_errors,
+        received_drops,
+        sent_bytes,
+        sent_packets,
+        sent_errors,
+        sent_drops,
+    }
 }
 
 #[cfg(test)]
@@ -86,7 +99,10 @@ mod tests {
         let before = read(text);
         let after = read(&text.replace("eth0:5000 50 1 2", "eth0:5900 57 1 4"));
         let found = since("eth0", &before["eth0"], &after["eth0"]);
-        assert_eq!((before.len(), found.received_bytes, found.received_packets, found.received_drops), (2, 900, 7, 2));
+        assert_eq!(
+            (before.len(), found.received_bytes, found.received_packets, found.received_drops),
+            (2, 900, 7, 2)
+        );
         assert_eq!((found.received_errors, found.sent_bytes, found.sent_drops), (0, 0, 0));
     }
 }

@@ -24,7 +24,8 @@ impl Memory {
         let mut found = Self::default();
         for line in text.lines() {
             let Some((name, rest)) = line.split_once(':') else { continue };
-            let kilobytes = || rest.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
+            let kilobytes =
+                || rest.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
             let slot = match name {
                 "MemTotal" => &mut found.total_bytes,
                 "MemFree" => &mut found.free_bytes,
@@ -43,7 +44,12 @@ mod tests {
 
     #[test]
     fn memory_is_read_in_bytes() {
-        let found = Memory::read("MemTotal:       16 kB\nMemFree:  3 kB\nBuffers: 1 kB\nHugePages_Total:   0\nnonsense\n");
-        assert_eq!(found, Memory { total_bytes: Some(16_384), free_bytes: Some(3_072), available_bytes: None });
+        let found = Memory::read(
+            "MemTotal:       16 kB\nMemFree:  3 kB\nBuffers: 1 kB\nHugePages_Total:   0\nnonsense\n",
+        );
+        assert_eq!(
+            found,
+            Memory { total_bytes: Some(16_384), free_bytes: Some(3_072), available_bytes: None }
+        );
     }
 }

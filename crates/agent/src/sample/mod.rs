@@ -143,13 +143,22 @@ struct Line {
 pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     let asked: Configuration = talk.configuration()?;
     if asked.interval_ns < SHORTEST {
-        return Err(Failure::configuration(format!("interval_ns: {} is too short", asked.interval_ns), format!("give {SHORTEST} or more")));
+        return Err(Failure::configuration(
+            format!("interval_ns: {} is too short", asked.interval_ns),
+            format!("give {SHORTEST} or more"),
+        ));
     }
     if let Some(every) = asked.naps_every_ns.filter(|every| *every < naps::SHORTEST) {
-        return Err(Failure::configuration(format!("naps_every_ns: {every} is too short"), format!("give {} or more", naps::SHORTEST)));
+        return Err(Failure::configuration(
+            format!("naps_every_ns: {every} is too short"),
+            format!("give {} or more", naps::SHORTEST),
+        ));
     }
     if let Some(every) = asked.naps_every_ns.filter(|every| *every > naps::LONGEST) {
-        return Err(Failure::configuration(format!("naps_every_ns: {every} is too long"), format!("give {} or less", naps::LONGEST)));
+        return Err(Failure::configuration(
+            format!("naps_every_ns: {every} is too long"),
+            format!("give {} or less", naps::LONGEST),
+        ));
     }
     let lines = JsonLines::create(&asked.path)?;
     let mut sampler = Sampler::new(asked.clone(), lines);
@@ -157,13 +166,19 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     let not_told = sampler.not_told.clone();
     talk.ready(&ReadyBody { path: &asked.path, not_told: &not_told })?;
     attend::limit(talk.stop(), asked.duration_ns)?;
-    let Some(start) = attend::wait_for_start(talk)? else { return talk.report(&sampler.report(None)) };
+    let Some(start) = attend::wait_for_start(talk)? else {
+        return talk.report(&sampler.report(None));
+    };
     let (count, stop) = (Arc::clone(&sampler.count), talk.stop());
     let thread = attend::spawn("sample", move || {
         sampler.run(&start, stop);
         sampler
     })?;
-    let outcome = attend::converse(talk, || thread.is_finished(), || ProgressBody { samples: count.load(Ordering::Relaxed) });
+    let outcome = attend::converse(
+        talk,
+        || thread.is_finished(),
+        || ProgressBody { samples: count.load(Ordering::Relaxed) },
+    );
     let mut sampler = attend::join("sample", thread)?;
     sampler.naps.take().map_or(Ok(()), naps::Naps::join)?;
     outcome?;
@@ -194,10 +209,16 @@ impl Sampler {
         let mut not_told = Vec::new();
         let cgroups = cgroups::Watch::of(asked.cgroups.as_deref(), &mut not_told);
         let processes = processes::Watch::of(&asked.processes);
-        let sockets = asked
-            .sockets
-            .then(|| sockets::Diagnosis::open(asked.most_sockets))
-            .and_then(|opened| opened.map_err(|error| not_told.push(NotTold { what: "sockets".to_owned(), why: error.to_string() })).ok());
+        let sockets = asked.sockets.then(|| sockets::Diagnosis::open(asked.most_sockets)).and_then(
+            |opened| {
+                opened
+                    .map_err(|error| {
+                        not_told
+                            .push(NotTold { what: "sockets".to_owned(), why: error.to_string() })
+                    })
+                    .ok()
+            },
+        );
         Self {
             asked,
             lines,
@@ -261,7 +282,8 @@ impl Sampler {
         let not_told = &mut self.not_told;
         let found = self.sockets.as_mut().map(sockets::Diagnosis::look);
         let sockets = found.and_then(|found| told(found, "sockets", not_told));
-        let (sockets, sockets_left_out) = sockets.map_or((None, None), |found| (Some(found.connections), Some(found.left_out)));
+        let (sockets, sockets_left_out) =
+            sockets.map_or((None, None), |found| (Some(found.connections), Some(found.left_out)));
         Line {
             at_ns: 0,
             after_ns: 0,
@@ -296,7 +318,11 @@ impl Sampler {
 }
 
 /// What was found, or a note that it cannot be.
-pub(crate) fn told<T, E: Display>(found: Result<T, E>, what: &str, not_told: &mut Vec<NotTold>) -> Option<T> {
+pub(crate) fn told<T, E: Display>(
+    found: Result<T, E>,
+    what: &str,
+    not_told: &mut Vec<NotTold>,
+) -> Option<T> {
     found
         .map_err(|error| {
             if !not_told.iter().any(|one| one.what == what) {
@@ -333,7 +359,10 @@ mod tests {
     fn lines_that_would_be_too_late_are_left_out() {
         let after = |now| after(Ns(1_000), Ns(now), Span(100));
         assert_eq!([after(900), after(1_100), after(1_200)], [(Ns(1_100), 0); 3]);
-        assert_eq!([after(1_201), after(1_300), after(1_301)], [(Ns(1_200), 1), (Ns(1_200), 1), (Ns(1_300), 2)]);
+        assert_eq!(
+            [after(1_201), after(1_300), after(1_301)],
+            [(Ns(1_200), 1), (Ns(1_200), 1), (Ns(1_300), 2)]
+        );
         // However long ago it was: a start that lies in another century is told at once as well.
         let year = 365 * 86_400_000_000_000;
         assert_eq!(after(year).1, 315_360_000_000_000 - 12);

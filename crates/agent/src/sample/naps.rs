@@ -175,12 +175,22 @@ impl Seen {
             missed: self.missed,
             late: self.late,
             late_ns: self.late_time.0,
-            late_share: if interval.0 > 0 { self.late_time.as_f64() / interval.as_f64() } else { 0.0 },
+            late_share: if interval.0 > 0 {
+                self.late_time.as_f64() / interval.as_f64()
+            } else {
+                0.0
+            },
             late_most_ns: self.most.map(|most| most.0),
             lateness: self.lateness.counts().collect(),
             used_ns: (self.used - self.used_before).0,
         };
-        *self = Self { due: self.due, counted: self.counted, used: self.used, used_before: self.used, ..Self::new(now, self.every) };
+        *self = Self {
+            due: self.due,
+            counted: self.counted,
+            used: self.used,
+            used_before: self.used,
+            ..Self::new(now, self.every)
+        };
         found
     }
 }
@@ -209,7 +219,10 @@ mod tests {
         assert!((found.late_share - 0.66).abs() < 1e-9);
         assert_eq!(found.lateness, BTreeMap::from([(15, 1), (21, 1)]));
         let nothing = seen.look(milliseconds(5.9), Span(400_000));
-        assert_eq!((nothing.count, nothing.late_ns, nothing.late_most_ns, nothing.used_ns), (0, 0, None, 0));
+        assert_eq!(
+            (nothing.count, nothing.late_ns, nothing.late_most_ns, nothing.used_ns),
+            (0, 0, None, 0)
+        );
     }
 
     #[test]
@@ -221,6 +234,9 @@ mod tests {
         assert!((second.late_share - 1.0).abs() < 1e-9);
         assert_eq!(seen.on_wake(milliseconds(221.5), Span(1)), milliseconds(222.0));
         let last = seen.look(milliseconds(221.6), Span(20_600_000));
-        assert_eq!((last.late_ns, last.late_most_ns, last.count, last.missed), (20_500_000, Some(220_500_000), 1, 220));
+        assert_eq!(
+            (last.late_ns, last.late_most_ns, last.count, last.missed),
+            (20_500_000, Some(220_500_000), 1, 220)
+        );
     }
 }

@@ -9,7 +9,10 @@ use trustbed_units::Span;
 use super::{grown, share};
 
 /// Shares of the interval in which at least one task waited (some), or all that could have run did (full).
-#[expect(clippy::struct_field_names, reason = "outside, names carry what they are of and their unit")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "outside, names carry what they are of and their unit"
+)]
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Pressure {
     processor_some_share: Option<f64>,
@@ -40,7 +43,9 @@ impl Watch {
             *stalled = read(&fs::read_to_string(file)?);
         }
         let micros = u64::try_from(interval.0 / 1_000).unwrap_or(0);
-        let part = |before: Option<u64>, now: Option<u64>| Some(share(grown(before?, now?).min(micros), micros));
+        let part = |before: Option<u64>, now: Option<u64>| {
+            Some(share(grown(before?, now?).min(micros), micros))
+        };
         let [processor, memory, disk] = self.0;
         let found = Pressure {
             processor_some_share: part(processor.some, now[0].some),
@@ -55,7 +60,8 @@ impl Watch {
 }
 
 fn read(text: &str) -> Stalled {
-    let total = |line: &str| line.rsplit_once("total=").and_then(|(_, micros)| micros.trim().parse().ok());
+    let total =
+        |line: &str| line.rsplit_once("total=").and_then(|(_, micros)| micros.trim().parse().ok());
     let of = |kind: &str| text.lines().find(|line| line.starts_with(kind)).and_then(total);
     Stalled { some: of("some "), full: of("full ") }
 }

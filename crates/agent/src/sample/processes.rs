@@ -10,7 +10,10 @@ use serde::Serialize;
 use super::grown;
 
 /// What a process did in an interval, all its threads together.
-#[expect(clippy::struct_field_names, reason = "outside, names carry what they are of and their unit")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "outside, names carry what they are of and their unit"
+)]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Process {
     process: u32,
@@ -46,12 +49,18 @@ impl Watch {
             let now = look(*process);
             let found = Process {
                 process: *process,
-                state: fs::read_to_string(format!("/proc/{process}/stat")).ok().and_then(|text| state(&text)),
+                state: fs::read_to_string(format!("/proc/{process}/stat"))
+                    .ok()
+                    .and_then(|text| state(&text)),
                 threads: now.threads,
                 // Threads that have ended take their time with them.
                 ran_ns: now.ran_ns.saturating_sub(before.ran_ns),
-                waited_ns: now.waited_ns.map(|waited| grown(before.waited_ns.unwrap_or(0).min(waited), waited)),
-                resident_bytes: fs::read_to_string(format!("/proc/{process}/status")).ok().and_then(|text| resident(&text)),
+                waited_ns: now
+                    .waited_ns
+                    .map(|waited| grown(before.waited_ns.unwrap_or(0).min(waited), waited)),
+                resident_bytes: fs::read_to_string(format!("/proc/{process}/status"))
+                    .ok()
+                    .and_then(|text| resident(&text)),
             };
             *before = now;
             found
@@ -67,7 +76,9 @@ fn look(process: u32) -> Counters {
         .unwrap_or_default();
     let mut sum = Counters { threads: threads.len(), ..Counters::default() };
     for thread in threads {
-        if let Some((ran, waited)) = fs::read_to_string(thread.join("schedstat")).ok().and_then(|text| read(&text)) {
+        if let Some((ran, waited)) =
+            fs::read_to_string(thread.join("schedstat")).ok().and_then(|text| read(&text))
+        {
             sum.ran_ns += ran;
             sum.waited_ns = Some(sum.waited_ns.unwrap_or(0) + waited);
         }

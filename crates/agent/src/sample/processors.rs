@@ -55,7 +55,8 @@ impl Watch {
     /// What was done since the last look; none at the first.
     pub(crate) fn look(&mut self) -> io::Result<Option<Processors>> {
         let text = fs::read_to_string("/proc/stat")?;
-        let now = read(&text).ok_or_else(|| io::Error::other("/proc/stat is not as proc(5) says"))?;
+        let now =
+            read(&text).ok_or_else(|| io::Error::other("/proc/stat is not as proc(5) says"))?;
         let found = self.0.as_ref().map(|before| now.since(before));
         self.0 = Some(now);
         Ok(found)
@@ -65,7 +66,12 @@ impl Watch {
 /// What was done since the machine was started; none where the text is not as proc(5) says.
 pub(crate) fn since_start(text: &str) -> Option<Processors> {
     let now = read(text)?;
-    let never = Counters { all: Ticks::default(), each: vec![Ticks::default(); now.each.len()], context_switches: 0, interrupts: 0 };
+    let never = Counters {
+        all: Ticks::default(),
+        each: vec![Ticks::default(); now.each.len()],
+        context_switches: 0,
+        interrupts: 0,
+    };
     Some(now.since(&never))
 }
 
@@ -78,7 +84,10 @@ fn read(text: &str) -> Option<Counters> {
             "cpu" => all = Some(ticks(rest)),
             "ctxt" => context_switches = rest.trim().parse().ok()?,
             // The sum of all stands first.
-            "intr" => interrupts = rest.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0),
+            "intr" => {
+                interrupts =
+                    rest.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0)
+            }
             name if name.starts_with("cpu") => each.push(ticks(rest)),
             _ => {}
         }
@@ -110,7 +119,8 @@ impl Counters {
         };
         let all = spent(&before.all, &self.all);
         let whole = sum(&all);
-        let [user, nice, system, idle, disk, irq, softirq, steal] = all.map(|ticks| share(ticks, whole));
+        let [user, nice, system, idle, disk, irq, softirq, steal] =
+            all.map(|ticks| share(ticks, whole));
         let busy = |(before, now): (&Ticks, &Ticks)| {
             let spent = spent(before, now);
             let [_, _, _, idle, disk, ..] = spent;
@@ -160,18 +170,35 @@ mod tests {
         let found = now.since(&before);
         let rounded = |value: f64| format!("{value:.3}");
         assert_eq!(rounded(found.user_share), "0.250");
-        assert_eq!([rounded(found.steal_share), rounded(found.interrupt_share)], ["0.050", "0.050"]);
-        let whole = found.user_share + found.nice_share + found.system_share + found.interrupt_share + found.steal_share + found.idle_share;
+        assert_eq!(
+            [rounded(found.steal_share), rounded(found.interrupt_share)],
+            ["0.050", "0.050"]
+        );
+        let whole = found.user_share
+            + found.nice_share
+            + found.system_share
+            + found.interrupt_share
+            + found.steal_share
+            + found.idle_share;
         assert_eq!(rounded(whole + found.waiting_for_disk_share), "1.000");
-        assert_eq!([rounded(found.busy_shares[0]), rounded(found.busy_shares[1])], ["0.950", "0.000"]);
+        assert_eq!(
+            [rounded(found.busy_shares[0]), rounded(found.busy_shares[1])],
+            ["0.950", "0.000"]
+        );
         assert_eq!((found.context_switches, found.interrupts), (234, 7));
         let whole = since_start("cpu 150 0 75 900 5 5 5 60 0 0\nctxt 1234\n").unwrap();
-        assert_eq!((rounded(whole.steal_share), whole.context_switches), ("0.050".to_owned(), 1234));
+        assert_eq!(
+            (rounded(whole.steal_share), whole.context_switches),
+            ("0.050".to_owned(), 1234)
+        );
     }
 
     #[test]
     fn the_load_is_read() {
-        assert_eq!(RunQueue::read("0.50 0.40 0.30 3/113 25121\n"), Some(RunQueue { load_1min: 0.5, running: 3, tasks: 113 }));
+        assert_eq!(
+            RunQueue::read("0.50 0.40 0.30 3/113 25121\n"),
+            Some(RunQueue { load_1min: 0.5, running: 3, tasks: 113 })
+        );
         assert_eq!(RunQueue::read("0.50"), None);
         assert_eq!(read("intr 1\n"), None);
     }

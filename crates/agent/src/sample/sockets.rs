@@ -58,7 +58,8 @@ impl Diagnosis {
     pub(super) fn look(&mut self) -> io::Result<Found> {
         let mut found = Found::default();
         for family in [libc::AF_INET, libc::AF_INET6] {
-            self.netlink.dump(BY_FAMILY, &request(family), |message| found.take(message, self.most))?;
+            self.netlink
+                .dump(BY_FAMILY, &request(family), |message| found.take(message, self.most))?;
         }
         Ok(found)
     }
@@ -139,8 +140,14 @@ mod tests {
         found.take(&socket(), 1);
         assert_eq!((found.connections.len(), found.left_out), (1, 1));
         let one = &found.connections[0];
-        assert_eq!((one.local.to_string(), one.peer.to_string()), ("10.0.0.1:8080".to_owned(), "10.0.0.2:4096".to_owned()));
-        assert_eq!((one.congestion_control.as_deref(), one.receive_queue_bytes, one.tcp), (Some("cubic"), 7, None));
+        assert_eq!(
+            (one.local.to_string(), one.peer.to_string()),
+            ("10.0.0.1:8080".to_owned(), "10.0.0.2:4096".to_owned())
+        );
+        assert_eq!(
+            (one.congestion_control.as_deref(), one.receive_queue_bytes, one.tcp),
+            (Some("cubic"), 7, None)
+        );
     }
 
     #[test]
@@ -159,11 +166,18 @@ mod tests {
         let found = match Diagnosis::open(10_000).and_then(|mut diagnosis| diagnosis.look()) {
             Ok(found) => found,
             Err(error) => {
-                assert!(std::env::var_os("CI").is_none(), "this kernel has no socket diagnosis: {error}");
+                assert!(
+                    std::env::var_os("CI").is_none(),
+                    "this kernel has no socket diagnosis: {error}"
+                );
                 return;
             }
         };
-        let own = found.connections.iter().find(|one| one.local == stream.local_addr().unwrap()).expect("the connection");
+        let own = found
+            .connections
+            .iter()
+            .find(|one| one.local == stream.local_addr().unwrap())
+            .expect("the connection");
         assert_eq!(own.peer, stream.peer_addr().unwrap());
         assert_eq!(own.tcp.and_then(|tcp| tcp.state), Some(1));
     }

@@ -48,7 +48,8 @@ impl Watch {
 
 /// The counters of a kind: a line with their names, and one with their values behind it.
 fn read(text: &str, kind: &str, into: &mut Counters) {
-    let mut lines = text.lines().filter_map(|line| line.split_once(':')).filter(|(name, _)| *name == kind);
+    let mut lines =
+        text.lines().filter_map(|line| line.split_once(':')).filter(|(name, _)| *name == kind);
     while let (Some((_, names)), Some((_, values))) = (lines.next(), lines.next()) {
         for (name, value) in names.split_whitespace().zip(values.split_whitespace()) {
             // One of them is a limit and may be negative.
@@ -95,7 +96,10 @@ mod tests {
         };
         assert_eq!(counters(1).get("Tcp.MaxConn"), None);
         let found = since(&counters(100), &counters(142));
-        assert_eq!((found.received_segments, found.established, found.retransmitted_segments), (Some(42), Some(3), Some(0)));
+        assert_eq!(
+            (found.received_segments, found.established, found.retransmitted_segments),
+            (Some(42), Some(3), Some(0))
+        );
         assert_eq!((found.timeouts, found.sent_segments), (Some(0), None));
     }
 }

@@ -39,7 +39,10 @@ pub(super) struct Connection {
 }
 
 /// What became of the packets.
-#[expect(clippy::struct_field_names, reason = "outside, names carry what they are of and their unit")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "outside, names carry what they are of and their unit"
+)]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub(super) struct Sent {
     /// Datagrams that the socket took; writes that the connection took as a whole.
@@ -80,7 +83,12 @@ impl Channel {
 
     pub(super) fn stream(stream: TcpStream, source: u16, nonce: u16) -> Result<Self, Failure> {
         let set = stream.set_nonblocking(true);
-        set.map_err(|error| Failure::running(format!("the connection cannot be set up: {error}"), "see the message of the kernel"))?;
+        set.map_err(|error| {
+            Failure::running(
+                format!("the connection cannot be set up: {error}"),
+                "see the message of the kernel",
+            )
+        })?;
         let stream = Connection { stream, backlog: Backlog::default(), begun: false, broken: None };
         Ok(Self::new(Connected::Stream(Box::new(stream)), source, nonce))
     }
@@ -151,14 +159,18 @@ impl Channel {
     /// Whether the connection has still to take something.
     pub(super) fn is_waiting(&self) -> bool {
         match &self.socket {
-            Connected::Stream(connection) => connection.broken.is_none() && connection.backlog.next_write().is_some(),
+            Connected::Stream(connection) => {
+                connection.broken.is_none() && connection.backlog.next_write().is_some()
+            }
             Connected::Datagrams(_) => false,
         }
     }
 
     /// Writes what waits, a packet at a time, until the connection takes no more.
     pub(super) fn write(&mut self, now: Ns, elapsed: Span) {
-        let Self { socket: Connected::Stream(connection), stamp, payload, sent } = self else { return };
+        let Self { socket: Connected::Stream(connection), stamp, payload, sent } = self else {
+            return;
+        };
         let Connection { stream, backlog, begun, broken } = &mut **connection;
         while let Some(left) = backlog.next_write() {
             stamp.sent = Some(now);
@@ -207,8 +219,13 @@ fn send(socket: &UdpSocket, bytes: &[u8], sent: &mut Sent) -> Fate {
                 sent.sent_payload_bytes += bytes.len() as u64;
                 return Fate::Sent;
             }
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => sent.unreachable_answers += 1,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS) => {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                sent.unreachable_answers += 1
+            }
+            Err(error)
+                if error.kind() == io::ErrorKind::WouldBlock
+                    || error.raw_os_error() == Some(libc::ENOBUFS) =>
+            {
                 sent.no_room_packets += 1;
                 return Fate::Dropped;
             }
@@ -246,6 +263,9 @@ mod tests {
         assert_eq!(fates.pop(), Some(Fate::Dropped));
         assert!(fates.iter().all(|fate| *fate == Fate::Sent));
         assert_eq!(channel.sent.sent_packets, fates.len() as u64);
-        assert_eq!((channel.on_due(departure, Ns(0), Span::ZERO), channel.sent.after_end_packets), (Fate::Dropped, 1));
+        assert_eq!(
+            (channel.on_due(departure, Ns(0), Span::ZERO), channel.sent.after_end_packets),
+            (Fate::Dropped, 1)
+        );
     }
 }

@@ -17,7 +17,11 @@ const COLUMNS: [Column; 6] = [
         meaning: "number of the packet within its source, as in its stamp; one that was dropped has that of the next",
     },
     Column { name: "due_ns", unit: "ns", meaning: "when it was due, after the start" },
-    Column { name: "sent_ns", unit: "ns", meaning: "when it was given to its socket, after the start" },
+    Column {
+        name: "sent_ns",
+        unit: "ns",
+        meaning: "when it was given to its socket, after the start",
+    },
     Column { name: "ip_bytes", unit: "B", meaning: "its IP length" },
     Column { name: "fate", unit: "", meaning: "0 sent, 1 waits for its connection, 2 dropped" },
 ];
@@ -26,11 +30,25 @@ pub(super) fn create(path: &Path) -> Result<Rows, Failure> {
     Rows::create(path, &COLUMNS)
 }
 
-pub(super) fn append(rows: &mut Rows, source: u16, sequence: u32, departure: Departure, elapsed: Span, fate: Fate) {
+pub(super) fn append(
+    rows: &mut Rows,
+    source: u16,
+    sequence: u32,
+    departure: Departure,
+    elapsed: Span,
+    fate: Fate,
+) {
     let fate = match fate {
         Fate::Sent => 0,
         Fate::Waits => 1,
         Fate::Dropped => 2,
     };
-    rows.append([source.into(), sequence.into(), departure.due.0, elapsed.0, departure.length.into(), fate]);
+    rows.append([
+        source.into(),
+        sequence.into(),
+        departure.due.0,
+        elapsed.0,
+        departure.length.into(),
+        fate,
+    ]);
 }

@@ -79,7 +79,9 @@ struct Offered {
 impl Offered {
     fn add(&self, ip_bytes: u32) {
         // One thread writes: nothing can come between reading and writing.
-        let more = |number: &AtomicU64, by: u64| number.store(number.load(Ordering::Relaxed) + by, Ordering::Relaxed);
+        let more = |number: &AtomicU64, by: u64| {
+            number.store(number.load(Ordering::Relaxed) + by, Ordering::Relaxed)
+        };
         more(&self.packets, 1);
         more(&self.ip_bytes, ip_bytes.into());
     }
@@ -94,8 +96,12 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     let mut recordings = Recordings::default();
     let mut sources = Vec::with_capacity(configuration.sources.len());
     for (number, source) in (configuration.first_source..=u16::MAX).zip(&configuration.sources) {
-        let recording = recordings.of(&source.model, stop).map_err(|failure| failure.within(&source.name))?;
-        sources.push(Source::open(source, number, configuration.nonce, recording, stop).map_err(|failure| failure.within(&source.name))?);
+        let recording =
+            recordings.of(&source.model, stop).map_err(|failure| failure.within(&source.name))?;
+        sources.push(
+            Source::open(source, number, configuration.nonce, recording, stop)
+                .map_err(|failure| failure.within(&source.name))?,
+        );
         if stop.is_asked() {
             return talk.report(&Report::of(&sources, None, None));
         }
@@ -117,7 +123,10 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
         }
         sender
     })?;
-    let granted = granted.recv().unwrap_or(Granted { priority: Priority::Normal, priority_refused: Some("its thread ended".to_owned()) });
+    let granted = granted.recv().unwrap_or(Granted {
+        priority: Priority::Normal,
+        priority_refused: Some("its thread ended".to_owned()),
+    });
     let opened = configuration.sources.iter().map(source::Opened::of).collect();
     talk.ready(&ReadyBody { sources: opened, granted, idle: &idle.granted })?;
     let begun = attend::wait_for_start(talk)?;
@@ -137,8 +146,15 @@ fn finish(
     stop: Stop,
 ) -> Result<(), Failure> {
     let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
-    let progress = || ProgressBody { offered_packets: read(&offered.packets), offered_ip_bytes: read(&offered.ip_bytes) };
-    let outcome = if begun.is_some() { attend::converse(talk, || thread.is_finished(), progress) } else { Ok(()) };
+    let progress = || ProgressBody {
+        offered_packets: read(&offered.packets),
+        offered_ip_bytes: read(&offered.ip_bytes),
+    };
+    let outcome = if begun.is_some() {
+        attend::converse(talk, || thread.is_finished(), progress)
+    } else {
+        Ok(())
+    };
     stop.ask();
     let sender = attend::join("send", thread)?;
     outcome?;
@@ -157,8 +173,14 @@ fn check(configuration: &Configuration) -> Result<(), Failure> {
     }
     let room = MOST_SOURCES - usize::from(configuration.first_source);
     if count > room {
-        let message = format!("sources: {count} from number {} on do not fit into 16 bits", configuration.first_source);
-        return Err(Failure::configuration(message, format!("give at most {room} here, and the others to another sender")));
+        let message = format!(
+            "sources: {count} from number {} on do not fit into 16 bits",
+            configuration.first_source
+        );
+        return Err(Failure::configuration(
+            message,
+            format!("give at most {room} here, and the others to another sender"),
+        ));
     }
     Ok(())
 }

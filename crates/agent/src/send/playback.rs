@@ -21,10 +21,15 @@ pub(super) struct Recordings(Vec<(String, Option<String>, Arc<Recording>)>);
 
 impl Recordings {
     /// The recording that a model plays, if it plays one.
-    pub(super) fn of(&mut self, model: &Description, stop: Stop) -> Result<Option<Arc<Recording>>, Failure> {
+    pub(super) fn of(
+        &mut self,
+        model: &Description,
+        stop: Stop,
+    ) -> Result<Option<Arc<Recording>>, Failure> {
         let Description::Playback(playback) = model else { return Ok(None) };
-        let same =
-            |(capture, filter, _): &&(String, Option<String>, Arc<Recording>)| (capture, filter) == (&playback.capture, &playback.filter);
+        let same = |(capture, filter, _): &&(String, Option<String>, Arc<Recording>)| {
+            (capture, filter) == (&playback.capture, &playback.filter)
+        };
         if let Some((.., recording)) = self.0.iter().find(same) {
             return Ok(Some(Arc::clone(recording)));
         }
@@ -43,14 +48,18 @@ fn read(capture: &str, filter: Option<&Filter>, stop: Stop) -> Result<Recording,
     let mut more = true;
     while more && !stop.is_asked() {
         more = reader.frames(LOOK, |frame| {
-            let contents = frame.record().map(|record| Contents::of(&record, false)).unwrap_or_default();
+            let contents =
+                frame.record().map(|record| Contents::of(&record, false)).unwrap_or_default();
             if filter.is_none_or(|filter| filter.matches(&contents)) {
                 recording.push(frame.ts, contents.ip.map(|ip| ip.length));
             }
         });
         if recording.packets() > MOST_PACKETS {
             let message = format!("{capture}: more than {MOST_PACKETS} packets to play");
-            return Err(Failure::configuration(message, "choose fewer with a filter, or cut the capture (editcap)"));
+            return Err(Failure::configuration(
+                message,
+                "choose fewer with a filter, or cut the capture (editcap)",
+            ));
         }
     }
     Ok(recording)

@@ -70,7 +70,11 @@ struct ConnectionReport {
 }
 
 impl Report {
-    pub(super) fn of(sources: &[Source], start: Option<Start>, departures: Option<RowsWritten>) -> Self {
+    pub(super) fn of(
+        sources: &[Source],
+        start: Option<Start>,
+        departures: Option<RowsWritten>,
+    ) -> Self {
         let (mut lateness, mut seconds) = (Lateness::default(), Seconds::default());
         for source in sources {
             lateness.merge(&source.lateness);

@@ -43,13 +43,32 @@ pub(super) struct Sender {
 type Unpaced = Vec<(usize, Schedule)>;
 
 impl Sender {
-    pub(super) fn new(sources: Vec<Source>, departures: Option<Rows>, offered: Arc<Offered>, stop: Stop) -> Result<Self, Failure> {
+    pub(super) fn new(
+        sources: Vec<Source>,
+        departures: Option<Rows>,
+        offered: Arc<Offered>,
+        stop: Stop,
+    ) -> Result<Self, Failure> {
         let readiness = Readiness::new().map_err(|error| {
-            Failure::running(format!("the connections cannot be waited for: {error}"), "raise the limit of open files (ulimit -n)")
+            Failure::running(
+                format!("the connections cannot be waited for: {error}"),
+                "raise the limit of open files (ulimit -n)",
+            )
         })?;
         let waiting = vec![false; sources.len()];
         let (rest, oversleep) = (Rest::new(clock::monotonic()), Oversleep::new());
-        Ok(Self { sources, waiting, awaited: 0, readiness, departures, offered, stop, rest, oversleep, real_time: false })
+        Ok(Self {
+            sources,
+            waiting,
+            awaited: 0,
+            readiness,
+            departures,
+            offered,
+            stop,
+            rest,
+            oversleep,
+            real_time: false,
+        })
     }
 
     /// What was granted to the thread that sends.
@@ -193,9 +212,13 @@ impl Sender {
 
     /// From now on the connection is written to when it can take more.
     fn await_connection(&mut self, place: usize) {
-        let (Some(source), Some(waiting)) = (self.sources.get(place), self.waiting.get_mut(place)) else { return };
+        let (Some(source), Some(waiting)) = (self.sources.get(place), self.waiting.get_mut(place))
+        else {
+            return;
+        };
         if let (false, Connected::Stream(connection)) = (*waiting, &source.channel.socket) {
-            *waiting = self.readiness.add(&connection.stream, place as u64, Interest::Write).is_ok();
+            *waiting =
+                self.readiness.add(&connection.stream, place as u64, Interest::Write).is_ok();
             self.awaited += usize::from(*waiting);
         }
     }
@@ -219,7 +242,11 @@ impl Sender {
         }
         for ready in self.readiness.wait(Some(Span::ZERO)).unwrap_or_default() {
             let place = usize::try_from(ready.number).unwrap_or(usize::MAX);
-            let (Some(source), Some(waiting)) = (self.sources.get_mut(place), self.waiting.get_mut(place)) else { continue };
+            let (Some(source), Some(waiting)) =
+                (self.sources.get_mut(place), self.waiting.get_mut(place))
+            else {
+                continue;
+            };
             let now = clock::monotonic();
             source.channel.write(start.offset.to_realtime(now), now - start.monotonic);
             if !source.channel.is_waiting() {

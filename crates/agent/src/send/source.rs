@@ -4,7 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use trustbed_traffic::{Description, Headers, IpVersion, Lateness, Recording, Release, Schedule, Transport};
+use trustbed_traffic::{
+    Description, Headers, IpVersion, Lateness, Recording, Release, Schedule, Transport,
+};
 use trustbed_units::Span;
 
 use super::channel::Channel;
@@ -54,8 +56,11 @@ impl TryFrom<String> for Origin {
 
     fn try_from(text: String) -> Result<Self, String> {
         let with_port = text.parse().ok();
-        let found = with_port.or_else(|| text.parse::<IpAddr>().ok().map(|address| SocketAddr::new(address, 0)));
-        found.map(Self).ok_or_else(|| format!("{text:?} is no address: 10.0.0.1, 10.0.0.1:4000 or [fd00::1]:4000"))
+        let found = with_port
+            .or_else(|| text.parse::<IpAddr>().ok().map(|address| SocketAddr::new(address, 0)));
+        found.map(Self).ok_or_else(|| {
+            format!("{text:?} is no address: 10.0.0.1, 10.0.0.1:4000 or [fd00::1]:4000")
+        })
     }
 }
 
@@ -128,12 +133,16 @@ impl Source {
         let schedule = Schedule::new(&source, recording).map_err(described)?;
         let from = asked.from.map(|origin| origin.0);
         let channel = match asked.transport {
-            Transport::Udp => Channel::datagrams(asked.to, from, asked.send_buffer_bytes, number, nonce)?,
+            Transport::Udp => {
+                Channel::datagrams(asked.to, from, asked.send_buffer_bytes, number, nonce)?
+            }
             Transport::Tcp => {
                 // What is wrong with the options or the own address is told apart from what the network says.
                 drop(asked.tcp.socket(asked.to, from)?);
-                let connected = asked.tcp.connect(asked.to, from, span(asked.connect_timeout_ns), stop);
-                let stream = connected.map_err(|error| unusable("cannot connect to", asked.to, &error))?;
+                let connected =
+                    asked.tcp.connect(asked.to, from, span(asked.connect_timeout_ns), stop);
+                let stream =
+                    connected.map_err(|error| unusable("cannot connect to", asked.to, &error))?;
                 Channel::stream(stream, number, nonce)?
             }
         };
@@ -159,7 +168,8 @@ mod tests {
 
     #[test]
     fn an_origin_is_an_address_with_or_without_a_port() {
-        let origin = |text: &str| Origin::try_from(text.to_owned()).map(|origin| origin.0.to_string());
+        let origin =
+            |text: &str| Origin::try_from(text.to_owned()).map(|origin| origin.0.to_string());
         assert_eq!(origin("10.0.0.1"), Ok("10.0.0.1:0".to_owned()));
         assert_eq!(origin("10.0.0.1:4000"), Ok("10.0.0.1:4000".to_owned()));
         assert_eq!(origin("fd00::1"), Ok("[fd00::1]:0".to_owned()));

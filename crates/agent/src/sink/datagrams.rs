@@ -82,13 +82,25 @@ struct SourceReport {
 }
 
 impl Datagrams {
-    pub(super) fn new(sockets: Vec<UdpSocket>, nonce: Option<u16>, counted: Arc<Counted>) -> io::Result<Self> {
+    pub(super) fn new(
+        sockets: Vec<UdpSocket>,
+        nonce: Option<u16>,
+        counted: Arc<Counted>,
+    ) -> io::Result<Self> {
         let receiving = |socket: UdpSocket| {
             let address = socket.local_addr()?;
             Ok(Receiving { socket, address, foreign: 0, errors: 0, last_error: None })
         };
         let sockets = sockets.into_iter().map(receiving).collect::<io::Result<_>>()?;
-        Ok(Self { sockets, nonce, sources: Vec::new(), known: HashMap::new(), left_out: 0, buffer: vec![0; LARGEST], counted })
+        Ok(Self {
+            sockets,
+            nonce,
+            sources: Vec::new(),
+            known: HashMap::new(),
+            left_out: 0,
+            buffer: vec![0; LARGEST],
+            counted,
+        })
     }
 
     pub(super) fn sockets(&self) -> usize {
@@ -141,7 +153,13 @@ impl Datagrams {
             None if self.sources.len() >= MOST_SOURCES => return None,
             None => {
                 self.known.insert((socket, peer), self.sources.len());
-                self.sources.push(Source { socket, peer, number: None, tally: Tally::new(), seconds: Seconds::default() });
+                self.sources.push(Source {
+                    socket,
+                    peer,
+                    number: None,
+                    tally: Tally::new(),
+                    seconds: Seconds::default(),
+                });
                 self.sources.len() - 1
             }
         };

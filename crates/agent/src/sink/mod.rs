@@ -125,7 +125,10 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
         || thread.is_finished(),
         || {
             let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
-            ProgressBody { packets: read(&counted.packets), payload_bytes: read(&counted.payload_bytes) }
+            ProgressBody {
+                packets: read(&counted.packets),
+                payload_bytes: read(&counted.payload_bytes),
+            }
         },
     );
     let sink = attend::join("sink", thread)??;
@@ -164,24 +167,33 @@ impl Sink {
                     bound
                 }
             };
-            listening.push(Listening { transport, address: bound.map_err(|error| broken(&error))? });
+            listening
+                .push(Listening { transport, address: bound.map_err(|error| broken(&error))? });
         }
         let readiness = Readiness::new().map_err(|error| broken(&error))?;
         let numbered = |place: usize| u64::try_from(place).unwrap_or(END);
         for (place, socket) in sockets.iter().enumerate() {
-            readiness.add(socket, numbered(place), Interest::Read).map_err(|error| broken(&error))?;
+            readiness
+                .add(socket, numbered(place), Interest::Read)
+                .map_err(|error| broken(&error))?;
         }
         for (place, listener) in listeners.iter().enumerate() {
-            readiness.add(listener, numbered(sockets.len() + place), Interest::Read).map_err(|error| broken(&error))?;
+            readiness
+                .add(listener, numbered(sockets.len() + place), Interest::Read)
+                .map_err(|error| broken(&error))?;
         }
-        let datagrams = Datagrams::new(sockets, configuration.nonce, Arc::clone(&counted)).map_err(|error| broken(&error))?;
-        let streams = Streams::new(listeners, configuration.nonce, Arc::clone(&counted)).map_err(|error| broken(&error))?;
+        let datagrams = Datagrams::new(sockets, configuration.nonce, Arc::clone(&counted))
+            .map_err(|error| broken(&error))?;
+        let streams = Streams::new(listeners, configuration.nonce, Arc::clone(&counted))
+            .map_err(|error| broken(&error))?;
         Ok(Self { listening, readiness, datagrams, streams, counted })
     }
 
     /// Counts until the end is asked for, and then what waits in the sockets.
     fn count(mut self, start: Start, stop: Stop) -> Result<Self, Failure> {
-        self.readiness.add(&stop.descriptor(), END, Interest::Read).map_err(|error| broken(&error))?;
+        self.readiness
+            .add(&stop.descriptor(), END, Interest::Read)
+            .map_err(|error| broken(&error))?;
         while !stop.is_asked() {
             let ready = self.readiness.wait(None).map_err(|error| broken(&error))?;
             self.take(&ready, &start)?;
@@ -200,12 +212,17 @@ impl Sink {
     fn take(&mut self, ready: &[Ready], start: &Start) -> Result<(), Failure> {
         for one in ready.iter().filter(|one| one.number != END) {
             if let Some(connection) = one.number.checked_sub(CONNECTIONS) {
-                self.streams.take(place(connection), start, &self.readiness).map_err(|error| broken(&error))?;
+                self.streams
+                    .take(place(connection), start, &self.readiness)
+                    .map_err(|error| broken(&error))?;
                 continue;
             }
             match place(one.number).checked_sub(self.datagrams.sockets()) {
                 None => self.datagrams.take(place(one.number), start),
-                Some(listener) => self.streams.accept(listener, CONNECTIONS, &self.readiness).map_err(|error| broken(&error))?,
+                Some(listener) => self
+                    .streams
+                    .accept(listener, CONNECTIONS, &self.readiness)
+                    .map_err(|error| broken(&error))?,
             }
         }
         Ok(())

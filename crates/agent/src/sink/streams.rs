@@ -80,7 +80,11 @@ enum Ended {
 }
 
 impl Streams {
-    pub(super) fn new(listeners: Vec<TcpListener>, nonce: Option<u16>, counted: Arc<Counted>) -> io::Result<Self> {
+    pub(super) fn new(
+        listeners: Vec<TcpListener>,
+        nonce: Option<u16>,
+        counted: Arc<Counted>,
+    ) -> io::Result<Self> {
         let listeners = listeners.into_iter().map(|listener| {
             let address = listener.local_addr()?;
             Ok((listener, address))
@@ -99,7 +103,12 @@ impl Streams {
     }
 
     /// Accepts those who wait; they are numbered from `first` on.
-    pub(super) fn accept(&mut self, listener: usize, first: u64, readiness: &Readiness) -> io::Result<()> {
+    pub(super) fn accept(
+        &mut self,
+        listener: usize,
+        first: u64,
+        readiness: &Readiness,
+    ) -> io::Result<()> {
         while let Some((listening, _)) = self.listeners.get(listener) {
             match listening.accept() {
                 Ok((stream, peer)) if self.accepted < MOST_SOURCES => {
@@ -107,14 +116,29 @@ impl Streams {
                     readiness.add(&stream, first + self.accepted as u64, Interest::Read)?;
                     let head = Vec::with_capacity(LONG);
                     let seconds = Seconds::default();
-                    self.open
-                        .insert(self.accepted, Connection { stream, listener, peer, head, bytes: 0, seconds, first: None, last: None });
+                    self.open.insert(
+                        self.accepted,
+                        Connection {
+                            stream,
+                            listener,
+                            peer,
+                            head,
+                            bytes: 0,
+                            seconds,
+                            first: None,
+                            last: None,
+                        },
+                    );
                     self.accepted += 1;
                 }
                 Ok(_) => self.refused += 1,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // The other side gave up before it was accepted, or a signal came.
-                Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {}
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
+                    ) => {}
                 Err(error) => {
                     // No more files, for instance: nobody else can connect, and those who are here go on.
                     self.accept_error = Some(error.to_string());
@@ -127,7 +151,12 @@ impl Streams {
     }
 
     /// Reads what waits in a connection, as much as is its turn.
-    pub(super) fn take(&mut self, number: usize, start: &Start, readiness: &Readiness) -> io::Result<()> {
+    pub(super) fn take(
+        &mut self,
+        number: usize,
+        start: &Start,
+        readiness: &Readiness,
+    ) -> io::Result<()> {
         let Some(connection) = self.open.get_mut(&number) else { return Ok(()) };
         let (ended, error) = match connection.stream.read(&mut self.buffer) {
             Ok(0) => (Ended::BySender, None),
@@ -135,13 +164,22 @@ impl Streams {
                 let piece = self.buffer.get(..length).unwrap_or_default();
                 self.counted.add(0, piece.len() as u64);
                 connection.on_bytes(piece, start);
-                let foreign = self.nonce.is_some_and(|nonce| connection.stamp().is_some_and(|stamp| stamp.nonce != nonce));
+                let foreign = self.nonce.is_some_and(|nonce| {
+                    connection.stamp().is_some_and(|stamp| stamp.nonce != nonce)
+                });
                 if !foreign {
                     return Ok(());
                 }
                 (Ended::Foreign, None)
             }
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => return Ok(()),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) =>
+            {
+                return Ok(());
+            }
             Err(error) => (Ended::Broken, Some(error.to_string())),
         };
         if let Some(connection) = self.open.remove(&number) {
@@ -154,12 +192,17 @@ impl Streams {
 
     /// Adds what came each second.
     pub(super) fn add_to(&self, seconds: &mut Seconds) {
-        self.ended.iter().for_each(|connection| seconds.merge(&connection.payload_bytes_per_second));
+        self.ended
+            .iter()
+            .for_each(|connection| seconds.merge(&connection.payload_bytes_per_second));
         self.open.values().for_each(|connection| seconds.merge(&connection.seconds));
     }
 
     pub(super) fn report(&self) -> StreamsReport {
-        let open = self.open.values().filter_map(|connection| self.describe(connection, Ended::Open, None));
+        let open = self
+            .open
+            .values()
+            .filter_map(|connection| self.describe(connection, Ended::Open, None));
         StreamsReport {
             connections: self.ended.iter().cloned().chain(open).collect(),
             connections_left_out: self.refused,
@@ -167,9 +210,17 @@ impl Streams {
         }
     }
 
-    fn describe(&self, connection: &Connection, ended: Ended, error: Option<String>) -> Option<ConnectionReport> {
+    fn describe(
+        &self,
+        connection: &Connection,
+        ended: Ended,
+        error: Option<String>,
+    ) -> Option<ConnectionReport> {
         Some(ConnectionReport {
-            listening: Listening { transport: Transport::Tcp, address: self.listeners.get(connection.listener)?.1 },
+            listening: Listening {
+                transport: Transport::Tcp,
+                address: self.listeners.get(connection.listener)?.1,
+            },
             peer: connection.peer,
             source: connection.stamp().map(|stamp| stamp.source),
             payload_bytes: connection.bytes,

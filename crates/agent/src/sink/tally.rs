@@ -163,7 +163,11 @@ impl Tally {
 
 impl Delay {
     fn add(&mut self, delay: Span) {
-        (self.least, self.most) = if self.count == 0 { (delay.0, delay.0) } else { (self.least.min(delay.0), self.most.max(delay.0)) };
+        (self.least, self.most) = if self.count == 0 {
+            (delay.0, delay.0)
+        } else {
+            (self.least.min(delay.0), self.most.max(delay.0))
+        };
         self.count += 1;
         self.sum += i128::from(delay.0);
     }
@@ -197,7 +201,8 @@ mod tests {
     fn tally(numbers: &[u32]) -> TallyReport {
         let mut tally = Tally::new();
         for (place, sequence) in (0_i64..).zip(numbers) {
-            let stamp = Stamp { nonce: 0, source: 0, sequence: *sequence, sent: Some(Ns(place * 10)) };
+            let stamp =
+                Stamp { nonce: 0, source: 0, sequence: *sequence, sent: Some(Ns(place * 10)) };
             tally.on_packet(100, Some(stamp), Ns(place * 10 + 5 + place));
         }
         tally.report()
@@ -210,8 +215,14 @@ mod tests {
     #[test]
     fn what_never_came_is_lost() {
         let report = tally(&[3, 4, 7, 8]);
-        assert_eq!((counts(&report), report.first_sequence, report.last_sequence), ((4, 2, 0, 0), Some(3), Some(8)));
-        assert_eq!((report.delay_least_ns, report.delay_mean_ns, report.delay_most_ns), (Some(5), Some(6), Some(8)));
+        assert_eq!(
+            (counts(&report), report.first_sequence, report.last_sequence),
+            ((4, 2, 0, 0), Some(3), Some(8))
+        );
+        assert_eq!(
+            (report.delay_least_ns, report.delay_mean_ns, report.delay_most_ns),
+            (Some(5), Some(6), Some(8))
+        );
         assert_eq!(counts(&tally(&[])), (0, 0, 0, 0));
     }
 
@@ -243,10 +254,14 @@ mod tests {
     fn what_is_too_short_for_a_number_is_not_lost() {
         let mut tally = Tally::new();
         for sequence in [Some(0), None, Some(2), Some(4)] {
-            let stamp = sequence.map(|sequence| Stamp { nonce: 0, source: 0, sequence, sent: None });
+            let stamp =
+                sequence.map(|sequence| Stamp { nonce: 0, source: 0, sequence, sent: None });
             tally.on_packet(1, stamp, Ns(1));
         }
         let report = tally.report();
-        assert_eq!((report.unnumbered_packets, report.lost_packets, report.delay_mean_ns), (1, 1, None));
+        assert_eq!(
+            (report.unnumbered_packets, report.lost_packets, report.delay_mean_ns),
+            (1, 1, None)
+        );
     }
 }

@@ -72,7 +72,8 @@ impl Host {
     pub(super) fn open(named: Option<&[PathBuf]>) -> Self {
         let mut not_told = Vec::new();
         let cgroups = cgroups::Watch::of(named, &mut not_told);
-        let mut host = Self { processors: processors::Watch::default(), cgroups, looked: Ns(0), not_told };
+        let mut host =
+            Self { processors: processors::Watch::default(), cgroups, looked: Ns(0), not_told };
         host.look();
         host
     }

@@ -122,12 +122,22 @@ struct Report {
 pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     let asked: Configuration = talk.configuration()?;
     let (manner, duty) = prepare(&asked)?;
-    let log = Log::new(JsonLines::create(&asked.path)?, Host::open(asked.cgroups.as_deref()), manner.cores());
+    let log = Log::new(
+        JsonLines::create(&asked.path)?,
+        Host::open(asked.cgroups.as_deref()),
+        manner.cores(),
+    );
     talk.ready(&manner)?;
-    let Some(start) = attend::wait_for_start(talk)? else { return talk.report(&report(None, manner, Vec::new(), &log)) };
+    let Some(start) = attend::wait_for_start(talk)? else {
+        return talk.report(&report(None, manner, Vec::new(), &log));
+    };
     let lines = log.count();
     let at_work = begin(&asked, &manner, duty, &start, talk.stop(), log)?;
-    let outcome = attend::converse(talk, || at_work.is_over(), || ProgressBody { lines: lines.load(Ordering::Relaxed) });
+    let outcome = attend::converse(
+        talk,
+        || at_work.is_over(),
+        || ProgressBody { lines: lines.load(Ordering::Relaxed) },
+    );
     let (threads, log) = at_work.join()?;
     outcome?;
     talk.report(&report(Some(&start), manner, threads, &log))
@@ -135,17 +145,30 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
 
 /// Finds out what there is, and what a gap is; refuses what cannot be.
 fn prepare(asked: &Configuration) -> Result<(Manner, DutyCycle), Failure> {
-    let set = sched_getaffinity(None)
-        .map_err(|error| Failure::running(format!("no cores are known that may be used: {error}"), "see sched_setaffinity(2)"))?;
+    let set = sched_getaffinity(None).map_err(|error| {
+        Failure::running(
+            format!("no cores are known that may be used: {error}"),
+            "see sched_setaffinity(2)",
+        )
+    })?;
     let affinity: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect();
     let duty = match asked.window_ns {
-        Some(window) => DutyCycle::of(span(window), asked.seed)
-            .map_err(|error| Failure::configuration(format!("window_ns: {error}"), "leave it out to spin all the time"))?,
+        Some(window) => DutyCycle::of(span(window), asked.seed).map_err(|error| {
+            Failure::configuration(
+                format!("window_ns: {error}"),
+                "leave it out to spin all the time",
+            )
+        })?,
         None => DutyCycle::always(),
     };
     let mut passes = Vec::new();
     let threshold = match asked.threshold_ns {
-        Some(0) => return Err(Failure::configuration("threshold_ns: 0 makes every pass a gap", "leave it out, or give some microseconds")),
+        Some(0) => {
+            return Err(Failure::configuration(
+                "threshold_ns: 0 makes every pass a gap",
+                "leave it out, or give some microseconds",
+            ));
+        }
         Some(given) => span(given),
         None => {
             passes = spinner::trial();
@@ -154,7 +177,11 @@ fn prepare(asked: &Configuration) -> Result<(Manner, DutyCycle), Failure> {
     };
     let manner = Manner {
         path: asked.path.clone(),
-        processors: if asked.cores == Cores::All { affinity.iter().copied().map(Some).collect() } else { vec![None] },
+        processors: if asked.cores == Cores::All {
+            affinity.iter().copied().map(Some).collect()
+        } else {
+            vec![None]
+        },
         affinity,
         scheduling_class: kernel::scheduling_class(),
         niceness: rustix::process::getpriority_process(None).ok(),
@@ -172,7 +199,14 @@ struct AtWork {
     log: JoinHandle<Log>,
 }
 
-fn begin(asked: &Configuration, manner: &Manner, duty: DutyCycle, start: &Start, stop: Stop, mut log: Log) -> Result<AtWork, Failure> {
+fn begin(
+    asked: &Configuration,
+    manner: &Manner,
+    duty: DutyCycle,
+    start: &Start,
+    stop: Stop,
+    mut log: Log,
+) -> Result<AtWork, Failure> {
     log.begin(start, manner);
     let (tell, told) = sync_channel(LINES_WAITING);
     let end = asked.duration_ns.map(|lasts| start.monotonic + span(lasts));
@@ -181,7 +215,16 @@ fn begin(asked: &Configuration, manner: &Manner, duty: DutyCycle, start: &Start,
         let (outlet, home) = Outlet::new(tell.clone(), TABLES, asked.most_gaps);
         homes.push(home);
         let threshold = Span(manner.threshold_ns);
-        let spinner = Spinner { thread, processor, cores: manner.cores(), duty, threshold, start: *start, end, stop };
+        let spinner = Spinner {
+            thread,
+            processor,
+            cores: manner.cores(),
+            duty,
+            threshold,
+            start: *start,
+            end,
+            stop,
+        };
         spinners.push(attend::spawn("spin", move || spinner.run(outlet))?);
     }
     // The end of the last thread that tells is the end of the file.
@@ -195,7 +238,11 @@ impl AtWork {
     }
 
     fn join(self) -> Result<(Vec<Spun>, Log), Failure> {
-        let spun = self.spinners.into_iter().map(|thread| attend::join("spin", thread).and_then(|spun| spun)).collect::<Vec<_>>();
+        let spun = self
+            .spinners
+            .into_iter()
+            .map(|thread| attend::join("spin", thread).and_then(|spun| spun))
+            .collect::<Vec<_>>();
         let log = attend::join("log", self.log)?;
         Ok((spun.into_iter().collect::<Result<_, _>>()?, log))
     }

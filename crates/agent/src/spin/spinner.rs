@@ -8,7 +8,9 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Serialize;
-use trustbed_probe::{Availability, AvailabilitySecond, AvailabilitySettings, Charge, Charging, DutyCycle, Gap};
+use trustbed_probe::{
+    Availability, AvailabilitySecond, AvailabilitySettings, Charge, Charging, DutyCycle, Gap,
+};
 use trustbed_units::{Ns, Span};
 
 use super::figures::{Charged, Figures};
@@ -60,7 +62,11 @@ pub(super) struct Outlet {
 
 impl Outlet {
     /// An outlet with as many tables as can go round, and where they come back to.
-    pub(super) fn new(tell: SyncSender<Told>, tables: usize, room: usize) -> (Self, SyncSender<Vec<Gap>>) {
+    pub(super) fn new(
+        tell: SyncSender<Told>,
+        tables: usize,
+        room: usize,
+    ) -> (Self, SyncSender<Vec<Gap>>) {
         let (home, spare) = sync_channel(tables);
         while home.try_send(table(room)).is_ok() {}
         (Self { tell, home: home.clone(), spare, left_out: 0 }, home)
@@ -73,11 +79,17 @@ impl Outlet {
 
     /// The gaps that were recorded. A table that holds none is kept, unless it has no room: it was taken while all others were under way.
     fn change_table(&self, monitor: &mut Availability) -> Vec<Gap> {
-        if monitor.recorded().is_empty() && monitor.has_room() { Vec::new() } else { monitor.exchange(self.spare()) }
+        if monitor.recorded().is_empty() && monitor.has_room() {
+            Vec::new()
+        } else {
+            monitor.exchange(self.spare())
+        }
     }
 
     fn tell(&mut self, told: Told) {
-        if let Err(TrySendError::Full(told) | TrySendError::Disconnected(told)) = self.tell.try_send(told) {
+        if let Err(TrySendError::Full(told) | TrySendError::Disconnected(told)) =
+            self.tell.try_send(told)
+        {
             self.left_out += 1;
             give_back(&self.home, told.gaps);
         }
@@ -142,7 +154,10 @@ impl Spinner {
             let mut only = CpuSet::new();
             only.set(processor);
             sched_setaffinity(None, &only).map_err(|error| {
-                Failure::running(format!("processor {processor} cannot be used: {error}"), "spin on one core, which the kernel chooses")
+                Failure::running(
+                    format!("processor {processor} cannot be used: {error}"),
+                    "spin on one core, which the kernel chooses",
+                )
             })?;
         }
         self.stop.wait_until(self.start.monotonic);
@@ -168,7 +183,11 @@ struct Spinning {
 impl Spinning {
     fn begin(asked: Spinner, outlet: Outlet) -> Self {
         let now = clock::monotonic();
-        let settings = AvailabilitySettings { threshold: asked.threshold, duty: asked.duty, table: outlet.spare() };
+        let settings = AvailabilitySettings {
+            threshold: asked.threshold,
+            duty: asked.duty,
+            table: outlet.spare(),
+        };
         Self {
             monitor: Availability::new(settings, asked.start.offset.to_realtime(now)),
             charging: Charging::begin(now, clock::thread_time()),
@@ -185,7 +204,8 @@ impl Spinning {
         while !self.is_over() {
             let offset = self.asked.start.offset;
             let window = self.asked.duty.at(offset.to_realtime(self.now));
-            let (from, until) = (offset.to_monotonic(window.from), offset.to_monotonic(window.until));
+            let (from, until) =
+                (offset.to_monotonic(window.from), offset.to_monotonic(window.until));
             if from > self.now && !self.sleep(from) {
                 break;
             }
@@ -250,7 +270,10 @@ impl Spinning {
 
     /// The thread did not run from the last reading of the clock to this one.
     fn notice(&mut self, now: Ns) {
-        self.monitor.on_gap(Gap { begin: self.asked.start.offset.to_realtime(self.now), length: now - self.now });
+        self.monitor.on_gap(Gap {
+            begin: self.asked.start.offset.to_realtime(self.now),
+            length: now - self.now,
+        });
     }
 
     /// Tells of the seconds that are over.
@@ -259,7 +282,13 @@ impl Spinning {
         while let Some(second) = self.monitor.poll_second() {
             let gaps = self.outlet.change_table(&mut self.monitor);
             let charge = self.charge.take();
-            self.outlet.tell(Told { thread: self.asked.thread, processor: self.asked.processor, second, gaps, charge });
+            self.outlet.tell(Told {
+                thread: self.asked.thread,
+                processor: self.asked.processor,
+                second,
+                gaps,
+                charge,
+            });
         }
     }
 
@@ -299,12 +328,22 @@ mod tests {
     fn gaps_are_recorded_again_once_a_table_came_back() {
         let (tell, _told) = sync_channel(1);
         let (outlet, home) = Outlet::new(tell, 1, 3);
-        let settings = AvailabilitySettings { threshold: Span(1), duty: DutyCycle::always(), table: outlet.spare() };
+        let settings = AvailabilitySettings {
+            threshold: Span(1),
+            duty: DutyCycle::always(),
+            table: outlet.spare(),
+        };
         let mut monitor = Availability::new(settings, Ns(0));
-        let record = |monitor: &mut Availability, at: i64| monitor.on_gap(Gap { begin: Ns(at), length: Span(5) });
+        let record = |monitor: &mut Availability, at: i64| {
+            monitor.on_gap(Gap { begin: Ns(at), length: Span(5) })
+        };
         record(&mut monitor, 10);
         let under_way = outlet.change_table(&mut monitor);
-        assert_eq!((under_way.len(), monitor.has_room()), (1, false), "the only table is under way");
+        assert_eq!(
+            (under_way.len(), monitor.has_room()),
+            (1, false),
+            "the only table is under way"
+        );
         record(&mut monitor, 20);
         give_back(&home, outlet.change_table(&mut monitor));
         assert!(monitor.recorded().is_empty() && !monitor.has_room());

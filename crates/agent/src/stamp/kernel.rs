@@ -11,7 +11,8 @@ pub(super) fn clock_error() -> (bool, Span) {
     let mut found = unsafe { zeroed::<libc::timex>() };
     // SAFETY: the pointer leads to a `timex`; with no modes nothing is set, so that no privilege is needed.
     let state = unsafe { libc::adjtimex(&raw mut found) };
-    let synchronized = state >= 0 && state != libc::TIME_ERROR && found.status & libc::STA_UNSYNC == 0;
+    let synchronized =
+        state >= 0 && state != libc::TIME_ERROR && found.status & libc::STA_UNSYNC == 0;
     let error = if state < 0 { Span::MAX } else { Span(found.maxerror.saturating_mul(1000)) };
     (synchronized, error)
 }

@@ -58,7 +58,13 @@ struct ClockState {
 impl ClockState {
     fn new(timestamps: Timestamps) -> Self {
         let (synchronized, error) = kernel::clock_error();
-        Self { format: timestamps.format(), offset: Offset::measure(), synchronized, error, due: clock::monotonic() + LOOK }
+        Self {
+            format: timestamps.format(),
+            offset: Offset::measure(),
+            synchronized,
+            error,
+            due: clock::monotonic() + LOOK,
+        }
     }
 
     /// Looks again if it is time to.

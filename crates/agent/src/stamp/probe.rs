@@ -129,14 +129,20 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
         }
         prober
     })?;
-    let granted = granted.recv().unwrap_or(Granted { priority: Priority::Normal, priority_refused: Some("its thread ended".to_owned()) });
+    let granted = granted.recv().unwrap_or(Granted {
+        priority: Priority::Normal,
+        priority_refused: Some("its thread ended".to_owned()),
+    });
     talk.ready(&ReadyBody { from, to, granted })?;
     let begun = attend::wait_for_start(talk)?;
     let outcome = if let Some(start) = begun {
         // Where the thread is gone, joining it says so.
         let _ = tell_start.send(start);
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        let progress = || ProgressBody { sent_probes: read(&done.sent), answered_probes: read(&done.answered) };
+        let progress = || ProgressBody {
+            sent_probes: read(&done.sent),
+            answered_probes: read(&done.answered),
+        };
         attend::converse(talk, || thread.is_finished(), progress)
     } else {
         drop(tell_start);
@@ -158,14 +164,18 @@ fn dues(configuration: &Configuration) -> Result<Dues, Failure> {
     let bytes = configuration.payload_bytes;
     if !(STAMP_BASE_BYTES..=STAMP_LARGEST_BYTES).contains(&bytes) {
         let message = format!("payload_bytes: {bytes}");
-        return Err(Failure::configuration(message, format!("give from {STAMP_BASE_BYTES} to {STAMP_LARGEST_BYTES}")));
+        return Err(Failure::configuration(
+            message,
+            format!("give from {STAMP_BASE_BYTES} to {STAMP_LARGEST_BYTES}"),
+        ));
     }
     let spacing = match configuration.spacing {
         Spacing::Poisson => ProbeSpacing::Poisson,
         Spacing::Periodic => ProbeSpacing::Periodic,
     };
     let schedule = ProbeSchedule::new(spacing, gap, configuration.seed);
-    let schedule = schedule.map_err(|error| Failure::configuration(error.to_string(), "give a gap above 0"))?;
+    let schedule = schedule
+        .map_err(|error| Failure::configuration(error.to_string(), "give a gap above 0"))?;
     let end = configuration.duration_ns.map_or(Span::MAX, span);
     let count = usize::try_from(configuration.count.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
     Ok(Box::new(schedule.take_while(move |due| *due < end).take(count)))
@@ -174,6 +184,7 @@ fn dues(configuration: &Configuration) -> Result<Dues, Failure> {
 fn open(configuration: &Configuration) -> Result<UdpSocket, Failure> {
     let to = configuration.to;
     let socket = socket::datagrams_to(to, configuration.from.map(|from| from.0), None)?;
-    stamped::stamp_datagrams(&socket, true).map_err(|error| unusable("no stamps of what is sent to", to, &error))?;
+    stamped::stamp_datagrams(&socket, true)
+        .map_err(|error| unusable("no stamps of what is sent to", to, &error))?;
     Ok(socket)
 }

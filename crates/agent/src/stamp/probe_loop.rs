@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use trustbed_probe::{
-    AnswerFate, ClockComparison, Outcome, ReflectorPacket, RoundTrip, SenderPacket, SenderSession, StampTime, TimeFormat,
+    AnswerFate, ClockComparison, Outcome, ReflectorPacket, RoundTrip, SenderPacket, SenderSession,
+    StampTime, TimeFormat,
 };
 use trustbed_traffic::Lateness;
 use trustbed_units::{Ns, Span};
@@ -76,11 +77,20 @@ pub(super) struct Failures {
 }
 
 impl Prober {
-    pub(super) fn new(configuration: &Configuration, socket: UdpSocket, rows: Option<Rows>, done: Arc<Done>) -> Self {
+    pub(super) fn new(
+        configuration: &Configuration,
+        socket: UdpSocket,
+        rows: Option<Rows>,
+        done: Arc<Done>,
+    ) -> Self {
         let give_up = span(configuration.give_up_ns);
         Self {
             socket,
-            session: SenderSession::new(configuration.session, give_up, configuration.reflector_is_stateful),
+            session: SenderSession::new(
+                configuration.session,
+                give_up,
+                configuration.reflector_is_stateful,
+            ),
             number_of_session: configuration.session,
             format: configuration.timestamps.format(),
             payload_bytes: configuration.payload_bytes,
@@ -119,7 +129,9 @@ impl Prober {
             while let Some(outcome) = self.session.poll_outcome(now) {
                 self.on_outcome(&outcome);
             }
-            if next.is_none() && (self.session.unanswered() == 0 || end.is_some_and(|end| now >= end)) {
+            if next.is_none()
+                && (self.session.unanswered() == 0 || end.is_some_and(|end| now >= end))
+            {
                 break;
             }
             let wakeup = self.session.next_wakeup();
@@ -149,7 +161,12 @@ impl Prober {
         for _ in 0..2 {
             let (now, sent) = (clock::monotonic(), clock::realtime());
             let timestamp = StampTime::of(sent, self.format);
-            let packet = SenderPacket { sequence, timestamp, error_estimate: self.clock.estimate(), session: self.number_of_session };
+            let packet = SenderPacket {
+                sequence,
+                timestamp,
+                error_estimate: self.clock.estimate(),
+                session: self.number_of_session,
+            };
             match self.socket.send(&packet.payload(self.payload_bytes)) {
                 Ok(_) => {
                     self.session.on_sent(timestamp, sent, now);
@@ -158,8 +175,13 @@ impl Prober {
                     self.done.sent.fetch_add(1, Ordering::Relaxed);
                     return;
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => self.failures.unreachable_answers += 1,
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS) => {
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                    self.failures.unreachable_answers += 1
+                }
+                Err(error)
+                    if error.kind() == std::io::ErrorKind::WouldBlock
+                        || error.raw_os_error() == Some(libc::ENOBUFS) =>
+                {
                     self.failures.no_room_probes += 1;
                     return;
                 }
@@ -186,7 +208,9 @@ impl Prober {
                         }
                     }
                     Ok(None) => break,
-                    Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => self.failures.unreachable_answers += 1,
+                    Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                        self.failures.unreachable_answers += 1
+                    }
                     Err(error) => {
                         self.failures.receive_errors += 1;
                         self.failures.receive_error.get_or_insert_with(|| error.to_string());
@@ -199,7 +223,8 @@ impl Prober {
 
     /// A copy of a probe that left; it may have the headers before it that it was sent with.
     fn on_left(&mut self, copy: &[u8], stamp: Option<Ns>) {
-        let payload = copy.len().checked_sub(self.payload_bytes).and_then(|headers| copy.get(headers..));
+        let payload =
+            copy.len().checked_sub(self.payload_bytes).and_then(|headers| copy.get(headers..));
         if let (Some(packet), Some(stamp)) = (payload.and_then(SenderPacket::read), stamp) {
             self.session.on_left(packet.sequence, stamp);
         }
@@ -210,7 +235,9 @@ impl Prober {
             self.failures.too_short_packets += 1;
             return;
         };
-        if self.session.on_answer(&packet, stamp.unwrap_or_else(clock::realtime)) == AnswerFate::Answer {
+        if self.session.on_answer(&packet, stamp.unwrap_or_else(clock::realtime))
+            == AnswerFate::Answer
+        {
             self.failures.stamped_late_answers += u64::from(stamp.is_none());
             self.done.answered.fetch_add(1, Ordering::Relaxed);
         }

@@ -18,15 +18,51 @@ use crate::talk::Failure;
 const COLUMNS: [Column; 13] = [
     Column { name: "sequence", unit: "", meaning: "number of the probe, from 0" },
     Column { name: "due_ns", unit: "ns", meaning: "when it was due, after the start" },
-    Column { name: "sent_ns", unit: "ns", meaning: "when it was sent, by the sender's real-time clock" },
-    Column { name: "reflector_received_ns", unit: "ns", meaning: "when it came to the reflector, by the reflector's clock" },
-    Column { name: "reflector_sent_ns", unit: "ns", meaning: "when it was answered, by the reflector's clock" },
-    Column { name: "received_ns", unit: "ns", meaning: "when the answer came, by the sender's real-time clock" },
-    Column { name: "round_trip_ns", unit: "ns", meaning: "there and back, without the time at the reflector" },
-    Column { name: "forward_ns", unit: "ns", meaning: "delay to the reflector, by how much its clock is ahead included; may be negative" },
-    Column { name: "backward_ns", unit: "ns", meaning: "delay from the reflector, less by how much its clock is ahead; may be negative" },
-    Column { name: "reflector_sequence", unit: "", meaning: "the answer's own number, or the probe's where the reflector does not count" },
-    Column { name: "ttl", unit: "hops", meaning: "hops that the probe could still have made when it came to the reflector" },
+    Column {
+        name: "sent_ns",
+        unit: "ns",
+        meaning: "when it was sent, by the sender's real-time clock",
+    },
+    Column {
+        name: "reflector_received_ns",
+        unit: "ns",
+        meaning: "when it came to the reflector, by the reflector's clock",
+    },
+    Column {
+        name: "reflector_sent_ns",
+        unit: "ns",
+        meaning: "when it was answered, by the reflector's clock",
+    },
+    Column {
+        name: "received_ns",
+        unit: "ns",
+        meaning: "when the answer came, by the sender's real-time clock",
+    },
+    Column {
+        name: "round_trip_ns",
+        unit: "ns",
+        meaning: "there and back, without the time at the reflector",
+    },
+    Column {
+        name: "forward_ns",
+        unit: "ns",
+        meaning: "delay to the reflector, by how much its clock is ahead included; may be negative",
+    },
+    Column {
+        name: "backward_ns",
+        unit: "ns",
+        meaning: "delay from the reflector, less by how much its clock is ahead; may be negative",
+    },
+    Column {
+        name: "reflector_sequence",
+        unit: "",
+        meaning: "the answer's own number, or the probe's where the reflector does not count",
+    },
+    Column {
+        name: "ttl",
+        unit: "hops",
+        meaning: "hops that the probe could still have made when it came to the reflector",
+    },
     Column { name: "duplicates", unit: "", meaning: "answers that came besides the first" },
     Column {
         name: "flags",
@@ -48,16 +84,42 @@ pub(super) fn append(rows: &mut Rows, outcome: &Outcome, due: Option<Span>) {
     let mut answer = [NONE; 8];
     if let Some(found) = &outcome.answer {
         let RoundTrip { reflector_received, reflector_sent, received, .. } = found.trip;
-        let (forward, backward, round_trip) = (found.trip.forward(), found.trip.backward(), found.trip.round_trip());
-        flags +=
-            flag(forward < Span::ZERO, 1) + flag(backward < Span::ZERO, 2) + flag(round_trip < Span::ZERO, 4) + flag(found.reordered, 8);
+        let (forward, backward, round_trip) =
+            (found.trip.forward(), found.trip.backward(), found.trip.round_trip());
+        flags += flag(forward < Span::ZERO, 1)
+            + flag(backward < Span::ZERO, 2)
+            + flag(round_trip < Span::ZERO, 4)
+            + flag(found.reordered, 8);
         let numbers = (found.sequence.into(), found.ttl.into());
-        answer = [reflector_received.0, reflector_sent.0, received.0, round_trip.0, forward.0, backward.0, numbers.0, numbers.1];
+        answer = [
+            reflector_received.0,
+            reflector_sent.0,
+            received.0,
+            round_trip.0,
+            forward.0,
+            backward.0,
+            numbers.0,
+            numbers.1,
+        ];
     }
     let [there, back, received, round_trip, forward, backward, number, ttl] = answer;
     let due = due.map_or(NONE, |due| due.0);
     let duplicates = outcome.duplicates.into();
-    rows.append([sequence, due, outcome.sent.0, there, back, received, round_trip, forward, backward, number, ttl, duplicates, flags]);
+    rows.append([
+        sequence,
+        due,
+        outcome.sent.0,
+        there,
+        back,
+        received,
+        round_trip,
+        forward,
+        backward,
+        number,
+        ttl,
+        duplicates,
+        flags,
+    ]);
 }
 
 #[derive(Debug, Serialize)]
@@ -183,7 +245,12 @@ struct SkewReport {
 }
 
 impl Prober {
-    pub(super) fn report(self, configuration: &Configuration, from: Option<SocketAddr>, start: Option<Start>) -> Report {
+    pub(super) fn report(
+        self,
+        configuration: &Configuration,
+        from: Option<SocketAddr>,
+        start: Option<Start>,
+    ) -> Report {
         let counts = self.session.counts();
         let clocks = ClocksReport::of(&self);
         let drift = self.clocks.drift();
@@ -297,8 +364,13 @@ impl ClocksReport {
             clock_steps: prober.clock.offset.steps(),
             is_synchronized: prober.clock.synchronized,
             error_ns: prober.clock.error.0,
-            reflector_is_synchronized: prober.reflector_clock.map(trustbed_probe::ErrorEstimate::is_synchronized),
-            reflector_error_ns: prober.reflector_clock.and_then(trustbed_probe::ErrorEstimate::error).map(|error| error.0),
+            reflector_is_synchronized: prober
+                .reflector_clock
+                .map(trustbed_probe::ErrorEstimate::is_synchronized),
+            reflector_error_ns: prober
+                .reflector_clock
+                .and_then(trustbed_probe::ErrorEstimate::error)
+                .map(|error| error.0),
         }
     }
 }

@@ -160,14 +160,20 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
         }
         answering
     })?;
-    let granted = granted.recv().unwrap_or(Granted { priority: Priority::Normal, priority_refused: Some("its thread ended".to_owned()) });
+    let granted = granted.recv().unwrap_or(Granted {
+        priority: Priority::Normal,
+        priority_refused: Some("its thread ended".to_owned()),
+    });
     talk.ready(&ReadyBody { listening, granted })?;
     let begun = attend::wait_for_start(talk)?;
     let outcome = if let Some(start) = begun {
         // Where the thread is gone, joining it says so.
         let _ = tell_start.send(start);
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        let progress = || ProgressBody { answered_packets: read(&done.answered), received_packets: read(&done.received) };
+        let progress = || ProgressBody {
+            answered_packets: read(&done.answered),
+            received_packets: read(&done.received),
+        };
         attend::converse(talk, || thread.is_finished(), progress)
     } else {
         drop(tell_start);
@@ -180,21 +186,39 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
 }
 
 fn check(configuration: &Configuration) -> Result<(), Failure> {
-    let Configuration { listen, peer, largest_payload_bytes, packets_per_second, burst_packets, .. } = configuration;
+    let Configuration {
+        listen,
+        peer,
+        largest_payload_bytes,
+        packets_per_second,
+        burst_packets,
+        ..
+    } = configuration;
     if listen.ip().is_unspecified() {
         let hint = "give the address that is measured: answers then come from where probes go to";
-        return Err(Failure::configuration(format!("listen: {listen} is every address of this host"), hint));
+        return Err(Failure::configuration(
+            format!("listen: {listen} is every address of this host"),
+            hint,
+        ));
     }
     if listen.is_ipv4() != peer.0.is_ipv4() {
-        let message = format!("listen: {} and peer: {} are of different versions of IP", listen.ip(), peer.0.ip());
+        let message = format!(
+            "listen: {} and peer: {} are of different versions of IP",
+            listen.ip(),
+            peer.0.ip()
+        );
         return Err(Failure::configuration(message, "give both as IPv4 or both as IPv6"));
     }
     if !(STAMP_BASE_BYTES..=STAMP_LARGEST_BYTES).contains(largest_payload_bytes) {
         let message = format!("largest_payload_bytes: {largest_payload_bytes}");
-        return Err(Failure::configuration(message, format!("give from {STAMP_BASE_BYTES} to {STAMP_LARGEST_BYTES}")));
+        return Err(Failure::configuration(
+            message,
+            format!("give from {STAMP_BASE_BYTES} to {STAMP_LARGEST_BYTES}"),
+        ));
     }
     if *packets_per_second == 0 || *burst_packets == 0 {
-        let message = "packets_per_second and burst_packets: a reflector with 0 of either answers nothing";
+        let message =
+            "packets_per_second and burst_packets: a reflector with 0 of either answers nothing";
         return Err(Failure::configuration(message, "give both above 0"));
     }
     Ok(())
@@ -268,17 +292,30 @@ impl Answering {
             }
         };
         self.done.received.fetch_add(1, Ordering::Relaxed);
-        let (Some(from), Some(payload)) = (datagram.from, buffer.get(..datagram.length)) else { return true };
-        let Ok(accepted) = self.reflector.on_packet(from, payload, clock::monotonic()) else { return true };
+        let (Some(from), Some(payload)) = (datagram.from, buffer.get(..datagram.length)) else {
+            return true;
+        };
+        let Ok(accepted) = self.reflector.on_packet(from, payload, clock::monotonic()) else {
+            return true;
+        };
         let received = datagram.stamp.unwrap_or_else(clock::realtime);
-        let answer = self.reflector.answer(&accepted, payload, (received, datagram.ttl), clock::realtime(), self.clock.estimate());
+        let answer = self.reflector.answer(
+            &accepted,
+            payload,
+            (received, datagram.ttl),
+            clock::realtime(),
+            self.clock.estimate(),
+        );
         match self.socket.send_to(&answer, from) {
             Ok(_) => {
                 self.reflector.on_sent(&accepted);
                 self.stamped_late += u64::from(datagram.stamp.is_none());
                 self.done.answered.fetch_add(1, Ordering::Relaxed);
             }
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS) => {
+            Err(error)
+                if error.kind() == std::io::ErrorKind::WouldBlock
+                    || error.raw_os_error() == Some(libc::ENOBUFS) =>
+            {
                 self.no_room += 1;
             }
             Err(error) => {

@@ -1,6 +1,11 @@
 //! The built agent as a process that is conversed with: what the tests of the verbs have in common.
 #![allow(dead_code, unreachable_pub, reason = "every test file uses its own part")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail loudly"
+)]
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -40,8 +45,12 @@ impl Agent {
     }
 
     fn spawn(verb: &str, configuration: &Value) -> Self {
-        let mut child =
-            Command::new(env!("CARGO_BIN_EXE_trustbed-agent")).arg(verb).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_trustbed-agent"))
+            .arg(verb)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let (tell, events) = channel();
         std::thread::spawn(move || {
@@ -108,7 +117,11 @@ impl Agent {
 
     /// Sends a signal.
     pub fn signal(&self, name: &str) {
-        let sent = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status().unwrap();
+        let sent = Command::new("kill")
+            .arg(format!("-{name}"))
+            .arg(self.child.id().to_string())
+            .status()
+            .unwrap();
         assert!(sent.success());
     }
 
@@ -145,12 +158,20 @@ pub fn rows(path: &std::path::Path) -> (Vec<String>, Vec<Vec<i64>>) {
     let bytes = std::fs::read(path).unwrap();
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
     let header: Value = serde_json::from_slice(&bytes[..end]).unwrap();
-    let names: Vec<String> =
-        header["columns"].as_array().unwrap().iter().map(|column| column["name"].as_str().unwrap().to_owned()).collect();
+    let names: Vec<String> = header["columns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|column| column["name"].as_str().unwrap().to_owned())
+        .collect();
     assert_eq!(header["byte_order"], "little");
     assert_eq!(number(&header["record_bytes"]), 8 * names.len() as u64);
     let records = bytes[end + 1..].chunks(8 * names.len());
-    let rows = records.map(|record| record.chunks(8).map(|value| i64::from_le_bytes(value.try_into().unwrap())).collect()).collect();
+    let rows = records
+        .map(|record| {
+            record.chunks(8).map(|value| i64::from_le_bytes(value.try_into().unwrap())).collect()
+        })
+        .collect();
     (names, rows)
 }
 

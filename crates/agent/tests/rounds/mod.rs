@@ -19,7 +19,10 @@ pub fn merged(mut base: Value, more: &Value) -> Value {
 }
 
 pub fn pair(pair: u32, probe_bytes: u64, data_bytes: u64) -> Vec<Value> {
-    vec![json!({"pair": pair, "role": "probe", "bytes": probe_bytes}), json!({"pair": pair, "role": "data", "bytes": data_bytes})]
+    vec![
+        json!({"pair": pair, "role": "probe", "bytes": probe_bytes}),
+        json!({"pair": pair, "role": "data", "bytes": data_bytes}),
+    ]
 }
 
 pub fn three_pairs(probe_bytes: u64, data_bytes: u64) -> Value {
@@ -80,7 +83,10 @@ impl Header {
     pub fn connect(&self, to: &Value) -> TcpStream {
         let mut stream = connect(to);
         if let Err(error) = stream.write_all(&self.bytes()) {
-            assert!(matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{error}");
+            assert!(
+                matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe),
+                "{error}"
+            );
         }
         stream
     }
@@ -139,6 +145,13 @@ pub fn rate(row: &Value, name: &str) -> f64 {
 
 /// The counts of refused connections that are not 0.
 pub fn refused(report: &Value) -> Value {
-    let counted = report["refused"].as_object().unwrap().iter().filter(|(_, count)| count.as_u64().is_some_and(|count| count > 0));
-    counted.map(|(reason, count)| (reason.clone(), count.clone())).collect::<serde_json::Map<_, _>>().into()
+    let counted = report["refused"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .filter(|(_, count)| count.as_u64().is_some_and(|count| count > 0));
+    counted
+        .map(|(reason, count)| (reason.clone(), count.clone()))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }

@@ -44,8 +44,11 @@ impl Random {
 
     /// Up to `most` different places to cut `length` things at, in order, none at an end.
     pub fn cuts(&mut self, length: usize, most: usize) -> Vec<usize> {
-        let mut cuts: Vec<usize> =
-            if length < 2 { vec![] } else { (0..self.place(most + 1)).map(|_| 1 + self.place(length - 1)).collect() };
+        let mut cuts: Vec<usize> = if length < 2 {
+            vec![]
+        } else {
+            (0..self.place(most + 1)).map(|_| 1 + self.place(length - 1)).collect()
+        };
         cuts.sort_unstable();
         cuts.dedup();
         cuts

@@ -46,7 +46,8 @@ pub fn same(backlog: Backlog, units: i128, denominator: i128) -> bool {
     let (found, per_byte) = backlog.fraction();
     // Both are reduced to a whole and a rest first: the products of the tests' extremes do not fit otherwise.
     let (found, per_byte) = (found.cast_signed(), i128::from(per_byte));
-    found / per_byte == units / denominator && (found % per_byte) * denominator == (units % denominator) * per_byte
+    found / per_byte == units / denominator
+        && (found % per_byte) * denominator == (units % denominator) * per_byte
 }
 
 /// One window: start, packets, bytes, the largest wait and system backlog as fractions, and whether the capture ends in it.
@@ -79,7 +80,11 @@ pub fn windows(question: Question, packets: &[Packet]) -> Vec<Window> {
     let (mut backlog, mut previous) = (0, None);
     let mut found = vec![];
     while start < end || packets.last().is_some_and(|packet| packet.0 >= start) {
-        let inside: Vec<Packet> = packets.iter().copied().filter(|(time, _)| (start..start + length).contains(time)).collect();
+        let inside: Vec<Packet> = packets
+            .iter()
+            .copied()
+            .filter(|(time, _)| (start..start + length).contains(time))
+            .collect();
         let bytes: u64 = inside.iter().map(|(_, length)| u64::from(*length)).sum();
         let average = |bytes: u64| Speed { numerator: bytes.into(), denominator: length.into() };
         let speed = match mode {
@@ -91,7 +96,8 @@ pub fn windows(question: Question, packets: &[Packet]) -> Vec<Window> {
             backlog = 0;
         }
         let peaks = speed.map(|speed| {
-            let at_first = speed.drain(backlog, inside.first().map_or(0, |packet| i128::from(packet.0 - start)));
+            let at_first = speed
+                .drain(backlog, inside.first().map_or(0, |packet| i128::from(packet.0 - start)));
             let (each, left) = serial(speed, at_first, &inside);
             let wait = each.iter().map(|(wait, _)| *wait).max().unwrap_or(0);
             let system = each.iter().map(|(_, system)| *system).max().unwrap_or(0).max(backlog);
@@ -102,7 +108,13 @@ pub fn windows(question: Question, packets: &[Packet]) -> Vec<Window> {
         if bytes > 0 {
             previous = Some(bytes);
         }
-        found.push(Window { start, packets: inside.len() as u64, bytes, peaks, partial: end < start + length });
+        found.push(Window {
+            start,
+            packets: inside.len() as u64,
+            bytes,
+            peaks,
+            partial: end < start + length,
+        });
         start += length;
     }
     found
@@ -113,11 +125,19 @@ pub fn agree(rows: &[Row], windows: &[Window]) -> Result<(), TestCaseError> {
     let rows: Vec<Row> = rows.iter().flat_map(|row| row.each()).collect();
     prop_assert_eq!(rows.len(), windows.len());
     for (row, window) in rows.iter().zip(windows) {
-        prop_assert_eq!((row.start, row.packets, row.bytes, row.partial), (Ns(window.start), window.packets, window.bytes, window.partial));
+        prop_assert_eq!(
+            (row.start, row.packets, row.bytes, row.partial),
+            (Ns(window.start), window.packets, window.bytes, window.partial)
+        );
         prop_assert_eq!(row.peaks.is_some(), window.peaks.is_some());
         if let Some((peaks, (wait, system, denominator))) = row.peaks.zip(window.peaks) {
             prop_assert!(same(peaks.wait, wait, denominator), "wait of {:?}: {:?}", window, peaks);
-            prop_assert!(same(peaks.system, system, denominator), "system of {:?}: {:?}", window, peaks);
+            prop_assert!(
+                same(peaks.system, system, denominator),
+                "system of {:?}: {:?}",
+                window,
+                peaks
+            );
         }
     }
     Ok(())
@@ -125,26 +145,31 @@ pub fn agree(rows: &[Row], windows: &[Window]) -> Result<(), TestCaseError> {
 
 /// Packets in order: equal times, dense stretches and silences, lengths of 0 and long ones.
 pub fn traffic(most: usize, longest_gap: i64) -> impl Strategy<Value = Vec<Packet>> {
-    let gap = prop_oneof![3 => Just(0_i64), 4 => 1..2_000_i64, 3 => 0..200_000_i64, 1 => 0..=longest_gap];
+    let gap =
+        prop_oneof![3 => Just(0_i64), 4 => 1..2_000_i64, 3 => 0..200_000_i64, 1 => 0..=longest_gap];
     let length = prop_oneof![1 => Just(0_u32), 6 => 40..1515_u32, 1 => 0..70_000_u32];
-    (-5_000_000..5_000_000_i64, prop::collection::vec((gap, length), 0..most)).prop_map(|(mut time, packets)| {
-        let arrive = |(gap, length)| {
-            time += gap;
-            (time, length)
-        };
-        packets.into_iter().map(arrive).collect()
-    })
+    (-5_000_000..5_000_000_i64, prop::collection::vec((gap, length), 0..most)).prop_map(
+        |(mut time, packets)| {
+            let arrive = |(gap, length)| {
+                time += gap;
+                (time, length)
+            };
+            packets.into_iter().map(arrive).collect()
+        },
+    )
 }
 
 /// Rates of few digits and of many, slow and fast.
 pub fn rates() -> impl Strategy<Value = Rate> {
     let round = (1..1000_u64, 0..11_u32).prop_map(|(digits, zeros)| digits * 10_u64.pow(zeros));
-    prop_oneof![round, 1..=10_000_000_000_000_u64, 1_000_000..20_000_000_000_u64].prop_map(|rate| Rate(rate.min(10_000_000_000_000)))
+    prop_oneof![round, 1..=10_000_000_000_000_u64, 1_000_000..20_000_000_000_u64]
+        .prop_map(|rate| Rate(rate.min(10_000_000_000_000)))
 }
 
 /// Places to cut `length` things at, in order, ends included.
 pub fn cuts(length: usize, places: &[prop::sample::Index]) -> Vec<usize> {
-    let mut cuts: Vec<usize> = places.iter().map(|place| place.index(length + 1)).chain([0, length]).collect();
+    let mut cuts: Vec<usize> =
+        places.iter().map(|place| place.index(length + 1)).chain([0, length]).collect();
     cuts.sort_unstable();
     cuts
 }

@@ -68,7 +68,11 @@ impl Cursor {
             original_length: field(offset_of!(tpacket3_hdr, tp_len))?,
             bytes: header.get(start..start + captured)?,
             kind: *header.get(ADDRESS + offset_of!(sockaddr_ll, sll_pkttype))?,
-            tag: if status & libc::TP_STATUS_VLAN_VALID == 0 { None } else { Some(tag(header, status)?) },
+            tag: if status & libc::TP_STATUS_VLAN_VALID == 0 {
+                None
+            } else {
+                Some(tag(header, status)?)
+            },
         };
         self.at += field(offset_of!(tpacket3_hdr, tp_next_offset))? as usize;
         self.left -= 1;
@@ -101,7 +105,8 @@ mod tests {
     /// A block with a frame of four bytes, tagged and stamped by hardware, and one that reaches beyond the block.
     fn block() -> Vec<u8> {
         let mut block = vec![0; 400];
-        let mut put = |at: usize, value: u32| block[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        let mut put =
+            |at: usize, value: u32| block[at..at + 4].copy_from_slice(&value.to_ne_bytes());
         put(BLOCK + offset_of!(tpacket_hdr_v1, num_pkts), 2);
         put(BLOCK + offset_of!(tpacket_hdr_v1, offset_to_first_pkt), 48);
         for (at, next, captured) in [(48, 160, 4), (208, 0, 1_000)] {
@@ -110,7 +115,10 @@ mod tests {
             put(at + offset_of!(tpacket3_hdr, tp_nsec), 7);
             put(at + offset_of!(tpacket3_hdr, tp_snaplen), captured);
             put(at + offset_of!(tpacket3_hdr, tp_len), 1_514);
-            put(at + offset_of!(tpacket3_hdr, tp_status), libc::TP_STATUS_VLAN_VALID | libc::TP_STATUS_TS_RAW_HARDWARE);
+            put(
+                at + offset_of!(tpacket3_hdr, tp_status),
+                libc::TP_STATUS_VLAN_VALID | libc::TP_STATUS_TS_RAW_HARDWARE,
+            );
             put(at + VARIANT + offset_of!(tpacket_hdr_variant1, tp_vlan_tci), 0x2007);
             put(at + offset_of!(tpacket3_hdr, tp_mac), 96);
         }
@@ -124,9 +132,16 @@ mod tests {
         let block = block();
         let mut cursor = Cursor::begin(&block);
         let first = cursor.next(&block).unwrap();
-        assert_eq!((first.ts, first.hardware, first.original_length, first.kind), (Ns(3_000_000_007), true, 1_514, 4));
+        assert_eq!(
+            (first.ts, first.hardware, first.original_length, first.kind),
+            (Ns(3_000_000_007), true, 1_514, 4)
+        );
         assert_eq!((first.bytes, first.tag), (&b"abcd"[..], Some([0x81, 0, 0x20, 7])));
-        assert_eq!((cursor.next(&block), cursor.left()), (None, 1), "the second one claims more than there is");
+        assert_eq!(
+            (cursor.next(&block), cursor.left()),
+            (None, 1),
+            "the second one claims more than there is"
+        );
         assert_eq!(Cursor::begin(&[]).left(), 0);
     }
 }

@@ -26,7 +26,12 @@ impl Live {
     /// # Errors
     ///
     /// As on Linux.
-    pub fn frames(&mut self, _limit: usize, _timeout: Span, _see: impl FnMut(&Frame<'_>)) -> Result<usize, LiveError> {
+    pub fn frames(
+        &mut self,
+        _limit: usize,
+        _timeout: Span,
+        _see: impl FnMut(&Frame<'_>),
+    ) -> Result<usize, LiveError> {
         match self.0 {}
     }
 

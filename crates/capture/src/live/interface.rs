@@ -35,20 +35,45 @@ impl Interface {
         let index = match socket.ask(libc::SIOCGIFINDEX, name) {
             Ok(answer) => word(&answer).cast_signed(),
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {
-                return Err(LiveError::NoSuchInterface { name: owned(), known: kernel::interface_names() });
+                return Err(LiveError::NoSuchInterface {
+                    name: owned(),
+                    known: kernel::interface_names(),
+                });
             }
-            Err(source) => return Err(LiveError::Kernel { name: owned(), step: "look the interface up", source }),
+            Err(source) => {
+                return Err(LiveError::Kernel {
+                    name: owned(),
+                    step: "look the interface up",
+                    source,
+                });
+            }
         };
-        let ask = |request, step| socket.ask(request, name).map_err(|source| LiveError::Kernel { name: owned(), step, source });
+        let ask = |request, step| {
+            socket.ask(request, name).map_err(|source| LiveError::Kernel {
+                name: owned(),
+                step,
+                source,
+            })
+        };
         let flags = half(&ask(libc::SIOCGIFFLAGS, "read its flags")?);
         let hardware_type = half(&ask(libc::SIOCGIFHWADDR, "read its hardware type")?);
-        let Some(link) = link(hardware_type) else { return Err(LiveError::UnsupportedLink { name: owned(), hardware_type }) };
+        let Some(link) = link(hardware_type) else {
+            return Err(LiveError::UnsupportedLink { name: owned(), hardware_type });
+        };
         if i32::from(flags) & libc::IFF_UP == 0 {
             return Err(LiveError::InterfaceDown { name: owned() });
         }
         let mtu = socket.ask(libc::SIOCGIFMTU, name).ok().map(|answer| Size(word(&answer).into()));
         let (speed, stamps) = (speed(socket, name), stamps(socket, name).unwrap_or(false));
-        Ok(Self { name: owned(), index, link, loopback: hardware_type == libc::ARPHRD_LOOPBACK, mtu, speed, stamps })
+        Ok(Self {
+            name: owned(),
+            index,
+            link,
+            loopback: hardware_type == libc::ARPHRD_LOOPBACK,
+            mtu,
+            speed,
+            stamps,
+        })
     }
 }
 
@@ -56,7 +81,11 @@ impl Interface {
 fn link(hardware_type: u16) -> Option<LinkType> {
     match hardware_type {
         libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Some(LinkType::Ethernet),
-        libc::ARPHRD_NONE | ARPHRD_RAWIP | libc::ARPHRD_TUNNEL | libc::ARPHRD_TUNNEL6 | libc::ARPHRD_SIT => Some(LinkType::Raw),
+        libc::ARPHRD_NONE
+        | ARPHRD_RAWIP
+        | libc::ARPHRD_TUNNEL
+        | libc::ARPHRD_TUNNEL6
+        | libc::ARPHRD_SIT => Some(LinkType::Raw),
         _ => None,
     }
 }
@@ -69,7 +98,8 @@ fn speed(socket: &PacketSocket, name: &str) -> Option<Rate> {
     // `ethtool_cmd`: the lower half of the speed is the first half of word 3, the upper one that of word 7.
     let half = |word: u32| u16::from_ne_bytes([word.to_ne_bytes()[0], word.to_ne_bytes()[1]]);
     let megabits = u32::from(half(answer[7])) << 16 | u32::from(half(answer[3]));
-    (megabits != 0 && megabits != u32::MAX && megabits != 0xffff).then(|| Rate(u64::from(megabits) * 1_000_000))
+    (megabits != 0 && megabits != u32::MAX && megabits != 0xffff)
+        .then(|| Rate(u64::from(megabits) * 1_000_000))
 }
 
 /// Whether the interface can stamp frames and has been told to stamp every one. Telling it is left to who owns it

@@ -3,7 +3,10 @@
 //! Everything that goes in or out is plain bytes or numbers, of which every value is legal. Blocks of the ring are seen
 //! as bytes between the moment when the kernel hands them over and the one when they are given back; what the bytes mean
 //! is read by safe code (`block`).
-#![expect(unsafe_code, reason = "packet sockets and their ring are reached by system calls and shared memory only")]
+#![expect(
+    unsafe_code,
+    reason = "packet sockets and their ring are reached by system calls and shared memory only"
+)]
 
 use std::io;
 use std::mem::{offset_of, size_of};
@@ -70,7 +73,10 @@ struct InterfaceRequest {
     value: [u8; 24],
 }
 
-const _: () = assert!(size_of::<InterfaceRequest>() >= size_of::<libc::ifreq>(), "the kernel writes as much as its own type holds");
+const _: () = assert!(
+    size_of::<InterfaceRequest>() >= size_of::<libc::ifreq>(),
+    "the kernel writes as much as its own type holds"
+);
 
 /// Why waiting ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,34 +98,58 @@ impl PacketSocket {
     /// A socket that receives nothing until it is bound.
     pub(super) fn open() -> io::Result<Self> {
         // SAFETY: no pointers are passed.
-        let number = checked(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })?;
+        let number = checked(unsafe {
+            libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0)
+        })?;
         // SAFETY: the descriptor is new, and nobody else knows it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(number) }))
     }
 
     pub(super) fn set<T: Plain>(&self, level: c_int, name: c_int, value: &T) -> io::Result<()> {
         // SAFETY: the kernel reads as many bytes as the value has.
-        let result =
-            unsafe { libc::setsockopt(self.0.as_raw_fd(), level, name, std::ptr::from_ref(value).cast::<c_void>(), length_of::<T>()) };
+        let result = unsafe {
+            libc::setsockopt(
+                self.0.as_raw_fd(),
+                level,
+                name,
+                std::ptr::from_ref(value).cast::<c_void>(),
+                length_of::<T>(),
+            )
+        };
         checked(result).map(|_| ())
     }
 
     pub(super) fn get<T: Plain>(&self, level: c_int, name: c_int) -> io::Result<T> {
         let (mut value, mut length) = (T::default(), length_of::<T>());
         // SAFETY: the kernel writes at most as many bytes as the value has, and every value of them is legal (`Plain`).
-        let result =
-            unsafe { libc::getsockopt(self.0.as_raw_fd(), level, name, std::ptr::from_mut(&mut value).cast::<c_void>(), &raw mut length) };
+        let result = unsafe {
+            libc::getsockopt(
+                self.0.as_raw_fd(),
+                level,
+                name,
+                std::ptr::from_mut(&mut value).cast::<c_void>(),
+                &raw mut length,
+            )
+        };
         checked(result).map(|_| value)
     }
 
     /// Has frames judged by a classic BPF program, which also says how much of each is kept.
     pub(super) fn filter(&self, program: &mut [libc::sock_filter]) -> io::Result<()> {
-        let Ok(len) = u16::try_from(program.len()) else { return Err(io::Error::from(io::ErrorKind::InvalidInput)) };
+        let Ok(len) = u16::try_from(program.len()) else {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        };
         let program = libc::sock_fprog { len, filter: program.as_mut_ptr() };
         let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
         // SAFETY: the pointer leads to as many instructions as are stated, which the kernel copies and checks.
         let result = unsafe {
-            libc::setsockopt(self.0.as_raw_fd(), level, name, (&raw const program).cast::<c_void>(), length_of::<libc::sock_fprog>())
+            libc::setsockopt(
+                self.0.as_raw_fd(),
+                level,
+                name,
+                (&raw const program).cast::<c_void>(),
+                length_of::<libc::sock_fprog>(),
+            )
         };
         checked(result).map(|_| ())
     }
@@ -136,19 +166,28 @@ impl PacketSocket {
             sll_addr: [0; 8],
         };
         // SAFETY: the pointer leads to an address of the stated length.
-        let result =
-            unsafe { libc::bind(self.0.as_raw_fd(), (&raw const address).cast::<libc::sockaddr>(), length_of::<libc::sockaddr_ll>()) };
+        let result = unsafe {
+            libc::bind(
+                self.0.as_raw_fd(),
+                (&raw const address).cast::<libc::sockaddr>(),
+                length_of::<libc::sockaddr_ll>(),
+            )
+        };
         checked(result).map(|_| ())
     }
 
     /// Waits until a block is ready, at most for a time.
     pub(super) fn wait(&self, timeout: Duration) -> io::Result<Woken> {
-        let mut descriptor = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let milliseconds = c_int::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(c_int::MAX);
+        let mut descriptor =
+            libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let milliseconds =
+            c_int::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(c_int::MAX);
         // SAFETY: one descriptor is passed, and one is stated.
         match checked(unsafe { libc::poll(&raw mut descriptor, 1, milliseconds) }) {
             Ok(0) => Ok(Woken::TimedOut),
-            Ok(_) if descriptor.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0 => Ok(Woken::Failed),
+            Ok(_) if descriptor.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0 => {
+                Ok(Woken::Failed)
+            }
             Ok(_) => Ok(Woken::Ready),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Woken::Interrupted),
             Err(error) => Err(error),
@@ -169,7 +208,12 @@ impl PacketSocket {
     }
 
     /// Asks for something about an interface that is put into `data`, which begins with what is asked.
-    pub(super) fn ask_at_length(&self, request: c_ulong, name: &str, data: &mut [u32; 16]) -> io::Result<()> {
+    pub(super) fn ask_at_length(
+        &self,
+        request: c_ulong,
+        name: &str,
+        data: &mut [u32; 16],
+    ) -> io::Result<()> {
         let mut asked = request_for(name)?;
         let address = (&raw mut *data).expose_provenance().to_ne_bytes();
         asked.value[..address.len()].copy_from_slice(&address);
@@ -188,7 +232,8 @@ impl PacketSocket {
 
     fn control(&self, request: c_ulong, asked: &mut InterfaceRequest) -> io::Result<()> {
         // SAFETY: the request is one of those of `linux/sockios.h` that take an `ifreq`, and as much room is there.
-        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), request as _, std::ptr::from_mut(asked)) };
+        let result =
+            unsafe { libc::ioctl(self.0.as_raw_fd(), request as _, std::ptr::from_mut(asked)) };
         checked(result).map(|_| ())
     }
 }
@@ -226,7 +271,10 @@ fn checked(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the types passed to the kernel are shorter than a page")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the types passed to the kernel are shorter than a page"
+)]
 const fn length_of<T>() -> socklen_t {
     size_of::<T>() as socklen_t
 }
@@ -242,7 +290,8 @@ const fn every_protocol() -> u16 {
 }
 
 /// Where the status of a block stands, counted from its beginning.
-const STATUS: usize = offset_of!(libc::tpacket_block_desc, hdr) + offset_of!(libc::tpacket_hdr_v1, block_status);
+const STATUS: usize =
+    offset_of!(libc::tpacket_block_desc, hdr) + offset_of!(libc::tpacket_hdr_v1, block_status);
 
 /// The memory of a packet socket's receive ring.
 pub(super) struct Ring {
@@ -253,7 +302,11 @@ pub(super) struct Ring {
 
 impl Ring {
     /// Maps the ring that the socket was given by `PACKET_RX_RING`.
-    pub(super) fn map(socket: &PacketSocket, block_length: usize, blocks: usize) -> io::Result<Self> {
+    pub(super) fn map(
+        socket: &PacketSocket,
+        block_length: usize,
+        blocks: usize,
+    ) -> io::Result<Self> {
         let memory = MmapOptions::new().len(block_length * blocks).map_raw(&socket.0)?;
         Ok(Self { memory, block_length, blocks })
     }
@@ -284,7 +337,10 @@ impl Ring {
         unsafe { self.memory.as_mut_ptr().add(number * self.block_length) }
     }
 
-    #[expect(clippy::cast_ptr_alignment, reason = "blocks begin on pages, and the status stands at a multiple of four")]
+    #[expect(
+        clippy::cast_ptr_alignment,
+        reason = "blocks begin on pages, and the status stands at a multiple of four"
+    )]
     fn status(&self, number: usize) -> &AtomicU32 {
         // SAFETY: the word lies within the block and, blocks being pages, is aligned; kernel and program both access it
         // as one word.

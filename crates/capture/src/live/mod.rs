@@ -51,7 +51,13 @@ pub struct LiveOptions {
 impl Default for LiveOptions {
     /// Headers only (128 bytes), 32 MiB, 20 ms, promiscuous, the interface's timestamps.
     fn default() -> Self {
-        Self { snap_length: 128, ring: Size(32 << 20), block_timeout: Span::from_millis(20), promiscuous: true, hardware_timestamps: true }
+        Self {
+            snap_length: 128,
+            ring: Size(32 << 20),
+            block_timeout: Span::from_millis(20),
+            promiscuous: true,
+            hardware_timestamps: true,
+        }
     }
 }
 

@@ -51,7 +51,11 @@ enum End {
 
 impl fmt::Debug for Live {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Live").field("facts", &self.facts).field("statistics", &self.statistics).finish_non_exhaustive()
+        formatter
+            .debug_struct("Live")
+            .field("facts", &self.facts)
+            .field("statistics", &self.statistics)
+            .finish_non_exhaustive()
     }
 }
 
@@ -67,20 +71,32 @@ impl Live {
         let interface = Interface::look(&socket, name)?;
         let failed = |step| move |source| LiveError::Kernel { name: name.to_owned(), step, source };
         let snap_length = if options.snap_length == 0 { BLOCK_LENGTH } else { options.snap_length };
-        socket.filter(&mut filter(interface.loopback, snap_length)).map_err(failed("say how much of a frame is kept"))?;
+        socket
+            .filter(&mut filter(interface.loopback, snap_length))
+            .map_err(failed("say how much of a frame is kept"))?;
         let request = ring_request(&options, snap_length);
         let version = libc::tpacket_versions::TPACKET_V3 as libc::c_int;
-        socket.set(libc::SOL_PACKET, libc::PACKET_VERSION, &version).map_err(failed("choose the version of the packet ring"))?;
-        socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request).map_err(failed("set up the packet ring"))?;
-        let ring = Ring::map(&socket, request.block_size as usize, request.blocks as usize).map_err(failed("map the packet ring"))?;
+        socket
+            .set(libc::SOL_PACKET, libc::PACKET_VERSION, &version)
+            .map_err(failed("choose the version of the packet ring"))?;
+        socket
+            .set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request)
+            .map_err(failed("set up the packet ring"))?;
+        let ring = Ring::map(&socket, request.block_size as usize, request.blocks as usize)
+            .map_err(failed("map the packet ring"))?;
         let hardware_timestamps = options.hardware_timestamps && interface.stamps;
         if hardware_timestamps {
             let raw = libc::SOF_TIMESTAMPING_RAW_HARDWARE.cast_signed();
-            socket.set(libc::SOL_PACKET, libc::PACKET_TIMESTAMP, &raw).map_err(failed("ask for hardware timestamps"))?;
+            socket
+                .set(libc::SOL_PACKET, libc::PACKET_TIMESTAMP, &raw)
+                .map_err(failed("ask for hardware timestamps"))?;
         }
         if options.promiscuous && !interface.loopback {
-            let membership = Membership { index: interface.index, kind: PROMISCUOUS, ..Membership::default() };
-            socket.set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership).map_err(failed("see frames for other hosts"))?;
+            let membership =
+                Membership { index: interface.index, kind: PROMISCUOUS, ..Membership::default() };
+            socket
+                .set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
+                .map_err(failed("see frames for other hosts"))?;
         }
         socket.bind(interface.index).map_err(failed("listen on it"))?;
         let facts = LiveFacts {
@@ -97,7 +113,17 @@ impl Live {
             hardware_clock_ahead: None,
         };
         let index = interface.index;
-        Ok(Self { facts, index, socket, ring, block: 0, cursor: None, statistics: Statistics::default(), end: None, tagged: Vec::new() })
+        Ok(Self {
+            facts,
+            index,
+            socket,
+            ring,
+            block: 0,
+            cursor: None,
+            statistics: Statistics::default(),
+            end: None,
+            tagged: Vec::new(),
+        })
     }
 
     /// Shows up to `limit` frames to `see`, in the order in which the kernel took them up, and says how many there were.
@@ -111,14 +137,23 @@ impl Live {
     /// [`LiveError::InterfaceGone`] when the interface has vanished, from then on always;
     /// [`LiveError::InterfaceDown`] when it went down, once: later calls go on and show frames when it is up again. Both
     /// come after the frames that were captured before, and about 0.1 s late.
-    pub fn frames(&mut self, limit: usize, timeout: Span, mut see: impl FnMut(&Frame<'_>)) -> Result<usize, LiveError> {
+    pub fn frames(
+        &mut self,
+        limit: usize,
+        timeout: Span,
+        mut see: impl FnMut(&Frame<'_>),
+    ) -> Result<usize, LiveError> {
         let shown = self.show(limit, &mut see);
         if shown > 0 || limit == 0 {
             return Ok(shown);
         }
         if self.end.is_none() {
             let timeout = Duration::from_nanos(u64::try_from(timeout.0).unwrap_or(0));
-            match self.socket.wait(timeout).map_err(|source| self.failed("wait for frames", source))? {
+            match self
+                .socket
+                .wait(timeout)
+                .map_err(|source| self.failed("wait for frames", source))?
+            {
                 Woken::Ready => return Ok(self.show(limit, &mut see)),
                 Woken::Interrupted => return Ok(0),
                 // The error of the socket may have gone to another call.
@@ -148,8 +183,10 @@ impl Live {
     ///
     /// [`LiveError::Kernel`] when the kernel does not say.
     pub fn statistics(&mut self) -> Result<Statistics, LiveError> {
-        let new: RingStatistics =
-            self.socket.get(libc::SOL_PACKET, libc::PACKET_STATISTICS).map_err(|source| self.failed("read the drop counters", source))?;
+        let new: RingStatistics = self
+            .socket
+            .get(libc::SOL_PACKET, libc::PACKET_STATISTICS)
+            .map_err(|source| self.failed("read the drop counters", source))?;
         // Asking sets the kernel's counters to zero.
         self.statistics.received += u64::from(new.packets.saturating_sub(new.drops));
         self.statistics.dropped += u64::from(new.drops);
@@ -197,7 +234,8 @@ impl Live {
             }
             // A block that contradicts itself: what it still claims is lost.
             self.statistics.dropped += u64::from(cursor.left());
-            self.statistics.received = self.statistics.received.saturating_sub(cursor.left().into());
+            self.statistics.received =
+                self.statistics.received.saturating_sub(cursor.left().into());
             self.cursor = None;
             self.ring.release(self.block);
             self.block = (self.block + 1) % self.ring.blocks();
@@ -207,7 +245,10 @@ impl Live {
 
     /// The socket has an error: the interface went down, and perhaps away.
     fn on_error(&mut self) -> Result<(), LiveError> {
-        let error = self.socket.take_error().map_err(|source| self.failed("read why capturing failed", source))?;
+        let error = self
+            .socket
+            .take_error()
+            .map_err(|source| self.failed("read why capturing failed", source))?;
         match error {
             None => return Ok(()),
             Some(error) if error.raw_os_error() == Some(libc::ENETDOWN) => {}
@@ -216,7 +257,8 @@ impl Live {
         // An interface that is removed goes down first. Meanwhile the kernel hands over the last block.
         let block_timeout = Duration::from_nanos(self.facts.block_timeout.0.unsigned_abs());
         thread::sleep(FAREWELL.max(2 * block_timeout));
-        self.end = Some(if self.socket.name_of(self.index).is_some() { End::Down } else { End::Gone });
+        self.end =
+            Some(if self.socket.name_of(self.index).is_some() { End::Down } else { End::Gone });
         Ok(())
     }
 
@@ -233,7 +275,8 @@ fn not_open(name: &str, source: io::Error) -> LiveError {
     if source.kind() != io::ErrorKind::PermissionDenied {
         return LiveError::Kernel { name, step: "open a packet socket", source };
     }
-    let program = std::env::current_exe().map_or_else(|_| "PROGRAM".to_owned(), |path| path.display().to_string());
+    let program = std::env::current_exe()
+        .map_or_else(|_| "PROGRAM".to_owned(), |path| path.display().to_string());
     LiveError::NotPermitted { name, program, source }
 }
 
@@ -249,7 +292,12 @@ fn filter(loopback: bool, snap_length: u32) -> Vec<libc::sock_filter> {
         return vec![keep];
     }
     let kind = (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE).cast_unsigned();
-    vec![instruction(LOAD, 0, 0, kind), instruction(JUMP_IF_EQUAL, 0, 1, PACKET_OUTGOING.into()), instruction(RETURN, 0, 0, 0), keep]
+    vec![
+        instruction(LOAD, 0, 0, kind),
+        instruction(JUMP_IF_EQUAL, 0, 1, PACKET_OUTGOING.into()),
+        instruction(RETURN, 0, 0, 0),
+        keep,
+    ]
 }
 
 /// The ring in blocks: as many as fill the memory, at least four, each large enough for a frame.
@@ -259,21 +307,37 @@ fn ring_request(options: &LiveOptions, snap_length: u32) -> RingRequest {
     let frame = snap_length.saturating_add(FRAME_SIZE);
     let block_size = quarter.max(frame).min(BLOCK_LENGTH).next_multiple_of(GRAIN);
     let blocks = u32::try_from(memory.div_ceil(block_size.into())).unwrap_or(u32::MAX).max(4);
-    let retire_milliseconds = u32::try_from(options.block_timeout.0 / 1_000_000).unwrap_or(0).clamp(1, 1_000);
+    let retire_milliseconds =
+        u32::try_from(options.block_timeout.0 / 1_000_000).unwrap_or(0).clamp(1, 1_000);
     let frames = blocks * (block_size / FRAME_SIZE);
-    RingRequest { block_size, blocks, frame_size: FRAME_SIZE, frames, retire_milliseconds, private_size: 0, features: 0 }
+    RingRequest {
+        block_size,
+        blocks,
+        frame_size: FRAME_SIZE,
+        frames,
+        retire_milliseconds,
+        private_size: 0,
+        features: 0,
+    }
 }
 
 /// A frame as others see it, with its tag put back.
 #[inline]
-fn frame<'a>(stored: &Stored<'a>, facts: &LiveFacts, index: u64, tagged: &'a mut Vec<u8>) -> Frame<'a> {
+fn frame<'a>(
+    stored: &Stored<'a>,
+    facts: &LiveFacts,
+    index: u64,
+    tagged: &'a mut Vec<u8>,
+) -> Frame<'a> {
     let marked = match stored.kind {
         _ if facts.loopback => Direction::Unknown,
         PACKET_OUTGOING => Direction::Outbound,
         _ => Direction::Inbound,
     };
     let Stored { ts, mut original_length, mut bytes, .. } = *stored;
-    if let (Some(tag), LinkType::Ethernet, Some((addresses, rest))) = (stored.tag, facts.link, bytes.split_at_checked(ADDRESSES)) {
+    if let (Some(tag), LinkType::Ethernet, Some((addresses, rest))) =
+        (stored.tag, facts.link, bytes.split_at_checked(ADDRESSES))
+    {
         tagged.clear();
         for part in [addresses, &tag, rest] {
             tagged.extend_from_slice(part);
@@ -282,7 +346,16 @@ fn frame<'a>(stored: &Stored<'a>, facts: &LiveFacts, index: u64, tagged: &'a mut
         original_length += 4;
         bytes = tagged;
     }
-    Frame { ts, index, file: 0, interface: 0, link: Some(facts.link), original_length, marked, bytes }
+    Frame {
+        ts,
+        index,
+        file: 0,
+        interface: 0,
+        link: Some(facts.link),
+        original_length,
+        marked,
+        bytes,
+    }
 }
 
 fn now() -> Ns {

@@ -25,7 +25,8 @@ pub(crate) fn is_magic(start: &[u8]) -> bool {
 
 fn dialect(start: &[u8]) -> Option<(ByteOrder, u32)> {
     let magic: [u8; 4] = *start.first_chunk()?;
-    let known = |number: u32| matches!(number, MICROSECONDS | NANOSECONDS | MODIFIED).then_some(number);
+    let known =
+        |number: u32| matches!(number, MICROSECONDS | NANOSECONDS | MODIFIED).then_some(number);
     let little = known(u32::from_le_bytes(magic)).map(|number| (ByteOrder::Little, number));
     little.or_else(|| known(u32::from_be_bytes(magic)).map(|number| (ByteOrder::Big, number)))
 }
@@ -63,7 +64,9 @@ impl FileHeader {
     /// Reads the header of a file that begins with a magic number of the format.
     pub(super) fn read(start: &[u8]) -> Result<Self, HeaderError> {
         let truncated = HeaderError::Truncated { needed: FILE_HEADER_LENGTH, found: start.len() };
-        let (Some((order, magic)), Some(bytes)) = (dialect(start), start.first_chunk::<FILE_HEADER_LENGTH>()) else {
+        let (Some((order, magic)), Some(bytes)) =
+            (dialect(start), start.first_chunk::<FILE_HEADER_LENGTH>())
+        else {
             return Err(truncated);
         };
         let half = |at: usize| match order {
@@ -124,7 +127,8 @@ impl RecordHeader {
             let word = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
             if BIG { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
         };
-        let (captured, original) = if exchanged { (word(12), word(8)) } else { (word(8), word(12)) };
+        let (captured, original) =
+            if exchanged { (word(12), word(8)) } else { (word(8), word(12)) };
         Some(Self { seconds: word(0), fraction: word(4), captured, original })
     }
 
@@ -132,13 +136,16 @@ impl RecordHeader {
     #[inline]
     pub(super) const fn is_ordinary(&self, usual: u32, units: u32) -> bool {
         // Not zero and not above `usual`, in one comparison.
-        self.captured.wrapping_sub(1) < usual && self.captured <= self.original && self.fraction < units
+        self.captured.wrapping_sub(1) < usual
+            && self.captured <= self.original
+            && self.fraction < units
     }
 
     /// The moment. A fraction beyond a second carries over. Cannot overflow: 2³² s are half of what 63 bits of ns hold.
     #[inline]
     pub(super) const fn ts(&self, nanos_per_unit: u64) -> Ns {
-        Ns((self.seconds as u64 * 1_000_000_000 + self.fraction as u64 * nanos_per_unit).cast_signed())
+        Ns((self.seconds as u64 * 1_000_000_000 + self.fraction as u64 * nanos_per_unit)
+            .cast_signed())
     }
 }
 
@@ -152,18 +159,31 @@ mod tests {
 
     #[test]
     fn dialects() {
-        let little = FileHeader::read(&header([0xd4, 0xc3, 0xb2, 0xa1], [2, 0, 4, 0], [1, 0, 0, 0])).unwrap();
-        assert_eq!((little.order, little.units, little.snap_length, little.link_number), (ByteOrder::Little, 1_000_000, 65_536, 1));
-        let big = FileHeader::read(&header([0xa1, 0xb2, 0x3c, 0x4d], [0, 2, 0, 4], [0xf0, 0, 0, 113])).unwrap();
-        assert_eq!((big.order, big.units, big.snap_length, big.link_number), (ByteOrder::Big, 1_000_000_000, 256, 113));
+        let little =
+            FileHeader::read(&header([0xd4, 0xc3, 0xb2, 0xa1], [2, 0, 4, 0], [1, 0, 0, 0]))
+                .unwrap();
+        assert_eq!(
+            (little.order, little.units, little.snap_length, little.link_number),
+            (ByteOrder::Little, 1_000_000, 65_536, 1)
+        );
+        let big =
+            FileHeader::read(&header([0xa1, 0xb2, 0x3c, 0x4d], [0, 2, 0, 4], [0xf0, 0, 0, 113]))
+                .unwrap();
+        assert_eq!(
+            (big.order, big.units, big.snap_length, big.link_number),
+            (ByteOrder::Big, 1_000_000_000, 256, 113)
+        );
         assert_eq!((big.nanos_per_unit(), big.record_header_length()), (1, 16));
-        let modified = FileHeader::read(&header([0x34, 0xcd, 0xb2, 0xa1], [2, 0, 4, 0], [1, 0, 0, 0])).unwrap();
+        let modified =
+            FileHeader::read(&header([0x34, 0xcd, 0xb2, 0xa1], [2, 0, 4, 0], [1, 0, 0, 0]))
+                .unwrap();
         assert_eq!(modified.record_header_length(), 24);
     }
 
     #[test]
     fn versions() {
-        let read = |version| FileHeader::read(&header([0xd4, 0xc3, 0xb2, 0xa1], version, [1, 0, 0, 0]));
+        let read =
+            |version| FileHeader::read(&header([0xd4, 0xc3, 0xb2, 0xa1], version, [1, 0, 0, 0]));
         assert_eq!(read([2, 0, 2, 0]).unwrap().lengths, Lengths::Exchanged);
         assert_eq!(read([2, 0, 3, 0]).unwrap().lengths, Lengths::Either);
         assert_eq!(read([2, 0, 4, 0]).unwrap().lengths, Lengths::AsWritten);
@@ -172,6 +192,9 @@ mod tests {
 
     #[test]
     fn a_cut_header_says_how_much_is_there() {
-        assert_eq!(FileHeader::read(&[0xd4, 0xc3, 0xb2, 0xa1, 2]).unwrap_err(), HeaderError::Truncated { needed: 24, found: 5 });
+        assert_eq!(
+            FileHeader::read(&[0xd4, 0xc3, 0xb2, 0xa1, 2]).unwrap_err(),
+            HeaderError::Truncated { needed: 24, found: 5 }
+        );
     }
 }

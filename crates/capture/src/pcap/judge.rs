@@ -30,10 +30,16 @@ enum Follows {
 
 impl Pcap {
     #[cold]
-    pub(super) fn judge<const BIG: bool>(&self, window: &[u8], position: usize, complete: bool) -> Judgement {
+    pub(super) fn judge<const BIG: bool>(
+        &self,
+        window: &[u8],
+        position: usize,
+        complete: bool,
+    ) -> Judgement {
         let header_length = self.header.record_header_length();
         let rest = window.len() - position;
-        let loaded = RecordHeader::load::<BIG>(window, position, self.header.lengths == Lengths::Exchanged);
+        let loaded =
+            RecordHeader::load::<BIG>(window, position, self.header.lengths == Lengths::Exchanged);
         let header = match loaded.filter(|_| rest >= header_length) {
             Some(header) => self.in_order(header),
             None if !complete => return Judgement::NeedMore(header_length),
@@ -52,7 +58,8 @@ impl Pcap {
             return Judgement::NeedMore(needed + header_length);
         }
         let end = position + needed;
-        let follows = if rest < needed { Follows::No } else { self.follows::<BIG>(window, end, complete) };
+        let follows =
+            if rest < needed { Follows::No } else { self.follows::<BIG>(window, end, complete) };
         match follows {
             Follows::Yes => self.accepted(position, header, end),
             Follows::No => self.contradicted::<BIG>(window, position, complete, header),
@@ -73,7 +80,8 @@ impl Pcap {
         if is_magic(bytes) && header.captured == 0 {
             return Some((
                 Problem::SKIPPED_BYTES,
-                "another file header stands here: capture files were joined without mergecap".to_owned(),
+                "another file header stands here: capture files were joined without mergecap"
+                    .to_owned(),
             ));
         }
         let RecordHeader { seconds, fraction, captured, original } = header;
@@ -81,20 +89,33 @@ impl Pcap {
             let limit = self.largest;
             return Some((
                 Problem::BAD_RECORD_LENGTH,
-                format!("a record states {captured} captured bytes, more than the {limit} that can be"),
+                format!(
+                    "a record states {captured} captured bytes, more than the {limit} that can be"
+                ),
             ));
         }
         let near = self.pattern().near;
-        if captured == 0 && original == 0 && (seconds == 0 && fraction == 0 || near.is_some_and(|near| near.abs_diff(seconds) > 86_400)) {
-            return Some((Problem::SKIPPED_BYTES, "there are zeros where a record should be".to_owned()));
+        if captured == 0
+            && original == 0
+            && (seconds == 0 && fraction == 0
+                || near.is_some_and(|near| near.abs_diff(seconds) > 86_400))
+        {
+            return Some((
+                Problem::SKIPPED_BYTES,
+                "there are zeros where a record should be".to_owned(),
+            ));
         }
         None
     }
 
     /// Whether a record begins, or the file ends, at a place. An odd header is believed when a regular one follows it.
     fn follows<const BIG: bool>(&self, window: &[u8], at: usize, complete: bool) -> Follows {
-        let load = |at: usize| RecordHeader::load::<BIG>(window, at, self.header.lengths == Lengths::Exchanged);
-        let Some(header) = load(at).map(|header| self.in_order(header)) else { return Follows::Yes };
+        let load = |at: usize| {
+            RecordHeader::load::<BIG>(window, at, self.header.lengths == Lengths::Exchanged)
+        };
+        let Some(header) = load(at).map(|header| self.in_order(header)) else {
+            return Follows::Yes;
+        };
         if self.impossible(header, &window[at..]).is_some() {
             return Follows::No;
         }
@@ -114,10 +135,15 @@ impl Pcap {
     fn accepted(&self, position: usize, header: RecordHeader, end: usize) -> Judgement {
         let RecordHeader { captured, original, fraction, .. } = header;
         if captured > original {
-            let detail =
-                format!("a record states {captured} captured bytes of a frame of {original}; the frame is taken to have had {captured}");
+            let detail = format!(
+                "a record states {captured} captured bytes of a frame of {original}; the frame is taken to have had {captured}"
+            );
             let problem = self.found(Problem::BAD_RECORD_LENGTH, position, detail);
-            return Judgement::Record { header: RecordHeader { original: captured, ..header }, end, problem: Some(problem) };
+            return Judgement::Record {
+                header: RecordHeader { original: captured, ..header },
+                end,
+                problem: Some(problem),
+            };
         }
         let units = self.header.units;
         let problem = (fraction >= units).then(|| {
@@ -129,7 +155,13 @@ impl Pcap {
 
     /// What follows the record is no record, or the file ends before the record does: its length lies, the file is cut,
     /// or the damage is behind it.
-    fn contradicted<const BIG: bool>(&self, window: &[u8], position: usize, complete: bool, header: RecordHeader) -> Judgement {
+    fn contradicted<const BIG: bool>(
+        &self,
+        window: &[u8],
+        position: usize,
+        complete: bool,
+        header: RecordHeader,
+    ) -> Judgement {
         let body = position + self.header.record_header_length();
         let end = body + header.captured as usize;
         let pattern = self.pattern();
@@ -139,15 +171,23 @@ impl Pcap {
         if let Hit::At(next) = pattern.find::<BIG>(window, body, end, complete) {
             let captured = u32::try_from(next - body).unwrap_or(header.captured);
             let stated = header.captured;
-            let detail =
-                format!("a record states {stated} captured bytes, but the next one begins after {captured}; it is taken to have had those");
+            let detail = format!(
+                "a record states {stated} captured bytes, but the next one begins after {captured}; it is taken to have had those"
+            );
             let problem = Some(self.found(Problem::BAD_RECORD_LENGTH, position, detail));
             let original = header.original.max(captured);
-            return Judgement::Record { header: RecordHeader { captured, original, ..header }, end: next, problem };
+            return Judgement::Record {
+                header: RecordHeader { captured, original, ..header },
+                end: next,
+                problem,
+            };
         }
         if end > window.len() {
             let (there, stated) = (window.len() - body, header.captured);
-            return Judgement::Cut(self.cut(position, format!("the file ends within a record: {there} of {stated} bytes are there")));
+            return Judgement::Cut(self.cut(
+                position,
+                format!("the file ends within a record: {there} of {stated} bytes are there"),
+            ));
         }
         self.accepted(position, header, end)
     }
@@ -157,6 +197,11 @@ impl Pcap {
     }
 
     fn found(&self, code: &'static str, position: usize, detail: String) -> Found {
-        Found { code, offset: self.offset + position as u64, record: self.tally.records + 1, detail }
+        Found {
+            code,
+            offset: self.offset + position as u64,
+            record: self.tally.records + 1,
+            detail,
+        }
     }
 }

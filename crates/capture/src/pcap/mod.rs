@@ -60,7 +60,11 @@ impl Pcap {
         let header = FileHeader::read(window)?;
         let largest = header.snap_length.clamp(LARGEST_USUAL, LARGEST);
         // A snap length of zero means none.
-        let usual = if header.snap_length == 0 { LARGEST_USUAL } else { header.snap_length.min(LARGEST_USUAL) };
+        let usual = if header.snap_length == 0 {
+            LARGEST_USUAL
+        } else {
+            header.snap_length.min(LARGEST_USUAL)
+        };
         let link = LinkType::from_number(header.link_number);
         let offset = FILE_HEADER_LENGTH as u64;
         Ok(Self { header, link, usual, largest, offset, tally: Tally::new(), search: None })
@@ -97,7 +101,12 @@ impl Pcap {
     }
 
     /// Emits the records of `window`, which is `complete` when nothing follows it. Returns how much of it is done with.
-    pub(crate) fn walk(&mut self, window: &[u8], complete: bool, sink: &mut Sink<'_, impl Consumer>) -> (usize, Stop) {
+    pub(crate) fn walk(
+        &mut self,
+        window: &[u8],
+        complete: bool,
+        sink: &mut Sink<'_, impl Consumer>,
+    ) -> (usize, Stop) {
         let (done, stop) = match self.header.order {
             ByteOrder::Little => self.walk_ordered::<false>(window, complete, sink),
             ByteOrder::Big => self.walk_ordered::<true>(window, complete, sink),
@@ -106,7 +115,12 @@ impl Pcap {
         (done, stop)
     }
 
-    fn walk_ordered<const BIG: bool>(&mut self, window: &[u8], complete: bool, sink: &mut Sink<'_, impl Consumer>) -> (usize, Stop) {
+    fn walk_ordered<const BIG: bool>(
+        &mut self,
+        window: &[u8],
+        complete: bool,
+        sink: &mut Sink<'_, impl Consumer>,
+    ) -> (usize, Stop) {
         let mut position = 0;
         loop {
             if let Some(search) = &self.search {
@@ -139,7 +153,10 @@ impl Pcap {
                 }
                 Judgement::Record { header, end, problem } => {
                     if !self.emit_judged(window, position, header, end, problem, sink) {
-                        return (position, Stop::Until(header.ts(u64::from(self.header.nanos_per_unit()))));
+                        return (
+                            position,
+                            Stop::Until(header.ts(u64::from(self.header.nanos_per_unit()))),
+                        );
                     }
                     position = end;
                 }
@@ -149,11 +166,20 @@ impl Pcap {
 
     /// The fast path: record after record, as long as there is nothing to think about.
     #[inline]
-    fn run<const BIG: bool>(&mut self, window: &[u8], start: usize, sink: &mut Sink<'_, impl Consumer>) -> (usize, Pause) {
+    fn run<const BIG: bool>(
+        &mut self,
+        window: &[u8],
+        start: usize,
+        sink: &mut Sink<'_, impl Consumer>,
+    ) -> (usize, Pause) {
         let length = self.header.record_header_length();
         let exchanged = self.header.lengths == Lengths::Exchanged;
-        let (usual, units, scale, link) = (self.usual, self.header.units, u64::from(self.header.nanos_per_unit()), self.link);
-        let load = |at: usize| RecordHeader::load::<BIG>(window, at, exchanged).filter(|header| header.is_ordinary(usual, units));
+        let (usual, units, scale, link) =
+            (self.usual, self.header.units, u64::from(self.header.nanos_per_unit()), self.link);
+        let load = |at: usize| {
+            RecordHeader::load::<BIG>(window, at, exchanged)
+                .filter(|header| header.is_ordinary(usual, units))
+        };
         let mut tally = self.tally;
         let mut position = start;
         let mut current = load(position);
@@ -172,7 +198,14 @@ impl Pcap {
                 break Pause::Stop(Stop::Until(ts));
             }
             tally.count(ts, header.captured < header.original);
-            sink.emit(Unnumbered { ts, link, interface: 0, original_length: header.original, marked: Direction::Unknown, bytes });
+            sink.emit(Unnumbered {
+                ts,
+                link,
+                interface: 0,
+                original_length: header.original,
+                marked: Direction::Unknown,
+                bytes,
+            });
             position = end;
             current = next;
         };
@@ -199,16 +232,30 @@ impl Pcap {
         }
         self.tally.count(ts, header.captured < header.original);
         let bytes = &window[position + self.header.record_header_length()..end];
-        sink.emit(Unnumbered { ts, link: self.link, interface: 0, original_length: header.original, marked: Direction::Unknown, bytes });
+        sink.emit(Unnumbered {
+            ts,
+            link: self.link,
+            interface: 0,
+            original_length: header.original,
+            marked: Direction::Unknown,
+            bytes,
+        });
         true
     }
 
     fn end_search(&mut self, passed_over: u64, found: bool, sink: &mut Sink<'_, impl Consumer>) {
         let Some(Search { code, from, why }) = self.search.take() else { return };
         self.tally.skipped_bytes += passed_over;
-        let rest = if found { "were passed over up to the next record" } else { "up to the end of the file hold no record" };
+        let rest = if found {
+            "were passed over up to the next record"
+        } else {
+            "up to the end of the file hold no record"
+        };
         let detail = format!("{why}; {passed_over} bytes {rest}");
-        sink.ledger.problem(sink.file, Found { code, offset: from, record: self.tally.records + 1, detail });
+        sink.ledger.problem(
+            sink.file,
+            Found { code, offset: from, record: self.tally.records + 1, detail },
+        );
     }
 
     fn pattern(&self) -> Pattern {

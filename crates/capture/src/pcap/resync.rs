@@ -32,7 +32,13 @@ impl Pattern {
     }
 
     /// Looks for the first believable place in `from..to`.
-    pub(super) fn find<const BIG: bool>(&self, window: &[u8], from: usize, to: usize, complete: bool) -> Hit {
+    pub(super) fn find<const BIG: bool>(
+        &self,
+        window: &[u8],
+        from: usize,
+        to: usize,
+        complete: bool,
+    ) -> Hit {
         for at in from..to.min(window.len()) {
             match self.chain::<BIG>(window, at, complete) {
                 Chain::Holds => return Hit::At(at),
@@ -85,7 +91,8 @@ impl Pattern {
         if self.either && captured > original {
             (captured, original) = (original, captured);
         }
-        let lengths = (1..=LARGEST_USUAL).contains(&captured) && (captured..=LARGEST_ORIGINAL).contains(&original);
+        let lengths = (1..=LARGEST_USUAL).contains(&captured)
+            && (captured..=LARGEST_ORIGINAL).contains(&original);
         (lengths && fraction < self.units).then_some(captured)
     }
 

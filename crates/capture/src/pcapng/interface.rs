@@ -46,15 +46,25 @@ impl Description {
             match option.code {
                 IF_NAME => name = option.text(),
                 IF_DESCRIPTION => about = option.text(),
-                IF_TSRESOL => resolution = option.value.first().map_or(resolution, |value| Resolution::from_option(*value)),
+                IF_TSRESOL => {
+                    resolution = option
+                        .value
+                        .first()
+                        .map_or(resolution, |value| Resolution::from_option(*value))
+                }
                 IF_OS => os = option.text(),
-                IF_TSOFFSET => offset = Words::<BIG>::long(option.value, 0).map_or(offset, u64::cast_signed),
+                IF_TSOFFSET => {
+                    offset = Words::<BIG>::long(option.value, 0).map_or(offset, u64::cast_signed)
+                }
                 IF_HARDWARE => hardware = option.text(),
                 _ => {}
             }
         }
         let clock = Clock::new(resolution, offset);
-        Some((Self { link_number, snap_length, clock, name, about, hardware, os }, options.overrun()))
+        Some((
+            Self { link_number, snap_length, clock, name, about, hardware, os },
+            options.overrun(),
+        ))
     }
 }
 
@@ -149,7 +159,8 @@ impl Interface {
     }
 
     pub(super) fn facts(&self) -> InterfaceFacts {
-        let Description { link_number, snap_length, clock, name, about, hardware, os } = self.description.clone();
+        let Description { link_number, snap_length, clock, name, about, hardware, os } =
+            self.description.clone();
         let counters = self.before.plus(self.current);
         InterfaceFacts {
             name,

@@ -100,7 +100,12 @@ impl Pcapng {
     }
 
     /// Emits the records of `window`, which is `complete` when nothing follows it. Returns how much of it is done with.
-    pub(crate) fn walk(&mut self, window: &[u8], complete: bool, sink: &mut Sink<'_, impl Consumer>) -> (usize, Stop) {
+    pub(crate) fn walk(
+        &mut self,
+        window: &[u8],
+        complete: bool,
+        sink: &mut Sink<'_, impl Consumer>,
+    ) -> (usize, Stop) {
         let mut position = 0;
         loop {
             // A section can change the byte order; then the walk goes on in the other one.
@@ -165,15 +170,26 @@ impl Pcapng {
 
     /// The fast path: enhanced packet block after enhanced packet block, as long as there is nothing to think about.
     #[inline]
-    fn run<const BIG: bool>(&mut self, window: &[u8], start: usize, sink: &mut Sink<'_, impl Consumer>) -> (usize, Pause) {
+    fn run<const BIG: bool>(
+        &mut self,
+        window: &[u8],
+        start: usize,
+        sink: &mut Sink<'_, impl Consumer>,
+    ) -> (usize, Pause) {
         let mut tally = self.tally;
         let mut position = start;
         let pause = loop {
             if sink.remaining == 0 {
                 break Pause::Stop(Stop::Limit);
             }
-            let Some(block) = window.get(position..).and_then(Enhanced::load::<BIG>) else { break Pause::Doubt };
-            let Some(interface) = self.section.get(block.interface as usize).and_then(|place| self.interfaces.get_mut(*place)) else {
+            let Some(block) = window.get(position..).and_then(Enhanced::load::<BIG>) else {
+                break Pause::Doubt;
+            };
+            let Some(interface) = self
+                .section
+                .get(block.interface as usize)
+                .and_then(|place| self.interfaces.get_mut(*place))
+            else {
                 break Pause::Doubt;
             };
             let ts = interface.clock.at(block.count);
@@ -189,7 +205,14 @@ impl Pcapng {
             tally.count(ts, block.bytes.len() < block.original as usize);
             let (link, number) = (interface.link, interface.number);
             let Enhanced { original: original_length, bytes, .. } = block;
-            sink.emit(Unnumbered { ts, link, interface: number, original_length, marked: told.direction, bytes });
+            sink.emit(Unnumbered {
+                ts,
+                link,
+                interface: number,
+                original_length,
+                marked: told.direction,
+                bytes,
+            });
             position += block.size;
         };
         self.tally = tally;
@@ -200,15 +223,41 @@ impl Pcapng {
         let Some(Search { from, why }) = self.search.take() else { return };
         let passed_over = reached - from;
         self.tally.skipped_bytes += passed_over;
-        let rest = if found { "were passed over up to the next block" } else { "up to the end of the file hold no block" };
+        let rest = if found {
+            "were passed over up to the next block"
+        } else {
+            "up to the end of the file hold no block"
+        };
         let detail = format!("{why}; {passed_over} bytes {rest}");
-        sink.ledger.problem(sink.file, Found { code: Problem::BAD_BLOCK, offset: from, record: self.tally.records + 1, detail });
+        sink.ledger.problem(
+            sink.file,
+            Found {
+                code: Problem::BAD_BLOCK,
+                offset: from,
+                record: self.tally.records + 1,
+                detail,
+            },
+        );
     }
 
     /// Notes a problem at a place of the window.
     #[cold]
-    fn say(&self, code: &'static str, position: usize, detail: String, sink: &mut Sink<'_, impl Consumer>) {
-        sink.ledger.problem(sink.file, Found { code, offset: self.offset + position as u64, record: self.tally.records + 1, detail });
+    fn say(
+        &self,
+        code: &'static str,
+        position: usize,
+        detail: String,
+        sink: &mut Sink<'_, impl Consumer>,
+    ) {
+        sink.ledger.problem(
+            sink.file,
+            Found {
+                code,
+                offset: self.offset + position as u64,
+                record: self.tally.records + 1,
+                detail,
+            },
+        );
     }
 }
 
@@ -233,7 +282,12 @@ impl<'a> Enhanced<'a> {
         let (length, captured, original) = (word(4), word(20), word(24));
         let size = length as usize;
         let tail = ENHANCED_HEAD + (captured as usize).next_multiple_of(4);
-        if word(0) != ENHANCED_PACKET || captured > original || size < tail + TRAILER || !size.is_multiple_of(4) || size > block::LONGEST {
+        if word(0) != ENHANCED_PACKET
+            || captured > original
+            || size < tail + TRAILER
+            || !size.is_multiple_of(4)
+            || size > block::LONGEST
+        {
             return None;
         }
         if Words::<BIG>::word(rest, size - TRAILER)? != length {
@@ -241,6 +295,13 @@ impl<'a> Enhanced<'a> {
         }
         let bytes = rest.get(ENHANCED_HEAD..ENHANCED_HEAD + captured as usize)?;
         let options = rest.get(tail..size - TRAILER)?;
-        Some(Self { size, interface: word(8), count: u64::from(word(12)) << 32 | u64::from(word(16)), original, bytes, options })
+        Some(Self {
+            size,
+            interface: word(8),
+            count: u64::from(word(12)) << 32 | u64::from(word(16)),
+            original,
+            bytes,
+            options,
+        })
     }
 }

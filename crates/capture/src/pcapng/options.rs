@@ -93,9 +93,14 @@ impl PacketOptions {
         let mut told = Self::default();
         for option in Options::<BIG>::new(options) {
             match option.code {
-                EPB_FLAGS => told.direction = Words::<BIG>::word(option.value, 0).map_or(told.direction, Direction::from_flags),
+                EPB_FLAGS => {
+                    told.direction = Words::<BIG>::word(option.value, 0)
+                        .map_or(told.direction, Direction::from_flags)
+                }
                 // The first one counts.
-                EPB_DROPCOUNT if told.drops.is_none() => told.drops = Words::<BIG>::long(option.value, 0),
+                EPB_DROPCOUNT if told.drops.is_none() => {
+                    told.drops = Words::<BIG>::long(option.value, 0)
+                }
                 _ => {}
             }
         }
@@ -109,9 +114,13 @@ mod tests {
 
     #[test]
     fn options_end_where_they_say_or_where_the_block_does() {
-        let bytes = [1, 0, 3, 0, b'a', b'b', b'c', 0, 2, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0];
+        let bytes =
+            [1, 0, 3, 0, b'a', b'b', b'c', 0, 2, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0];
         let found: Vec<_> = Options::<false>::new(&bytes).collect();
-        assert_eq!(found, [BlockOption { code: 1, value: b"abc" }, BlockOption { code: 2, value: &[9] }]);
+        assert_eq!(
+            found,
+            [BlockOption { code: 1, value: b"abc" }, BlockOption { code: 2, value: &[9] }]
+        );
 
         let mut options = Options::<false>::new(&[1, 0, 200, 0, 1, 2]);
         assert_eq!(options.next(), None);
@@ -122,19 +131,31 @@ mod tests {
     fn texts_are_for_people() {
         assert_eq!(BlockOption { code: 2, value: b"eth0\0\0" }.text().as_deref(), Some("eth0"));
         assert_eq!(BlockOption { code: 2, value: b"" }.text(), None);
-        assert_eq!(BlockOption { code: 2, value: &[0xff, b'x'] }.text().as_deref(), Some("\u{fffd}x"));
+        assert_eq!(
+            BlockOption { code: 2, value: &[0xff, b'x'] }.text().as_deref(),
+            Some("\u{fffd}x")
+        );
     }
     #[test]
     fn flags_alone_read_like_flags_among_others() {
         for flags in 0..4 {
             let little = [&[2, 0, 4, 0, flags, 0, 0, 0][..], &[0; 4]].concat();
             let big = [&[0, 2, 0, 4, 0, 0, 0, flags][..], &[0; 4]].concat();
-            assert_eq!(PacketOptions::read::<false>(&little), PacketOptions::read_all::<false>(&little));
+            assert_eq!(
+                PacketOptions::read::<false>(&little),
+                PacketOptions::read_all::<false>(&little)
+            );
             assert_eq!(PacketOptions::read::<true>(&big), PacketOptions::read_all::<true>(&big));
-            assert_eq!(PacketOptions::read::<true>(&big).direction, Direction::from_flags(flags.into()));
+            assert_eq!(
+                PacketOptions::read::<true>(&big).direction,
+                Direction::from_flags(flags.into())
+            );
         }
         let drops = [4, 0, 8, 0, 7, 0, 0, 0, 0, 0, 0, 0];
         let both = [&drops[..], &[2, 0, 4, 0, 2, 0, 0, 0]].concat();
-        assert_eq!(PacketOptions::read::<false>(&both), PacketOptions { drops: Some(7), direction: Direction::Outbound });
+        assert_eq!(
+            PacketOptions::read::<false>(&both),
+            PacketOptions { drops: Some(7), direction: Direction::Outbound }
+        );
     }
 }

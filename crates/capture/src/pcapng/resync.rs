@@ -20,7 +20,11 @@ pub(super) fn find<const BIG: bool>(window: &[u8], from: usize, to: usize, compl
             Belief::NeedMore(length) => return Hit::NeedMore { from: at, length },
         }
     }
-    if to <= window.len() || complete { Hit::Nowhere } else { Hit::NeedMore { from: window.len().max(from), length: block::SHORTEST } }
+    if to <= window.len() || complete {
+        Hit::Nowhere
+    } else {
+        Hit::NeedMore { from: window.len().max(from), length: block::SHORTEST }
+    }
 }
 
 /// Whether a block of a known type begins here, as far as its two lengths tell.
@@ -32,7 +36,10 @@ pub(super) enum Belief {
 
 pub(super) fn believable<const BIG: bool>(bytes: &[u8], complete: bool) -> Belief {
     let missing = |length: usize| if complete { Belief::No } else { Belief::NeedMore(length) };
-    let (Some(kind), Some(length)) = (Words::<BIG>::word(bytes, 0), Words::<BIG>::word(bytes, 4)) else { return missing(block::SHORTEST) };
+    let (Some(kind), Some(length)) = (Words::<BIG>::word(bytes, 0), Words::<BIG>::word(bytes, 4))
+    else {
+        return missing(block::SHORTEST);
+    };
     if kind == block::SECTION_HEADER {
         let Some(order) = Words::<false>::word(bytes, 8) else { return missing(block::SHORTEST) };
         return match order {

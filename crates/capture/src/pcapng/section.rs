@@ -67,8 +67,13 @@ impl Pcapng {
         let truncated = BeginError::Truncated { needed: BEGIN_LENGTH, found: window.len() };
         let Some(magic) = Words::<false>::word(window, 8) else { return Err(truncated) };
         let (order, version) = match magic {
-            BYTE_ORDER_MAGIC => (ByteOrder::Little, (Words::<false>::half(window, 12), Words::<false>::half(window, 14))),
-            BYTE_ORDER_MAGIC_SWAPPED => (ByteOrder::Big, (Words::<true>::half(window, 12), Words::<true>::half(window, 14))),
+            BYTE_ORDER_MAGIC => (
+                ByteOrder::Little,
+                (Words::<false>::half(window, 12), Words::<false>::half(window, 14)),
+            ),
+            BYTE_ORDER_MAGIC_SWAPPED => {
+                (ByteOrder::Big, (Words::<true>::half(window, 12), Words::<true>::half(window, 14)))
+            }
             found => return Err(BeginError::ByteOrder { found }),
         };
         match version {
@@ -96,7 +101,11 @@ impl Pcapng {
     }
 
     /// Takes one whole block. Returns a reason to stop before it when it is a packet that is later than was asked for.
-    pub(super) fn take<const BIG: bool>(&mut self, block: Block<'_>, sink: &mut Sink<'_, impl Consumer>) -> Option<Stop> {
+    pub(super) fn take<const BIG: bool>(
+        &mut self,
+        block: Block<'_>,
+        sink: &mut Sink<'_, impl Consumer>,
+    ) -> Option<Stop> {
         let Block { kind, bytes, position, odd } = block;
         if self.foreign && kind != block::SECTION_HEADER {
             self.tally.skipped_bytes += bytes.len() as u64;
@@ -124,17 +133,34 @@ impl Pcapng {
         }
         if let Some(detail) = odd {
             let offset = self.offset + position as u64;
-            sink.ledger.problem(sink.file, Found { code: Problem::BAD_BLOCK, offset, record, detail });
+            sink.ledger
+                .problem(sink.file, Found { code: Problem::BAD_BLOCK, offset, record, detail });
         }
         None
     }
 
-    fn too_short(&self, kind: u32, needed: usize, found: usize, position: usize, sink: &mut Sink<'_, impl Consumer>) {
-        let detail = format!("a block of type {kind:#x} has {found} bytes and needs {}; it was left out", needed + 8 + TRAILER);
+    fn too_short(
+        &self,
+        kind: u32,
+        needed: usize,
+        found: usize,
+        position: usize,
+        sink: &mut Sink<'_, impl Consumer>,
+    ) {
+        let detail = format!(
+            "a block of type {kind:#x} has {found} bytes and needs {}; it was left out",
+            needed + 8 + TRAILER
+        );
         self.say(Problem::BAD_BLOCK, position, detail, sink);
     }
 
-    fn on_other<const BIG: bool>(&mut self, kind: u32, block: &[u8], position: usize, sink: &mut Sink<'_, impl Consumer>) {
+    fn on_other<const BIG: bool>(
+        &mut self,
+        kind: u32,
+        block: &[u8],
+        position: usize,
+        sink: &mut Sink<'_, impl Consumer>,
+    ) {
         let body = &block[8..block.len() - TRAILER];
         match kind {
             block::SECTION_HEADER => self.on_section(block, position, sink),
@@ -171,14 +197,21 @@ impl Pcapng {
             }
         }
         self.section_before = std::mem::take(&mut self.section);
-        let version = if big { Words::<true>::half(block, 12) } else { Words::<false>::half(block, 12) };
+        let version =
+            if big { Words::<true>::half(block, 12) } else { Words::<false>::half(block, 12) };
         self.foreign = version != Some(1);
         if let Some(version) = version.filter(|version| *version != 1) {
-            let detail = format!("a section states the format version {version}, which is not known; it was left out");
+            let detail = format!(
+                "a section states the format version {version}, which is not known; it was left out"
+            );
             self.say(Problem::BAD_BLOCK, position, detail, sink);
         }
         let tail = block.get(SECTION_HEAD..block.len() - TRAILER).unwrap_or_default();
-        let overrun = if big { self.on_writer(Options::<true>::new(tail)) } else { self.on_writer(Options::<false>::new(tail)) };
+        let overrun = if big {
+            self.on_writer(Options::<true>::new(tail))
+        } else {
+            self.on_writer(Options::<false>::new(tail))
+        };
         self.on_overrun(overrun, position, sink);
     }
 
@@ -198,9 +231,18 @@ impl Pcapng {
         options.overrun()
     }
 
-    fn on_interface(&mut self, description: Description, position: usize, sink: &mut Sink<'_, impl Consumer>) {
+    fn on_interface(
+        &mut self,
+        description: Description,
+        position: usize,
+        sink: &mut Sink<'_, impl Consumer>,
+    ) {
         let same = self.section_before.get(self.section.len()).copied();
-        let same = same.filter(|place| self.interfaces.get(*place).is_some_and(|interface| interface.description == description));
+        let same = same.filter(|place| {
+            self.interfaces
+                .get(*place)
+                .is_some_and(|interface| interface.description == description)
+        });
         let place = same.unwrap_or(self.interfaces.len());
         let Ok(number) = u16::try_from(place) else {
             self.say(
@@ -223,9 +265,20 @@ impl Pcapng {
         self.section.push(place);
     }
 
-    fn on_statistics<const BIG: bool>(&mut self, body: &[u8], position: usize, sink: &mut Sink<'_, impl Consumer>) {
+    fn on_statistics<const BIG: bool>(
+        &mut self,
+        body: &[u8],
+        position: usize,
+        sink: &mut Sink<'_, impl Consumer>,
+    ) {
         let (Some(id), Some(tail)) = (Words::<BIG>::word(body, 0), body.get(12..)) else {
-            self.too_short(block::INTERFACE_STATISTICS, 12, body.len() + 8 + TRAILER, position, sink);
+            self.too_short(
+                block::INTERFACE_STATISTICS,
+                12,
+                body.len() + 8 + TRAILER,
+                position,
+                sink,
+            );
             return;
         };
         let (counters, overrun) = Counters::read::<BIG>(tail);
@@ -250,25 +303,38 @@ impl Pcapng {
     fn full_packet<const BIG: bool>(kind: u32, body: &[u8]) -> Result<Option<Slow<'_>>, usize> {
         const NEEDED: usize = ENHANCED_HEAD - 8;
         let word = |at: usize| Words::<BIG>::word(body, at);
-        let (Some(first), Some(high), Some(low), Some(captured), Some(original)) = (word(0), word(4), word(8), word(12), word(16)) else {
+        let (Some(first), Some(high), Some(low), Some(captured), Some(original)) =
+            (word(0), word(4), word(8), word(12), word(16))
+        else {
             return Err(NEEDED);
         };
         let room = body.len() - NEEDED;
         // Of a length that lies, the frame's own is the better one; what is behind it is padding.
-        let length = if captured as usize > room { room.min(original as usize) } else { captured as usize };
+        let length =
+            if captured as usize > room { room.min(original as usize) } else { captured as usize };
         let bytes = &body[NEEDED..NEEDED + length];
         let options = body.get(NEEDED + bytes.len().next_multiple_of(4)..).unwrap_or_default();
         let (interface, told) = if kind == block::OBSOLETE_PACKET {
             let id = Words::<BIG>::half(body, 0).unwrap_or(u16::MAX);
             let drops = Words::<BIG>::half(body, 2).filter(|drops| *drops != u16::MAX);
-            (u32::from(id), PacketOptions { drops: drops.map(u64::from), ..PacketOptions::read::<BIG>(options) })
+            (
+                u32::from(id),
+                PacketOptions {
+                    drops: drops.map(u64::from),
+                    ..PacketOptions::read::<BIG>(options)
+                },
+            )
         } else {
             (first, PacketOptions::read::<BIG>(options))
         };
         let odd = if captured as usize > room {
-            Some(format!("a packet states {captured} captured bytes in a block that has room for {room}; those were taken"))
+            Some(format!(
+                "a packet states {captured} captured bytes in a block that has room for {room}; those were taken"
+            ))
         } else if captured > original {
-            Some(format!("a packet states {captured} captured bytes of a frame of {original}; the frame is taken to have had {captured}"))
+            Some(format!(
+                "a packet states {captured} captured bytes of a frame of {original}; the frame is taken to have had {captured}"
+            ))
         } else {
             None
         };
@@ -285,23 +351,43 @@ impl Pcapng {
         }))
     }
 
-    fn simple_packet<'a, const BIG: bool>(&mut self, body: &'a [u8]) -> Result<Option<Slow<'a>>, usize> {
+    fn simple_packet<'a, const BIG: bool>(
+        &mut self,
+        body: &'a [u8],
+    ) -> Result<Option<Slow<'a>>, usize> {
         let original = Words::<BIG>::word(body, 0).ok_or(4_usize)?;
-        let snap_length = self.interface_mut(0).map(|interface| interface.description.snap_length).filter(|snap| *snap != 0);
+        let snap_length = self
+            .interface_mut(0)
+            .map(|interface| interface.description.snap_length)
+            .filter(|snap| *snap != 0);
         let captured = (original.min(snap_length.unwrap_or(u32::MAX)) as usize).min(body.len() - 4);
         let odd = (!self.timeless).then(|| {
             let said = "packets are stored without a time (simple packet blocks); they get that of the packet before them".to_owned();
             (Problem::NO_TIMESTAMP, said)
         });
-        Ok(Some(Slow { interface: 0, count: None, original, bytes: &body[4..4 + captured], drops: None, marked: Direction::Unknown, odd }))
+        Ok(Some(Slow {
+            interface: 0,
+            count: None,
+            original,
+            bytes: &body[4..4 + captured],
+            drops: None,
+            marked: Direction::Unknown,
+            odd,
+        }))
     }
 
     /// Emits a packet; returns a reason to stop when it is later than was asked for.
-    fn emit_slow(&mut self, packet: Slow<'_>, position: usize, sink: &mut Sink<'_, impl Consumer>) -> Option<Stop> {
+    fn emit_slow(
+        &mut self,
+        packet: Slow<'_>,
+        position: usize,
+        sink: &mut Sink<'_, impl Consumer>,
+    ) -> Option<Stop> {
         let Slow { interface: id, count, original, bytes, drops, marked, odd } = packet;
         let last = self.tally.last().unwrap_or(Ns(0));
-        let found =
-            self.interface_mut(id).map(|interface| (interface.link, interface.number, count.map(|count| interface.clock.at(count))));
+        let found = self.interface_mut(id).map(|interface| {
+            (interface.link, interface.number, count.map(|count| interface.clock.at(count)))
+        });
         let ts = found.and_then(|(_, _, ts)| ts).unwrap_or(last);
         if ts > sink.until {
             return Some(Stop::Until(ts));
@@ -311,7 +397,12 @@ impl Pcapng {
             self.say(code, position, detail, sink);
         }
         if ts == Ns::MAX {
-            self.say(Problem::BAD_TIMESTAMP, position, "a timestamp lies beyond the year 2262".to_owned(), sink);
+            self.say(
+                Problem::BAD_TIMESTAMP,
+                position,
+                "a timestamp lies beyond the year 2262".to_owned(),
+                sink,
+            );
         }
         let snapped = bytes.len() < original as usize;
         match found {
@@ -321,7 +412,9 @@ impl Pcapng {
                 self.tally.count_unstamped(snapped);
             }
             None => {
-                let detail = format!("a packet of interface {id}, which the file does not describe: how to read it is not known");
+                let detail = format!(
+                    "a packet of interface {id}, which the file does not describe: how to read it is not known"
+                );
                 self.say(Problem::UNKNOWN_INTERFACE, position, detail, sink);
                 self.tally.count_unstamped(snapped);
             }
@@ -333,7 +426,14 @@ impl Pcapng {
             }
         }
         let (link, number) = found.map_or((None, 0), |(link, number, _)| (link, number));
-        sink.emit(Unnumbered { ts, link, interface: number, original_length: original, marked, bytes });
+        sink.emit(Unnumbered {
+            ts,
+            link,
+            interface: number,
+            original_length: original,
+            marked,
+            bytes,
+        });
         None
     }
 }

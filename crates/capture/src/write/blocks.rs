@@ -5,7 +5,9 @@ use trustbed_wire::LinkType;
 
 use super::{Counters, InterfaceDescription};
 use crate::frame::{Direction, Frame};
-use crate::pcapng::block::{BYTE_ORDER_MAGIC, ENHANCED_PACKET, INTERFACE_DESCRIPTION, INTERFACE_STATISTICS, SECTION_HEADER};
+use crate::pcapng::block::{
+    BYTE_ORDER_MAGIC, ENHANCED_PACKET, INTERFACE_DESCRIPTION, INTERFACE_STATISTICS, SECTION_HEADER,
+};
 
 const COMMENT: u16 = 1;
 const SHB_OS: u16 = 3;
@@ -80,7 +82,11 @@ pub(super) fn interface(out: &mut Vec<u8>, description: &InterfaceDescription) {
             option(out, IF_SPEED, &speed.0.to_le_bytes());
         }
         option(out, IF_TSRESOL, &[9]);
-        let stamps = if description.hardware_timestamps { "hardware timestamps" } else { "software timestamps" };
+        let stamps = if description.hardware_timestamps {
+            "hardware timestamps"
+        } else {
+            "software timestamps"
+        };
         option(out, COMMENT, stamps.as_bytes());
         end_of_options(out);
     });
@@ -131,7 +137,9 @@ const fn link_number(link: LinkType) -> u16 {
 
 /// How far whole blocks reach in the first `upto` bytes of blocks, and how many packets are among them.
 pub(super) fn whole(blocks: &[u8], upto: usize) -> (usize, u64) {
-    let word = |at: usize| blocks.get(at..).and_then(|rest| rest.first_chunk()).map(|word| u32::from_le_bytes(*word));
+    let word = |at: usize| {
+        blocks.get(at..).and_then(|rest| rest.first_chunk()).map(|word| u32::from_le_bytes(*word))
+    };
     let (mut end, mut packets) = (0, 0);
     while let (Some(kind), Some(length)) = (word(end), word(end + 4)) {
         let next = end + length as usize;
@@ -176,7 +184,11 @@ mod tests {
         let second = blocks.len();
         assert!(first.is_multiple_of(4) && second.is_multiple_of(4));
         for upto in 0..=second {
-            let expected = if upto == second { (second, 1) } else { (if upto < first { 0 } else { first }, 0) };
+            let expected = if upto == second {
+                (second, 1)
+            } else {
+                (if upto < first { 0 } else { first }, 0)
+            };
             assert_eq!(whole(&blocks, upto), expected);
         }
     }

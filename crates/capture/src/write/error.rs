@@ -16,7 +16,9 @@ pub enum WriteError {
         source: io::Error,
     },
     /// Writing failed part of the way. What was kept is whole blocks, unless it went into a pipe.
-    #[error("{name}: writing failed after {frames_kept} frames ({bytes_kept} bytes), which are kept: {source}")]
+    #[error(
+        "{name}: writing failed after {frames_kept} frames ({bytes_kept} bytes), which are kept: {source}"
+    )]
     Write {
         /// The path as given, or what the stream is called.
         name: String,
@@ -41,10 +43,14 @@ impl WriteError {
             Self::Create { source, .. } | Self::Write { source, .. } => source,
         };
         match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => {
                 "make room or write elsewhere; what was kept can be read as it is".to_owned()
             }
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "write to a directory of your own".to_owned(),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                "write to a directory of your own".to_owned()
+            }
             io::ErrorKind::NotFound => "the directory does not exist: make it first".to_owned(),
             io::ErrorKind::IsADirectory => "name a file, not a directory".to_owned(),
             io::ErrorKind::BrokenPipe => "the program that read this has ended".to_owned(),

@@ -137,7 +137,11 @@ enum State {
 
 impl fmt::Debug for Writer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Writer").field("name", &self.name).field("frames", &self.end.frames).finish_non_exhaustive()
+        formatter
+            .debug_struct("Writer")
+            .field("name", &self.name)
+            .field("frames", &self.end.frames)
+            .finish_non_exhaustive()
     }
 }
 
@@ -148,7 +152,8 @@ impl Writer {
     ///
     /// [`WriteError::Create`] when there can be no such file, [`WriteError::Write`] when it cannot take its first bytes.
     pub fn create(path: &Path, application: &str) -> Result<Self, WriteError> {
-        let file = File::create(path).map_err(|source| WriteError::Create { path: path.to_owned(), source })?;
+        let file = File::create(path)
+            .map_err(|source| WriteError::Create { path: path.to_owned(), source })?;
         Self::begin(path.display().to_string(), Box::new(file), application)
     }
 
@@ -158,14 +163,27 @@ impl Writer {
     /// # Errors
     ///
     /// [`WriteError::Write`] when it cannot take its first bytes.
-    pub fn stream(stream: impl Write + Send + 'static, name: &str, application: &str) -> Result<Self, WriteError> {
+    pub fn stream(
+        stream: impl Write + Send + 'static,
+        name: &str,
+        application: &str,
+    ) -> Result<Self, WriteError> {
         Self::begin(name.to_owned(), Box::new(Pipe(stream)), application)
     }
 
     fn begin(name: String, target: Box<dyn Target>, application: &str) -> Result<Self, WriteError> {
         let buffer = Vec::with_capacity(BUFFER_LENGTH + BUFFER_LENGTH / 4);
         let (end, marks) = (Mark::default(), [Mark::default(); 2]);
-        let mut writer = Self { name, target, buffer, interfaces: 0, end, marks, state: State::Sound, left_out: 0 };
+        let mut writer = Self {
+            name,
+            target,
+            buffer,
+            interfaces: 0,
+            end,
+            marks,
+            state: State::Sound,
+            left_out: 0,
+        };
         blocks::section(&mut writer.buffer, application);
         writer.flush()?;
         writer.marks = [writer.end; 2];
@@ -266,7 +284,9 @@ impl Writer {
         let mut written = 0;
         while written < self.buffer.len() {
             match self.target.write(&self.buffer[written..]) {
-                Ok(0) => return Err(self.on_failure(written, io::Error::from(io::ErrorKind::WriteZero))),
+                Ok(0) => {
+                    return Err(self.on_failure(written, io::Error::from(io::ErrorKind::WriteZero)));
+                }
                 Ok(more) => written += more,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.on_failure(written, error)),
@@ -291,10 +311,15 @@ impl Writer {
         let given = self.after(self.buffer.len()).frames;
         let reached = self.end.bytes + written as u64;
         let spared = reached.saturating_sub(SPARE as u64);
-        let places = [self.after(written.saturating_sub(SPARE)), self.end, self.marks[0], self.marks[1]];
+        let places =
+            [self.after(written.saturating_sub(SPARE)), self.end, self.marks[0], self.marks[1]];
         let place = places.into_iter().find(|place| place.bytes <= spared).unwrap_or(self.marks[1]);
         self.state = if self.target.cut(place.bytes) { State::Cut } else { State::Severed };
-        self.end = if self.state == State::Cut { place } else { Mark { bytes: reached, ..self.after(written) } };
+        self.end = if self.state == State::Cut {
+            place
+        } else {
+            Mark { bytes: reached, ..self.after(written) }
+        };
         self.marks = [self.end; 2];
         self.left_out += given - self.end.frames;
         self.buffer.clear();

@@ -37,18 +37,39 @@ impl Target for Disk {
 
 fn description() -> InterfaceDescription {
     let speed = Some(Rate(1_000_000_000));
-    InterfaceDescription { name: "eth0".to_owned(), link: LinkType::Ethernet, snap_length: 128, hardware_timestamps: false, speed }
+    InterfaceDescription {
+        name: "eth0".to_owned(),
+        link: LinkType::Ethernet,
+        snap_length: 128,
+        hardware_timestamps: false,
+        speed,
+    }
 }
 
 const COUNTERS: Counters = Counters { start: Ns(0), end: Ns(1_000), received: 500, dropped: 3 };
 
 fn frame(number: u64, bytes: &[u8]) -> Frame<'_> {
     let ts = Ns(1_000_000_000 + number.cast_signed());
-    Frame { ts, index: number, file: 0, interface: 0, link: None, original_length: 1514, marked: Direction::Inbound, bytes }
+    Frame {
+        ts,
+        index: number,
+        file: 0,
+        interface: 0,
+        link: None,
+        original_length: 1514,
+        marked: Direction::Inbound,
+        bytes,
+    }
 }
 
 /// What a disk holds after an interface and `count` frames, flushed every `every`; and what was said.
-fn fill(room: usize, step: usize, can_cut: bool, count: u64, every: u64) -> (Vec<u8>, Vec<WriteError>, Option<Written>) {
+fn fill(
+    room: usize,
+    step: usize,
+    can_cut: bool,
+    count: u64,
+    every: u64,
+) -> (Vec<u8>, Vec<WriteError>, Option<Written>) {
     let bytes = Arc::new(Mutex::new(Vec::new()));
     let disk = Disk { bytes: Arc::clone(&bytes), room, step, can_cut };
     let mut errors = Vec::new();
@@ -78,7 +99,8 @@ fn fill(room: usize, step: usize, can_cut: bool, count: u64, every: u64) -> (Vec
 fn a_full_disk_is_said_once_and_what_was_kept_reads_well() {
     let (whole, errors, written) = fill(usize::MAX, usize::MAX, true, 100, 1_000);
     assert!(errors.is_empty());
-    let all = Written { frames: 100, bytes: whole.len() as u64, frames_left_out: 0, complete: true };
+    let all =
+        Written { frames: 100, bytes: whole.len() as u64, frames_left_out: 0, complete: true };
     assert_eq!(written, Some(all));
     let (bytes, errors, written) = fill(whole.len() / 2, 1_000, true, 100, 10);
     let written = written.unwrap();
@@ -88,7 +110,11 @@ fn a_full_disk_is_said_once_and_what_was_kept_reads_well() {
     assert_eq!(written.frames + written.frames_left_out, 100);
     assert!(!written.complete);
     assert_eq!(written.bytes, bytes.len() as u64);
-    let mut reader = Reader::open(&[Input::Memory { name: "disk".to_owned(), bytes: bytes.into() }], DecodeOptions::default()).unwrap();
+    let mut reader = Reader::open(
+        &[Input::Memory { name: "disk".to_owned(), bytes: bytes.into() }],
+        DecodeOptions::default(),
+    )
+    .unwrap();
     let mut seen = 0;
     while reader.frames(1_000, |frame| {
         seen += 1;
@@ -98,7 +124,11 @@ fn a_full_disk_is_said_once_and_what_was_kept_reads_well() {
     assert_eq!(seen.cast_unsigned(), written.frames);
     assert!(facts.problems.is_empty(), "{:?}", facts.problems);
     let eth0 = &facts.files[0].interfaces[0];
-    assert_eq!((eth0.received, eth0.dropped), (Some(500), Some(3)), "the counters fit where the last frames were given up");
+    assert_eq!(
+        (eth0.received, eth0.dropped),
+        (Some(500), Some(3)),
+        "the counters fit where the last frames were given up"
+    );
 }
 
 #[test]

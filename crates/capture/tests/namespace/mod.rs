@@ -17,7 +17,11 @@ pub(crate) fn entered(test: &str) -> bool {
     let Some(namespaces) = namespaces() else { return false };
     let program = std::env::current_exe().unwrap();
     let mut inner = Command::new("unshare");
-    inner.args(namespaces).arg(program).args(["--exact", test, "--nocapture", "--test-threads=1"]).env(INSIDE, "1");
+    inner
+        .args(namespaces)
+        .arg(program)
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env(INSIDE, "1");
     let output = inner.output().unwrap();
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
@@ -27,7 +31,8 @@ pub(crate) fn entered(test: &str) -> bool {
 
 /// The options with which `unshare` makes namespaces here: without rights, or else with those of root.
 fn namespaces() -> Option<&'static [&'static str]> {
-    const WAYS: [&[&str]; 2] = [&["--user", "--map-root-user", "--net", "--mount"], &["--net", "--mount"]];
+    const WAYS: [&[&str]; 2] =
+        [&["--user", "--map-root-user", "--net", "--mount"], &["--net", "--mount"]];
     let mut reason = String::new();
     for way in WAYS {
         let veth = ["ip", "link", "add", "a0", "type", "veth", "peer", "name", "a1"];
@@ -50,16 +55,26 @@ pub(crate) fn ip(line: &str) {
 /// Runs a program with the words of a line.
 pub(crate) fn run(program: &str, line: &str) {
     let output = Command::new(program).args(line.split_whitespace()).output().unwrap();
-    assert!(output.status.success(), "{program} {line}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{program} {line}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// Two interfaces joined by a cable, up and silent. What is sent to 10.0.0.9 leaves by `left`, to 10.0.1.9 by `right`.
 pub(crate) fn cable() {
-    ip("link add left address 02:00:00:00:00:01 type veth peer name right address 02:00:00:00:00:02");
-    for (interface, address, neighbour) in [("left", "10.0.0.1/24", "10.0.0.9"), ("right", "10.0.1.1/24", "10.0.1.9")] {
+    ip(
+        "link add left address 02:00:00:00:00:01 type veth peer name right address 02:00:00:00:00:02",
+    );
+    for (interface, address, neighbour) in
+        [("left", "10.0.0.1/24", "10.0.0.9"), ("right", "10.0.1.1/24", "10.0.1.9")]
+    {
         ip(&format!("link set {interface} addrgenmode none arp off multicast off"));
         ip(&format!("address add {address} dev {interface}"));
         ip(&format!("link set {interface} up"));
-        ip(&format!("neigh replace {neighbour} lladdr 02:00:00:00:00:99 dev {interface} nud permanent"));
+        ip(&format!(
+            "neigh replace {neighbour} lladdr 02:00:00:00:00:99 dev {interface} nud permanent"
+        ));
     }
 }

@@ -1,6 +1,10 @@
 //! Writes captures byte by byte, in every dialect, and reads them back: what the tests of this crate have in common.
 #![allow(dead_code, reason = "every test file uses a part of it")]
-#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test may fail loudly, and its numbers are small")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test may fail loudly, and its numbers are small"
+)]
 
 use std::io::Write;
 use std::sync::Arc;
@@ -39,8 +43,15 @@ pub(crate) fn frames(count: u32) -> Vec<Frame> {
 }
 
 pub(crate) fn frames_from(start_ns: i64, first: u32, count: u32) -> Vec<Frame> {
-    let mut frames: Vec<Frame> =
-        (0..count).map(|i| tcp(start_ns + i64::from(i) * 1_000_000, first + i, u16::try_from(20 + i * 37 % 900).unwrap())).collect();
+    let mut frames: Vec<Frame> = (0..count)
+        .map(|i| {
+            tcp(
+                start_ns + i64::from(i) * 1_000_000,
+                first + i,
+                u16::try_from(20 + i * 37 % 900).unwrap(),
+            )
+        })
+        .collect();
     for frame in frames.iter_mut().step_by(3) {
         frame.bytes.truncate(64);
     }
@@ -58,7 +69,8 @@ pub(crate) struct Pcap {
 }
 
 impl Pcap {
-    pub(crate) const MICROS: Self = Self { big: false, magic: 0xa1b2_c3d4, version: (2, 4), snap_length: 65_535, link: 1 };
+    pub(crate) const MICROS: Self =
+        Self { big: false, magic: 0xa1b2_c3d4, version: (2, 4), snap_length: 65_535, link: 1 };
     pub(crate) const NANOS: Self = Self { magic: 0xa1b2_3c4d, ..Self::MICROS };
 
     fn word(self, number: u32) -> [u8; 4] {
@@ -71,7 +83,15 @@ impl Pcap {
 
     pub(crate) fn header(self) -> Vec<u8> {
         let Self { magic, version: (major, minor), snap_length, link, .. } = self;
-        [&self.word(magic)[..], &self.half(major), &self.half(minor), &[0; 8], &self.word(snap_length), &self.word(link)].concat()
+        [
+            &self.word(magic)[..],
+            &self.half(major),
+            &self.half(minor),
+            &[0; 8],
+            &self.word(snap_length),
+            &self.word(link),
+        ]
+        .concat()
     }
 
     /// A record with any lengths: they may lie.
@@ -79,7 +99,8 @@ impl Pcap {
         let unit = if self.magic == Self::NANOS.magic { 1 } else { 1_000 };
         let seconds = u32::try_from(frame.ts_ns / 1_000_000_000).unwrap();
         let fraction = u32::try_from(frame.ts_ns % 1_000_000_000 / unit).unwrap();
-        let (first, second) = if self.version.1 < 3 { (original, captured) } else { (captured, original) };
+        let (first, second) =
+            if self.version.1 < 3 { (original, captured) } else { (captured, original) };
         let modified: &[u8] = if self.magic == 0xa1b2_cd34 { &[0; 8] } else { &[] };
         let words = [seconds, fraction, first, second].map(|word| self.word(word)).concat();
         [&words, modified, &frame.bytes].concat()
@@ -154,31 +175,66 @@ impl Pcapng {
         self.section_version(big, 1, options)
     }
 
-    pub(crate) fn section_version(&mut self, big: bool, major: u16, options: &[(u16, Vec<u8>)]) -> usize {
+    pub(crate) fn section_version(
+        &mut self,
+        big: bool,
+        major: u16,
+        options: &[(u16, Vec<u8>)],
+    ) -> usize {
         self.big = big;
-        let body = [&self.word(0x1a2b_3c4d)[..], &self.half(major), &self.half(0), &[0xff; 8], &self.options(options)].concat();
+        let body = [
+            &self.word(0x1a2b_3c4d)[..],
+            &self.half(major),
+            &self.half(0),
+            &[0xff; 8],
+            &self.options(options),
+        ]
+        .concat();
         self.block(0x0a0d_0d0a, &body)
     }
 
-    pub(crate) fn interface(&mut self, link: u16, snap_length: u32, options: &[(u16, Vec<u8>)]) -> usize {
-        let body = [&self.half(link)[..], &[0; 2], &self.word(snap_length), &self.options(options)].concat();
+    pub(crate) fn interface(
+        &mut self,
+        link: u16,
+        snap_length: u32,
+        options: &[(u16, Vec<u8>)],
+    ) -> usize {
+        let body = [&self.half(link)[..], &[0; 2], &self.word(snap_length), &self.options(options)]
+            .concat();
         self.block(1, &body)
     }
 
-    pub(crate) fn enhanced(&mut self, interface: u32, count: u64, frame: &Frame, options: &[(u16, Vec<u8>)]) -> usize {
+    pub(crate) fn enhanced(
+        &mut self,
+        interface: u32,
+        count: u64,
+        frame: &Frame,
+        options: &[(u16, Vec<u8>)],
+    ) -> usize {
         let [high, low] = [(count >> 32) as u32, count as u32];
         let captured = u32::try_from(frame.bytes.len()).unwrap();
-        let mut body = [interface, high, low, captured, frame.original].map(|word| self.word(word)).concat();
+        let mut body =
+            [interface, high, low, captured, frame.original].map(|word| self.word(word)).concat();
         body.extend(&frame.bytes);
         body.resize(body.len().next_multiple_of(4), 0);
         body.extend(self.options(options));
         self.block(6, &body)
     }
 
-    pub(crate) fn obsolete(&mut self, interface: u16, drops: u16, count: u64, frame: &Frame) -> usize {
+    pub(crate) fn obsolete(
+        &mut self,
+        interface: u16,
+        drops: u16,
+        count: u64,
+        frame: &Frame,
+    ) -> usize {
         let mut body = [self.half(interface), self.half(drops)].concat();
         let captured = u32::try_from(frame.bytes.len()).unwrap();
-        body.extend([(count >> 32) as u32, count as u32, captured, frame.original].map(|word| self.word(word)).concat());
+        body.extend(
+            [(count >> 32) as u32, count as u32, captured, frame.original]
+                .map(|word| self.word(word))
+                .concat(),
+        );
         body.extend(&frame.bytes);
         self.block(2, &body)
     }
@@ -199,7 +255,8 @@ impl Pcapng {
     }
 
     pub(crate) fn statistics(&mut self, interface: u32, counters: &[(u16, u64)]) -> usize {
-        let options: Vec<_> = counters.iter().map(|(code, value)| (*code, self.long(*value).to_vec())).collect();
+        let options: Vec<_> =
+            counters.iter().map(|(code, value)| (*code, self.long(*value).to_vec())).collect();
         let body = [&self.word(interface)[..], &[0; 8], &self.options(&options)].concat();
         self.block(5, &body)
     }
@@ -238,7 +295,10 @@ pub(crate) fn read(inputs: &[Input]) -> Result<(Vec<Packet>, CaptureFacts), Open
 }
 
 /// The same, so many records at a time.
-pub(crate) fn read_by(inputs: &[Input], limit: usize) -> Result<(Vec<Packet>, CaptureFacts), OpenError> {
+pub(crate) fn read_by(
+    inputs: &[Input],
+    limit: usize,
+) -> Result<(Vec<Packet>, CaptureFacts), OpenError> {
     let mut reader = Reader::open(inputs, DecodeOptions::default())?;
     // Never cleared: packets point into the options of their batch.
     let mut batch = Batch::default();

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BucketDescription, DelayStepsDescription, DuplicateDescription, JitterDescription, LossDescription, OutageDescription,
-    QueueDescription, RecordedDelayDescription, ReorderDescription, TraceDescription,
+    BucketDescription, DelayStepsDescription, DuplicateDescription, JitterDescription,
+    LossDescription, OutageDescription, QueueDescription, RecordedDelayDescription,
+    ReorderDescription, TraceDescription,
 };
 
 /// A link: policer → queue → shaper → rate → wire. Whatever is not given is not there: no rate means no waiting, no queue means one without a

@@ -13,10 +13,13 @@ mod queue;
 mod sender;
 mod wire;
 
-pub use delay::{DelayStepDescription, DelayStepsDescription, JitterDescription, RecordedDelayDescription};
+pub use delay::{
+    DelayStepDescription, DelayStepsDescription, JitterDescription, RecordedDelayDescription,
+};
 pub use link::LinkDescription;
 pub use network::{
-    AccessDescription, ChainDescription, Description, DumbbellDescription, HostDescription, PipeDescription, RouteDescription,
+    AccessDescription, ChainDescription, Description, DumbbellDescription, HostDescription,
+    PipeDescription, RouteDescription,
 };
 pub use queue::QueueDescription;
 pub use sender::{BucketDescription, OutageDescription, TraceDescription};

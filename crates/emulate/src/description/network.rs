@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BucketDescription, DelayStepsDescription, DuplicateDescription, JitterDescription, LinkDescription, LossDescription, OutageDescription,
-    QueueDescription, RecordedDelayDescription, ReorderDescription, TraceDescription,
+    BucketDescription, DelayStepsDescription, DuplicateDescription, JitterDescription,
+    LinkDescription, LossDescription, OutageDescription, QueueDescription,
+    RecordedDelayDescription, ReorderDescription, TraceDescription,
 };
 
 /// A network: hosts, routers, and the pipes between them; or one of the two shorthands.
@@ -154,7 +155,12 @@ pub struct ChainDescription {
 
 impl PipeDescription {
     /// A pipe with a link in it.
-    pub fn new(name: impl Into<String>, from: impl Into<String>, to: impl Into<String>, link: LinkDescription) -> Self {
+    pub fn new(
+        name: impl Into<String>,
+        from: impl Into<String>,
+        to: impl Into<String>,
+        link: LinkDescription,
+    ) -> Self {
         Self {
             name: name.into(),
             from: from.into(),

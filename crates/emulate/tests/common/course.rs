@@ -21,7 +21,13 @@ pub fn address(host: usize, number: usize) -> IpAddr {
 }
 
 /// A packet from an address of a host to another host's.
-pub fn packet<P>(host: usize, from: usize, to: (usize, usize), length: u32, payload: P) -> Offered<P> {
+pub fn packet<P>(
+    host: usize,
+    from: usize,
+    to: (usize, usize),
+    length: u32,
+    payload: P,
+) -> Offered<P> {
     Offered { host, source: address(host, from), destination: address(to.0, to.1), length, payload }
 }
 
@@ -39,16 +45,17 @@ pub type Traffic = Vec<(i64, bool, usize, usize, u32)>;
 /// Packets in order of time, many at the same.
 pub fn traffic() -> impl Strategy<Value = Traffic> {
     let gap = prop_oneof![Just(0), 0..2_000_000_i64, 0..50_000_000_i64];
-    prop::collection::vec((gap, any::<bool>(), 0..2_usize, 0..2_usize, 40..1500_u32), 1..150).prop_map(|steps| {
-        let mut time = 0;
-        steps
-            .into_iter()
-            .map(|(gap, up, from, to, length)| {
-                time += gap;
-                (time, up, from, to, length)
-            })
-            .collect()
-    })
+    prop::collection::vec((gap, any::<bool>(), 0..2_usize, 0..2_usize, 40..1500_u32), 1..150)
+        .prop_map(|steps| {
+            let mut time = 0;
+            steps
+                .into_iter()
+                .map(|(gap, up, from, to, length)| {
+                    time += gap;
+                    (time, up, from, to, length)
+                })
+                .collect()
+        })
 }
 
 /// Links of all kinds.
@@ -73,20 +80,35 @@ pub fn conserved(summary: &Summary) -> bool {
     let (mut copies, mut dropped) = (0, 0);
     for pipe in &summary.pipes {
         copies += pipe.copies;
-        dropped += pipe.dropped.iter().filter(|(cause, _)| **cause != "inside").map(|(_, count)| count).sum::<u64>();
+        dropped += pipe
+            .dropped
+            .iter()
+            .filter(|(cause, _)| **cause != "inside")
+            .map(|(_, count)| count)
+            .sum::<u64>();
     }
-    summary.offered_packets + copies == summary.delivered_packets + dropped + summary.unsent_packets + summary.inside_packets
+    summary.offered_packets + copies
+        == summary.delivered_packets + dropped + summary.unsent_packets + summary.inside_packets
 }
 
 /// Sends traffic, asking at these moments too; every packet is done when it was due, every seventh cannot be sent. The last moment ends it.
-pub fn run(description: &Value, traffic: &Traffic, asked: &[i64], end: i64) -> (Vec<Record>, Summary) {
+pub fn run(
+    description: &Value,
+    traffic: &Traffic,
+    asked: &[i64],
+    end: i64,
+) -> (Vec<Record>, Summary) {
     let mut network = network(description.clone(), 5);
     let take = |network: &mut Network<usize, Vec<Record>>, now: i64| {
         let mut last = Ns::MIN;
         while let Some(departure) = network.take_due(Ns(now)) {
             assert!(departure.due.0 <= now && departure.due >= last);
             last = departure.due;
-            if departure.payload % 7 == 6 { network.unsent(departure.ticket) } else { network.done(departure.ticket, departure.due) }
+            if departure.payload % 7 == 6 {
+                network.unsent(departure.ticket)
+            } else {
+                network.done(departure.ticket, departure.due)
+            }
         }
         assert!(network.next_due().is_none_or(|due| due.0 > now));
         assert!(conserved(&network.summary()));
@@ -107,6 +129,8 @@ pub fn run(description: &Value, traffic: &Traffic, asked: &[i64], end: i64) -> (
     let summary = network.summary();
     assert!(network.next_due().is_none() && network.inside().packets == 0);
     let mut records = network.into_ledger();
-    records.sort_by_key(|record| (record.number, record.pipe, record.arrived, record.copy, record.due, record.fate));
+    records.sort_by_key(|record| {
+        (record.number, record.pipe, record.arrived, record.copy, record.due, record.fate)
+    });
     (records, summary)
 }

@@ -17,7 +17,10 @@ pub type Packet = (i64, u32);
 pub fn traffic(most: usize, longest_gap: i64) -> impl Strategy<Value = Vec<Packet>> {
     let gap = prop_oneof![Just(0), 0..1_000_i64, 0..1_000_000_i64, 0..longest_gap];
     let length = prop_oneof![Just(1500_u32), 40..1500_u32, 0..100_000_u32];
-    (-1_000_000_000_000..2_000_000_000_000_000_000_i64, prop::collection::vec((gap, length), 1..most))
+    (
+        -1_000_000_000_000..2_000_000_000_000_000_000_i64,
+        prop::collection::vec((gap, length), 1..most),
+    )
         .prop_map(|(start, steps)| after_gaps(start, steps))
 }
 
@@ -72,5 +75,6 @@ pub fn likely(count: usize, trials: usize, probability: f64) -> bool {
 #[allow(clippy::cast_precision_loss, reason = "counts of a test")]
 pub fn spread(count: usize, trials: usize, probability: f64, factor: f64) -> bool {
     let (count, trials) = (count as f64, trials as f64);
-    (count - trials * probability).abs() <= 5.0 * (trials * probability * (1.0 - probability) * factor).sqrt()
+    (count - trials * probability).abs()
+        <= 5.0 * (trials * probability * (1.0 - probability) * factor).sqrt()
 }

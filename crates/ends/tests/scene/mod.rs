@@ -29,7 +29,11 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "nanoseconds of hours")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "nanoseconds of hours"
+    )]
     pub(crate) fn read(self, at: i64) -> Ns {
         Ns(at + self.ahead + (self.skew * at as f64).round() as i64)
     }
@@ -66,7 +70,17 @@ pub(crate) fn key(port: u16) -> FlowKey {
 
 /// From the lower endpoint, which is near the first place.
 pub(crate) fn frame(key: FlowKey, way: usize, number: u64) -> Frame {
-    Frame { at: Ns(0), print: print(number), key, way, seq: 0, ack: None, payload: 0, length: 0, opens: false }
+    Frame {
+        at: Ns(0),
+        print: print(number),
+        key,
+        way,
+        seq: 0,
+        ack: None,
+        payload: 0,
+        length: 0,
+        opens: false,
+    }
 }
 
 /// A number that looks like any other.

@@ -65,7 +65,12 @@ pub(crate) struct Acknowledged {
 impl Stream {
     /// Takes an acknowledgement from the peer for this direction's data.
     #[inline]
-    pub(crate) fn on_acknowledgement(&mut self, packet: &Packet, options: Option<&Options>, window_changed: bool) -> Option<Acknowledged> {
+    pub(crate) fn on_acknowledgement(
+        &mut self,
+        packet: &Packet,
+        options: Option<&Options>,
+        window_changed: bool,
+    ) -> Option<Acknowledged> {
         if !self.seen.sequence {
             self.base = packet.ack;
             self.seen.sequence = true;
@@ -88,7 +93,8 @@ impl Stream {
         let from = self.una;
         let advanced = to - from;
         let fresh_sack = options.is_some_and(|o| o.sack_count > 0 && self.on_sack(o, to));
-        let mut outcome = Acknowledged { advanced: advanced.max(0), duplicate: false, rtt: RttOutcome::None };
+        let mut outcome =
+            Acknowledged { advanced: advanced.max(0), duplicate: false, rtt: RttOutcome::None };
         if advanced > 0 {
             outcome.rtt = self.advance(from, to, packet, with_fin);
         } else if advanced == 0

@@ -14,8 +14,14 @@ const MOST_UNHEARD: usize = 1024;
 impl Stream {
     /// Classifies a packet of this direction that carries payload. `peer_window` is the peer's last advertised window.
     #[inline]
-    pub(crate) fn on_payload(&mut self, packet: &Packet, peer_window: Option<u32>, srtt: Option<Span>) -> Option<Segment> {
-        let seq = if packet.flags.any(TcpFlags::SYN) { packet.seq.wrapping_add(1) } else { packet.seq };
+    pub(crate) fn on_payload(
+        &mut self,
+        packet: &Packet,
+        peer_window: Option<u32>,
+        srtt: Option<Span>,
+    ) -> Option<Segment> {
+        let seq =
+            if packet.flags.any(TcpFlags::SYN) { packet.seq.wrapping_add(1) } else { packet.seq };
         let start = self.unwrap(seq, self.snd_max);
         if (start - self.snd_max).abs() > WILD {
             self.note_wild(1);
@@ -24,7 +30,10 @@ impl Stream {
         let length = packet.payload;
         let end = start + i64::from(length);
         let probing = length <= 1;
-        if probing && !packet.flags.any(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST) && self.is_probe(start, peer_window) {
+        if probing
+            && !packet.flags.any(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST)
+            && self.is_probe(start, peer_window)
+        {
             return None;
         }
         if !self.seen.payload {
@@ -115,7 +124,13 @@ impl Stream {
     }
 
     /// A segment that starts below the highest byte: retransmission or fill.
-    fn below(&mut self, start: i64, end: i64, packet: &Packet, srtt: Option<Span>) -> (Class, Cause, u32) {
+    fn below(
+        &mut self,
+        start: i64,
+        end: i64,
+        packet: &Packet,
+        srtt: Option<Span>,
+    ) -> (Class, Cause, u32) {
         let top = end.min(self.snd_max);
         let low = start.max(self.lowest);
         let holes = self.recovery.as_ref().map_or(0, |r| r.hole_bytes(low, top));

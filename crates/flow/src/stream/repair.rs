@@ -15,7 +15,13 @@ const REORDERING: Span = Span::from_millis(3);
 const PROBE_SLACK: Span = Span::from_millis(10);
 
 impl Stream {
-    pub(super) fn retransmission(&mut self, start: i64, end: i64, packet: &Packet, srtt: Option<Span>) -> Cause {
+    pub(super) fn retransmission(
+        &mut self,
+        start: i64,
+        end: i64,
+        packet: &Packet,
+        srtt: Option<Span>,
+    ) -> Cause {
         let cause = self.retransmission_cause(start, end, packet.ts, srtt);
         match cause {
             Cause::Spurious => self.counters.spurious += 1,
@@ -54,17 +60,31 @@ impl Stream {
         }
         let waited = self.records.holding(end - 1).map(|r| now - r.last_sent);
         match (srtt, waited) {
-            (Some(srtt), Some(waited)) if end == self.snd_max && waited <= Span(srtt.0 * 2) + PROBE_SLACK => Cause::TailLossProbe,
+            (Some(srtt), Some(waited))
+                if end == self.snd_max && waited <= Span(srtt.0 * 2) + PROBE_SLACK =>
+            {
+                Cause::TailLossProbe
+            }
             _ => Cause::Timeout,
         }
     }
 
     pub(super) fn fill_cause(&self, start: i64, end: i64, packet: &Packet) -> Cause {
-        let limit = if self.nearest_answer == Span::MAX { REORDERING } else { REORDERING.max(Span(self.nearest_answer.0 / 2)) };
+        let limit = if self.nearest_answer == Span::MAX {
+            REORDERING
+        } else {
+            REORDERING.max(Span(self.nearest_answer.0 / 2))
+        };
         let Some(recovery) = self.recovery.as_deref() else { return Cause::LostUpstream };
         let Some(hole) = recovery.hole_at(start, end) else { return Cause::LostUpstream };
-        let evidence = (start <= self.una && self.duplicates >= 3) || recovery.sacked.bytes_above(end) > 2 * i64::from(self.mss());
-        let newer = packet.bits.any(Bits::TIMESTAMP) && Seq(packet.tsval).unwrap_near(i64::from(hole.tsval)) > i64::from(hole.tsval);
-        if packet.ts - hole.since < limit && !evidence && !newer { Cause::Reordered } else { Cause::LostUpstream }
+        let evidence = (start <= self.una && self.duplicates >= 3)
+            || recovery.sacked.bytes_above(end) > 2 * i64::from(self.mss());
+        let newer = packet.bits.any(Bits::TIMESTAMP)
+            && Seq(packet.tsval).unwrap_near(i64::from(hole.tsval)) > i64::from(hole.tsval);
+        if packet.ts - hole.since < limit && !evidence && !newer {
+            Cause::Reordered
+        } else {
+            Cause::LostUpstream
+        }
     }
 }

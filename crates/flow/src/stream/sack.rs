@@ -23,14 +23,18 @@ impl Stream {
             let left = self.unwrap(left, snd_max);
             (left, left + i64::from(right.wrapping_sub(options.sack[n].0)))
         };
-        let blocks = [block(0), block(1.min(count - 1)), block(2.min(count - 1)), block(3.min(count - 1))];
-        let valid = |&(left, right): &(i64, i64)| left < right && (left - snd_max).abs() <= WILD && right <= snd_max;
+        let blocks =
+            [block(0), block(1.min(count - 1)), block(2.min(count - 1)), block(3.min(count - 1))];
+        let valid = |&(left, right): &(i64, i64)| {
+            left < right && (left - snd_max).abs() <= WILD && right <= snd_max
+        };
         let wild = blocks[..count].iter().filter(|b| (b.0 - snd_max).abs() > WILD).count();
         if wild > 0 {
             self.note_wild(u32::try_from(wild).unwrap_or(0));
         }
         let first = blocks[0];
-        let duplicate = valid(&first) && (first.1 <= una || (count > 1 && blocks[1].0 <= first.0 && first.1 <= blocks[1].1));
+        let duplicate = valid(&first)
+            && (first.1 <= una || (count > 1 && blocks[1].0 <= first.0 && first.1 <= blocks[1].1));
         let recovery = self.recovery.get_or_insert_default();
         if duplicate && let Some(retransmission) = recovery.disprove(first.0, first.1) {
             self.counters.spurious += 1;
@@ -46,7 +50,9 @@ impl Stream {
         }
         let records = &mut self.records;
         let mut fresh = false;
-        for &(left, right) in blocks[..count].iter().skip(usize::from(duplicate)).filter(|b| valid(b)) {
+        for &(left, right) in
+            blocks[..count].iter().skip(usize::from(duplicate)).filter(|b| valid(b))
+        {
             if recovery.is_full() {
                 break;
             }

@@ -32,7 +32,12 @@ pub(crate) fn golden() -> (Value, Batch) {
 
 /// A packet as the script wrote it down.
 fn made(row: &Value) -> Option<Made> {
-    let ends = Ends { client: (address(1), 40_000), server: (address(2), 80), client_isn: 4_294_966_000, server_isn: 500 };
+    let ends = Ends {
+        client: (address(1), 40_000),
+        server: (address(2), 80),
+        client_isn: 4_294_966_000,
+        server_isn: 500,
+    };
     let side = if row["dir"] == "s" { Side::Client } else { Side::Server };
     let flags = row["flags"].as_str()?;
     let bit = |letter, bit| if flags.contains(letter) { bit } else { 0 };

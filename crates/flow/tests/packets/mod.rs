@@ -30,7 +30,12 @@ pub(crate) struct Ends {
 
 impl Default for Ends {
     fn default() -> Self {
-        Self { client: (address(1), 40_000), server: (address(2), 80), client_isn: 1_000_000, server_isn: 5_000_000 }
+        Self {
+            client: (address(1), 40_000),
+            server: (address(2), 80),
+            client_isn: 1_000_000,
+            server_isn: 5_000_000,
+        }
     }
 }
 
@@ -42,10 +47,15 @@ pub(crate) fn address(last: u8) -> [u8; 16] {
 /// The hash of a flow in a test: any function will do that is the same for both directions and spreads.
 fn symmetric_hash(a: ([u8; 16], u16), b: ([u8; 16], u16), protocol: u8) -> u64 {
     let one = |(address, port): ([u8; 16], u16)| {
-        let text = address.iter().fold(u64::from(port), |sum, &byte| sum.wrapping_mul(257).wrapping_add(u64::from(byte)));
+        let text = address.iter().fold(u64::from(port), |sum, &byte| {
+            sum.wrapping_mul(257).wrapping_add(u64::from(byte))
+        });
         text.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
     };
-    one(a).wrapping_add(one(b)).wrapping_add(u64::from(protocol)).wrapping_mul(0x94d0_49bb_1331_11eb)
+    one(a)
+        .wrapping_add(one(b))
+        .wrapping_add(u64::from(protocol))
+        .wrapping_mul(0x94d0_49bb_1331_11eb)
 }
 
 impl Ends {
@@ -86,7 +96,12 @@ impl Ends {
             flags: TcpFlags(TcpFlags::ACK),
             protocol: 6,
         };
-        Made { packet, options: Options::default(), first: own.wrapping_add(1), acknowledged: other.wrapping_add(1) }
+        Made {
+            packet,
+            options: Options::default(),
+            first: own.wrapping_add(1),
+            acknowledged: other.wrapping_add(1),
+        }
     }
 
     pub(crate) fn client(&self, micros: i64) -> Made {
@@ -113,7 +128,8 @@ impl Ends {
         let mut made = self.packet(side, micros).data(payload);
         made.packet.protocol = 17;
         made.packet.flow_hash = symmetric_hash(self.client, self.server, 17);
-        (made.packet.seq, made.packet.ack, made.packet.window, made.packet.flags) = (0, 0, 0, TcpFlags(0));
+        (made.packet.seq, made.packet.ack, made.packet.window, made.packet.flags) =
+            (0, 0, 0, TcpFlags(0));
         made
     }
 }
@@ -176,7 +192,10 @@ impl Made {
     /// SACK blocks as offsets of the peer's data.
     pub(crate) fn sack(mut self, blocks: &[(i64, i64)]) -> Self {
         for (slot, block) in self.options.sack.iter_mut().zip(blocks) {
-            *slot = (self.acknowledged.wrapping_add(low32(block.0)), self.acknowledged.wrapping_add(low32(block.1)));
+            *slot = (
+                self.acknowledged.wrapping_add(low32(block.0)),
+                self.acknowledged.wrapping_add(low32(block.1)),
+            );
         }
         self.options.sack_count = u8::try_from(blocks.len()).unwrap();
         self.bits(Bits::OPTIONS)
@@ -197,7 +216,11 @@ impl Made {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sequence numbers are modulo 2³²")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "sequence numbers are modulo 2³²"
+)]
 fn low32(offset: i64) -> u32 {
     offset as u32
 }

@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 use trustbed_flow::{
-    Ack, Cause, Class, Connection, Limits, Observer, Retransmission, RttOutcome, Segment, Sight, Stream, Table, TableFacts,
+    Ack, Cause, Class, Connection, Limits, Observer, Retransmission, RttOutcome, Segment, Sight,
+    Stream, Table, TableFacts,
 };
 use trustbed_units::{Ns, Span};
 use trustbed_wire::{Batch, Options, Packet};
@@ -48,7 +49,13 @@ impl Observer for Recorder {
         Kept::default()
     }
 
-    fn on_data(&mut self, _: &mut Kept, sight: &Sight<'_>, segment: &Segment, echoed: Option<Span>) {
+    fn on_data(
+        &mut self,
+        _: &mut Kept,
+        sight: &Sight<'_>,
+        segment: &Segment,
+        echoed: Option<Span>,
+    ) {
         self.events.push(Event::Data { direction: sight.direction, segment: *segment, echoed });
     }
 
@@ -85,7 +92,13 @@ pub(crate) fn table(limits: Limits) -> Table<Recorder> {
     Table::new(limits)
 }
 
-pub(crate) fn feed(table: &mut Table<Recorder>, packet: &Packet, options: Option<&Options>, epoch: u32, recorder: &mut Recorder) {
+pub(crate) fn feed(
+    table: &mut Table<Recorder>,
+    packet: &Packet,
+    options: Option<&Options>,
+    epoch: u32,
+    recorder: &mut Recorder,
+) {
     table.on_packet(packet, options, epoch, recorder);
 }
 

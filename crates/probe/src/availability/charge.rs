@@ -71,7 +71,8 @@ impl Charging {
 
     /// Another reading, and what lies between the two.
     pub fn read(&mut self, now: Ns, charged: Span) -> Charge {
-        let charge = Charge { elapsed: now - self.since, lost: self.lost, charged: charged - self.charged };
+        let charge =
+            Charge { elapsed: now - self.since, lost: self.lost, charged: charged - self.charged };
         *self = Self::begin(now, charged);
         charge
     }

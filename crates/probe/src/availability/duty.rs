@@ -97,17 +97,24 @@ mod tests {
     #[test]
     fn the_generator_is_the_published_one() {
         let first: Vec<u64> = (0..3).map(|number| mixed(1_234_567, number)).collect();
-        assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+        assert_eq!(
+            first,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
     }
 
     #[test]
     fn windows_lie_within_their_seconds_and_everywhere_in_them() {
         let duty = DutyCycle::of(Span::from_millis(100), 1).unwrap();
-        let phases: Vec<i64> = (0..10_000).map(|second| duty.in_second(second).from.0 - second * SECOND.0).collect();
+        let phases: Vec<i64> =
+            (0..10_000).map(|second| duty.in_second(second).from.0 - second * SECOND.0).collect();
         assert!(phases.iter().all(|phase| (0..=900_000_000).contains(phase)));
         for tenth in 0..9 {
             let within = phases.iter().filter(|phase| **phase / 100_000_000 == tenth).count();
-            assert!((1_000..1_230).contains(&within), "{within} of 10000 in {tenth} tenths of a second");
+            assert!(
+                (1_000..1_230).contains(&within),
+                "{within} of 10000 in {tenth} tenths of a second"
+            );
         }
         let other = DutyCycle::of(Span::from_millis(100), 2).unwrap();
         assert!((0..100).all(|second| other.in_second(second) != duty.in_second(second)));
@@ -117,7 +124,10 @@ mod tests {
     fn always_is_one_window_behind_the_other() {
         let always = DutyCycle::always();
         for second in [-2, 0, 5] {
-            assert_eq!(always.in_second(second), Window { from: Ns(second * SECOND.0), until: Ns((second + 1) * SECOND.0) });
+            assert_eq!(
+                always.in_second(second),
+                Window { from: Ns(second * SECOND.0), until: Ns((second + 1) * SECOND.0) }
+            );
         }
         assert_eq!(always.at(Ns(-1)), always.in_second(-1));
     }

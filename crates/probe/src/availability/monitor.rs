@@ -82,7 +82,9 @@ impl AvailabilityTotals {
         if all == watched {
             return Some(self.tally.lost);
         }
-        (watched > Span::ZERO).then(|| Span((self.tally.lost.as_f64() * (all.as_f64() / watched.as_f64())).round() as i64))
+        (watched > Span::ZERO).then(|| {
+            Span((self.tally.lost.as_f64() * (all.as_f64() / watched.as_f64())).round() as i64)
+        })
     }
 
     /// As osnoise prints it: 100·(1 − noise/runtime).

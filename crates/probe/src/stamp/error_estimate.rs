@@ -23,14 +23,16 @@ pub struct ErrorEstimate(pub u16);
 impl ErrorEstimate {
     /// The smallest estimate that is not below an error; of a clock that is kept to UTC by something outside the host, or is not.
     pub fn of(error: Span, synchronized: bool, format: TimeFormat) -> Self {
-        let mut steps = ((u128::from(error.0.max(0).unsigned_abs())) << 32).div_ceil(1_000_000_000).max(1);
+        let mut steps =
+            ((u128::from(error.0.max(0).unsigned_abs())) << 32).div_ceil(1_000_000_000).max(1);
         let mut scale: u16 = 0;
         while steps > 0xff {
             steps = steps.div_ceil(2);
             scale += 1;
         }
         let multiplier = u16::try_from(steps).unwrap_or(0xff);
-        let bits = if synchronized { SYNCHRONIZED } else { 0 } | if format == TimeFormat::Ptp { PTP } else { 0 };
+        let bits = if synchronized { SYNCHRONIZED } else { 0 }
+            | if format == TimeFormat::Ptp { PTP } else { 0 };
         Self(bits | (scale << 8) | multiplier)
     }
 

@@ -105,8 +105,15 @@ pub struct Reflector {
 impl Reflector {
     /// A reflector that has answered nothing.
     pub const fn new(settings: ReflectorSettings) -> Self {
-        let counts =
-            ReflectorCounts { answered: 0, other_peer: 0, too_short: 0, too_large: 0, other_session: 0, too_fast: 0, too_many_sessions: 0 };
+        let counts = ReflectorCounts {
+            answered: 0,
+            other_peer: 0,
+            too_short: 0,
+            too_large: 0,
+            other_session: 0,
+            too_fast: 0,
+            too_many_sessions: 0,
+        };
         Self { settings, sessions: BTreeMap::new(), even: None, counts }
     }
 
@@ -114,7 +121,12 @@ impl Reflector {
     ///
     /// # Errors
     /// Why it is not answered; it is counted.
-    pub fn on_packet(&mut self, from: SocketAddr, payload: &[u8], now: Ns) -> Result<Accepted, Refusal> {
+    pub fn on_packet(
+        &mut self,
+        from: SocketAddr,
+        payload: &[u8],
+        now: Ns,
+    ) -> Result<Accepted, Refusal> {
         let found = self.judge(from, payload, now);
         if let Err(refusal) = found {
             let counts = &mut self.counts;
@@ -172,7 +184,9 @@ impl Reflector {
 
     fn judge(&mut self, from: SocketAddr, payload: &[u8], now: Ns) -> Result<Accepted, Refusal> {
         let settings = &self.settings;
-        if from.ip().to_canonical() != settings.peer.to_canonical() || settings.peer_port.is_some_and(|port| port != from.port()) {
+        if from.ip().to_canonical() != settings.peer.to_canonical()
+            || settings.peer_port.is_some_and(|port| port != from.port())
+        {
             return Err(Refusal::OtherPeer);
         }
         if payload.len() > settings.largest_bytes {
@@ -210,7 +224,8 @@ impl Reflector {
 
     /// A leaky bucket as virtual scheduling (ITU-T I.371, annex A): a packet may come a burst before it is due.
     fn is_in_time(&mut self, now: Ns) -> bool {
-        let gap = i64::try_from(SECOND / u64::from(self.settings.packets_per_second.max(1))).unwrap_or(0);
+        let gap =
+            i64::try_from(SECOND / u64::from(self.settings.packets_per_second.max(1))).unwrap_or(0);
         let burst = Span(gap.saturating_mul(i64::from(self.settings.burst_packets.max(1)) - 1));
         let due = self.even.map_or(now, |even| even.max(now));
         if due - now > burst {

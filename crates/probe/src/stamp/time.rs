@@ -37,7 +37,11 @@ pub struct StampTime(pub u64);
 
 impl StampTime {
     /// A moment in a format.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds begin again after 2³²; the rest is below 2³²")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "seconds begin again after 2³²; the rest is below 2³²"
+    )]
     pub const fn of(moment: Ns, format: TimeFormat) -> Self {
         let since = moment.0 as i128 + format.epoch();
         let (seconds, nanoseconds) = (since.div_euclid(SECOND), since.rem_euclid(SECOND));

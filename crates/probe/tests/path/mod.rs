@@ -1,7 +1,9 @@
 //! A path in virtual time: one link, cross traffic at a constant rate, and hosts without faults.
 
 use trustbed_emulate::{Link, LinkDescription, LossDescription};
-use trustbed_probe::{Chirp, PathChirp, PathChirpSettings, Pathload, PathloadReport, PathloadSettings, Sighting, Step};
+use trustbed_probe::{
+    Chirp, PathChirp, PathChirpSettings, Pathload, PathloadReport, PathloadSettings, Sighting, Step,
+};
 use trustbed_traffic::{Cbr, Headers, IpVersion, Transport};
 use trustbed_units::{Ns, Rate, Span};
 
@@ -24,7 +26,13 @@ pub(crate) struct Path {
 
 impl Default for Path {
     fn default() -> Self {
-        Self { capacity: 10_000_000, delay: Span::from_millis(10), load: 0.0, cross: 1500, loss: 0.0 }
+        Self {
+            capacity: 10_000_000,
+            delay: Span::from_millis(10),
+            load: 0.0,
+            cross: 1500,
+            loss: 0.0,
+        }
     }
 }
 
@@ -52,12 +60,15 @@ impl Path {
                 Step::Train { packets, payload } => {
                     // Back to back from a host that is faster than any link here.
                     let gap = Span(i64::from(payload + HEADER_BYTES) * 8 / 10);
-                    let due: Vec<Span> = (0..packets).map(|number| Span(gap.0 * i64::try_from(number).unwrap())).collect();
+                    let due: Vec<Span> = (0..packets)
+                        .map(|number| Span(gap.0 * i64::try_from(number).unwrap()))
+                        .collect();
                     pathload.on_train(&traffic.send(&due, payload));
                 }
                 Step::Stream { after, stream } => {
                     traffic.now = traffic.now + after;
-                    let due: Vec<Span> = (0..stream.packets).map(|number| stream.due(number)).collect();
+                    let due: Vec<Span> =
+                        (0..stream.packets).map(|number| stream.due(number)).collect();
                     pathload.on_stream(&traffic.send(&due, stream.payload));
                 }
                 Step::End(report) => return report,
@@ -90,7 +101,11 @@ impl Path {
 
 /// So many paths that fill the space evenly: 1 to 1000 Mbit/s, round trips of 1 to 200 ms, up to 90 % of cross traffic. Any number of them is
 /// spread alike, because each is a multiple of irrational numbers.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rates and round trips of some digits")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "rates and round trips of some digits"
+)]
 pub(crate) fn paths(count: u32, cross: u32) -> impl Iterator<Item = Path> {
     (1..=count).map(move |number| {
         let fraction = |of: f64| (f64::from(number) * of).fract();
@@ -113,19 +128,29 @@ impl Traffic {
         let description = LinkDescription {
             rate_bits_per_second: Some(path.capacity),
             delay_ns: Some(path.delay.0.unsigned_abs()),
-            loss: (path.loss > 0.0).then_some(LossDescription::Independent { probability: path.loss }),
+            loss: (path.loss > 0.0)
+                .then_some(LossDescription::Independent { probability: path.loss }),
             ..LinkDescription::default()
         };
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a rate")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of a rate"
+        )]
         let rate = (path.capacity_f64() * path.load) as u64;
-        let cross = (rate > 0).then(|| Cbr::new(Rate(rate), path.cross, Headers::of(IpVersion::V4, Transport::Udp)).unwrap().peekable());
+        let cross = (rate > 0).then(|| {
+            Cbr::new(Rate(rate), path.cross, Headers::of(IpVersion::V4, Transport::Udp))
+                .unwrap()
+                .peekable()
+        });
         Self { link: Link::new(&description, 1).unwrap(), cross, now: Ns(0) }
     }
 
     /// Sends packets from now on and waits until each has come or is lost.
     fn send(&mut self, due: &[Span], payload: u32) -> Vec<Sighting> {
         let begun = self.now;
-        let mut seen: Vec<Sighting> = due.iter().map(|due| Sighting { sent: begun + *due, received: None }).collect();
+        let mut seen: Vec<Sighting> =
+            due.iter().map(|due| Sighting { sent: begun + *due, received: None }).collect();
         let mut open = seen.len();
         for (number, due) in due.iter().enumerate() {
             let at = begun + *due;

@@ -83,7 +83,8 @@ impl Columns {
         self.packets += times.len() as u64;
         self.ends = Some((self.ends.map_or(*first, |ends| ends.0), *last));
         if self.kept + times.len() <= IN_MEMORY {
-            let marks = if self.marked { marks.iter().copied().map(Mark).collect() } else { Vec::new() };
+            let marks =
+                if self.marked { marks.iter().copied().map(Mark).collect() } else { Vec::new() };
             self.memory.push(Block { times: times.to_vec(), lengths: lengths.to_vec(), marks });
             self.kept += times.len();
             return Ok(());
@@ -151,7 +152,9 @@ impl Columns {
     }
 
     fn read(&self, number: usize, bytes: &mut Vec<u8>, block: &mut Block) -> io::Result<()> {
-        let (Some(file), Some((place, count))) = (&self.file, self.places.get(number)) else { return Ok(()) };
+        let (Some(file), Some((place, count))) = (&self.file, self.places.get(number)) else {
+            return Ok(());
+        };
         bytes.resize(count * if self.marked { 20 } else { 12 }, 0);
         file.read_exact_at(bytes, *place)?;
         let (times, rest) = bytes.split_at(count * 8);
@@ -159,7 +162,9 @@ impl Columns {
         block.times.clear();
         block.times.extend(times.as_chunks().0.iter().map(|time| i64::from_le_bytes(*time)));
         block.lengths.clear();
-        block.lengths.extend(lengths.as_chunks().0.iter().map(|length| u32::from_le_bytes(*length)));
+        block
+            .lengths
+            .extend(lengths.as_chunks().0.iter().map(|length| u32::from_le_bytes(*length)));
         block.marks.clear();
         block.marks.extend(marks.as_chunks().0.iter().map(|mark| Mark(u64::from_le_bytes(*mark))));
         Ok(())
@@ -188,12 +193,16 @@ mod tests {
 
     fn all(columns: &Columns, owned: Option<&dyn Fn(u32) -> bool>) -> Vec<(i64, u32)> {
         let mut found = Vec::new();
-        let mut see = |packets: Packets<'_>, marks: &[Mark]| {
-            assert!(packets.iter().zip(marks).all(|((time, _), mark)| mark.record() == u64::try_from(time.0).expect("positive") + 1));
-            found.extend(packets.iter().map(|(time, length)| (time.0, length)));
-            Ok(())
-        };
-        columns.each(0..columns.blocks(), owned, &mut Desk::default(), &mut see).expect("what was written");
+        let mut see =
+            |packets: Packets<'_>, marks: &[Mark]| {
+                assert!(packets.iter().zip(marks).all(|((time, _), mark)| mark.record()
+                    == u64::try_from(time.0).expect("positive") + 1));
+                found.extend(packets.iter().map(|(time, length)| (time.0, length)));
+                Ok(())
+            };
+        columns
+            .each(0..columns.blocks(), owned, &mut Desk::default(), &mut see)
+            .expect("what was written");
         found
     }
 
@@ -209,7 +218,13 @@ mod tests {
                 .push(
                     &times,
                     &lengths,
-                    &[0, 1, 2].map(|place| Mark::new(place, u64::try_from(block).expect("positive") * 10 + u64::from(place) + 1).0),
+                    &[0, 1, 2].map(|place| {
+                        Mark::new(
+                            place,
+                            u64::try_from(block).expect("positive") * 10 + u64::from(place) + 1,
+                        )
+                        .0
+                    }),
                 )
                 .expect("room for a temporary file");
             wanted.extend(times.into_iter().zip(lengths));

@@ -58,9 +58,15 @@ pub(super) struct Read {
 }
 
 /// Reads a capture. Its files may be opened twice.
-pub(super) fn read<E>(inputs: &[Input], asked: &Asked, progress: &mut Progress<'_, E>) -> Result<Read, Fault<E>> {
+pub(super) fn read<E>(
+    inputs: &[Input],
+    asked: &Asked,
+    progress: &mut Progress<'_, E>,
+) -> Result<Read, Fault<E>> {
     let again = inputs.iter().all(|input| matches!(input, Input::Path(path) if path.is_file()));
-    let inside = asked.filter.is_some() || asked.basis == Basis::Ip || asked.by.is_some_and(By::looks_inside);
+    let inside = asked.filter.is_some()
+        || asked.basis == Basis::Ip
+        || asked.by.is_some_and(By::looks_inside);
     let blind = !inside && (again || asked.spacing.is_none());
     if blind && let Some(read) = pass(inputs, asked, true, progress)? {
         return Ok(read);
@@ -69,7 +75,12 @@ pub(super) fn read<E>(inputs: &[Input], asked: &Asked, progress: &mut Progress<'
 }
 
 /// One reading; `None` when it was blind and should not have been.
-fn pass<E>(inputs: &[Input], asked: &Asked, blind: bool, progress: &mut Progress<'_, E>) -> Result<Option<Read>, Fault<E>> {
+fn pass<E>(
+    inputs: &[Input],
+    asked: &Asked,
+    blind: bool,
+    progress: &mut Progress<'_, E>,
+) -> Result<Option<Read>, Fault<E>> {
     let mut reader = Reader::open(inputs, DecodeOptions { inner: asked.inner })?;
     let mut frames = Frames::new(asked);
     let mut reported = Instant::now();
@@ -135,7 +146,11 @@ impl<'a> Frames<'a> {
     #[inline]
     fn on_length(&mut self, frame: &Frame<'_>) {
         let time = self.order.stamp(frame.ts);
-        let mark = if self.asked.by.is_some() { self.streams.mark(frame, &Contents::default()) } else { 0 };
+        let mark = if self.asked.by.is_some() {
+            self.streams.mark(frame, &Contents::default())
+        } else {
+            0
+        };
         self.count(time, length(frame), None, Mark::new(mark, frame.index));
     }
 
@@ -144,7 +159,9 @@ impl<'a> Frames<'a> {
         let time = self.order.stamp(frame.ts);
         let packet = self.packet(frame);
         let asked = self.asked;
-        let looks = asked.filter.is_some() || asked.basis == Basis::Ip || asked.by.is_some_and(By::looks_inside);
+        let looks = asked.filter.is_some()
+            || asked.basis == Basis::Ip
+            || asked.by.is_some_and(By::looks_inside);
         let plain = Contents { length: length(frame), ..Contents::default() };
         let contents = match frame.record() {
             Some(record) if looks => Contents::of(&record, asked.inner),
@@ -155,7 +172,9 @@ impl<'a> Frames<'a> {
             return;
         }
         let mark = Mark::new(self.streams.mark(frame, &contents), frame.index);
-        match packet.filter(|packet| contents.length > LONGEST_PLAIN && !packet.bits.any(Bits::INNER)) {
+        match packet
+            .filter(|packet| contents.length > LONGEST_PLAIN && !packet.bits.any(Bits::INNER))
+        {
             Some(packet) => self.expand(Packet { ts: time, ..packet }, way(frame), mark),
             None => self.count(time, contents.length, contents.ip.map(|ip| ip.length), mark),
         }

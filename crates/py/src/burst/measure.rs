@@ -31,7 +31,12 @@ pub(super) struct Chosen<'a> {
 pub(super) type GoOn<'a, E> = dyn FnMut() -> Result<(), E> + 'a;
 
 impl Chosen<'_> {
-    fn each(&self, blocks: Range<usize>, stop: &AtomicBool, see: &mut See<'_>) -> Result<(), Fault> {
+    fn each(
+        &self,
+        blocks: Range<usize>,
+        stop: &AtomicBool,
+        see: &mut See<'_>,
+    ) -> Result<(), Fault> {
         let mut desk = Desk::default();
         let owned = self.owned.map(|owned| owned as &dyn Fn(u32) -> bool);
         for block in blocks {
@@ -45,12 +50,21 @@ impl Chosen<'_> {
 }
 
 /// Studies packets.
-pub(super) fn study<E>(chosen: &Chosen<'_>, plan: &StudyPlan, workers: usize, go_on: &mut GoOn<'_, E>) -> Result<Study, Fault<E>> {
+pub(super) fn study<E>(
+    chosen: &Chosen<'_>,
+    plan: &StudyPlan,
+    workers: usize,
+    go_on: &mut GoOn<'_, E>,
+) -> Result<Study, Fault<E>> {
     let blocks = chosen.columns.blocks();
     let workers = workers.clamp(1, blocks.max(1));
     let parts = shared(workers, go_on, |worker, stop| {
         let mut study = Study::new(plan)?;
-        chosen.each(blocks * worker / workers..blocks * (worker + 1) / workers, stop, &mut |packets, _| Ok(study.add(packets)?))?;
+        chosen.each(
+            blocks * worker / workers..blocks * (worker + 1) / workers,
+            stop,
+            &mut |packets, _| Ok(study.add(packets)?),
+        )?;
         Ok(study)
     })?;
     let mut whole = Study::new(plan)?;
@@ -85,7 +99,8 @@ pub(super) fn load<E>(
     let workers = workers.clamp(1, units.len().max(1));
     let units = &units;
     let dealt = shared(workers, go_on, |worker, stop| {
-        let mut own: Vec<Unit> = units.iter().skip(worker).step_by(workers).map(Unit::copied).collect();
+        let mut own: Vec<Unit> =
+            units.iter().skip(worker).step_by(workers).map(Unit::copied).collect();
         chosen.each(0..chosen.columns.blocks(), stop, &mut |packets, _| {
             for unit in &mut own {
                 unit.push(packets);
@@ -115,7 +130,12 @@ pub(super) struct Lost {
 }
 
 /// Which packets a queue loses.
-pub(super) fn lost<E>(chosen: &Chosen<'_>, rate: Rate, buffer: Size, go_on: &mut GoOn<'_, E>) -> Result<Lost, Fault<E>> {
+pub(super) fn lost<E>(
+    chosen: &Chosen<'_>,
+    rate: Rate,
+    buffer: Size,
+    go_on: &mut GoOn<'_, E>,
+) -> Result<Lost, Fault<E>> {
     let parts = shared(1, go_on, |_, stop| {
         let (mut queue, mut lost) = (DropTail::new(rate, Some(buffer))?, Lost::default());
         chosen.each(0..chosen.columns.blocks(), stop, &mut |packets, marks| {
@@ -179,8 +199,10 @@ fn shared<T: Send, E>(
                 stop.store(ended.is_err(), Ordering::Relaxed);
             }
         }
-        let results: Vec<_> =
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect();
+        let results: Vec<_> = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect();
         ended.map_err(Fault::Caller)?;
         results.into_iter().map(|result| result.map_err(Fault::widened)).collect()
     })

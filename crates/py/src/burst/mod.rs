@@ -14,7 +14,9 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use trustbed_burst::{Basis, BinGrid, BurstError, Counted, Drain, FitRange, Grid, Mode, Plan, StudyPlan, Wavelet};
+use trustbed_burst::{
+    Basis, BinGrid, BurstError, Counted, Drain, FitRange, Grid, Mode, Plan, StudyPlan, Wavelet,
+};
 use trustbed_capture::{Input, OpenError};
 use trustbed_flow::Spacing;
 use trustbed_units::{Ns, Rate, Size, Span};
@@ -77,7 +79,11 @@ impl Fault<PyErr> {
             Self::Open(error) => capture_error(py, error.to_string(), error.hint()),
             Self::Columns(error) => {
                 let hint = "name a folder with room for 20 bytes a packet: `TMPDIR=/var/tmp trustbed burst …`";
-                capture_error(py, format!("the temporary file for times and lengths failed: {error}"), hint.to_owned())
+                capture_error(
+                    py,
+                    format!("the temporary file for times and lengths failed: {error}"),
+                    hint.to_owned(),
+                )
             }
             Self::Burst(error) => PyValueError::new_err(error.to_string()),
             Self::Stopped => PyValueError::new_err("the measurement was stopped"),
@@ -96,7 +102,11 @@ pub(crate) struct Arrivals {
 /// Reads a capture.
 #[pyfunction]
 #[pyo3(signature = (paths, *, basis="frame", by=None, filter=None, offload="stacked", link_rate=None, inner=false, numbered=false, progress=None))]
-#[expect(clippy::too_many_arguments, clippy::needless_pass_by_value, reason = "keyword arguments of a Python function")]
+#[expect(
+    clippy::too_many_arguments,
+    clippy::needless_pass_by_value,
+    reason = "keyword arguments of a Python function"
+)]
 pub(crate) fn arrivals(
     py: Python<'_>,
     paths: Vec<PathBuf>,
@@ -117,15 +127,23 @@ pub(crate) fn arrivals(
         spacing: match (offload, link_rate) {
             ("as-captured", _) => None,
             ("stacked", _) => Some(Spacing::Stacked),
-            ("spread", Some(rate)) if rate > 0 => Some(Spacing::Spread { rate: Rate(rate), gap: GAP }),
-            ("spread", _) => return Err(PyValueError::new_err("frames can be spread only at the rate of a link")),
+            ("spread", Some(rate)) if rate > 0 => {
+                Some(Spacing::Spread { rate: Rate(rate), gap: GAP })
+            }
+            ("spread", _) => {
+                return Err(PyValueError::new_err(
+                    "frames can be spread only at the rate of a link",
+                ));
+            }
             _ => return Err(unknown("offload", offload)),
         },
         inner,
         numbered,
     };
     let mut report = interruptible(progress);
-    let read = py.detach(|| frames::read(&inputs, &asked, &mut report)).map_err(|fault| fault.into_python(py))?;
+    let read = py
+        .detach(|| frames::read(&inputs, &asked, &mut report))
+        .map_err(|fault| fault.into_python(py))?;
     let streams = read.streams.by_size(&read.facts);
     Ok(Arrivals { read, streams })
 }
@@ -156,17 +174,25 @@ impl StudyAsked {
     fn plan(&self) -> PyResult<StudyPlan> {
         let wrong = |error: BurstError| PyValueError::new_err(error.to_string());
         let length = Span(self.window_ns);
-        let grid = self.origin_ns.map_or_else(|| Grid::aligned_to_epoch(length), |origin| Grid::beginning_at(Ns(origin), length));
+        let grid = self.origin_ns.map_or_else(
+            || Grid::aligned_to_epoch(length),
+            |origin| Grid::beginning_at(Ns(origin), length),
+        );
         let mode = match (self.mode.as_deref(), self.rate) {
             (None, _) => None,
-            (Some("static"), Some(rate)) => Some(Mode::Static(Drain::at(Rate(rate)).map_err(wrong)?)),
-            (Some("static"), None) => return Err(PyValueError::new_err("mode=static needs the rate of the bottleneck")),
+            (Some("static"), Some(rate)) => {
+                Some(Mode::Static(Drain::at(Rate(rate)).map_err(wrong)?))
+            }
+            (Some("static"), None) => {
+                return Err(PyValueError::new_err("mode=static needs the rate of the bottleneck"));
+            }
             (Some("dynamic-same"), _) => Some(Mode::DynamicSame),
             (Some("dynamic-previous"), _) => Some(Mode::DynamicPrevious),
             (Some("dynamic-same-carry"), _) => Some(Mode::DynamicSameCarry),
             (Some(other), _) => return Err(unknown("mode", other)),
         };
-        let windows = mode.map(|mode| grid.map(|grid| Plan { mode, grid })).transpose().map_err(wrong)?;
+        let windows =
+            mode.map(|mode| grid.map(|grid| Plan { mode, grid })).transpose().map_err(wrong)?;
         let bins = BinGrid::new(Span(self.bin_ns)).map_err(wrong)?;
         let counted = match self.counted.as_deref() {
             None => None,
@@ -222,7 +248,10 @@ impl Arrivals {
     /// Name, packets and bytes of every stream, the largest first.
     #[getter]
     fn streams(&self) -> Vec<(String, u64, u64)> {
-        self.streams.iter().map(|stream| (stream.name.clone(), stream.amount.packets, stream.amount.bytes)).collect()
+        self.streams
+            .iter()
+            .map(|stream| (stream.name.clone(), stream.amount.packets, stream.amount.bytes))
+            .collect()
     }
 
     /// Packets and bytes of streams that were too many to be told apart.
@@ -246,7 +275,11 @@ impl Arrivals {
         let (plan, wavelet) = (asked.plan()?, wavelet_named(&asked.wavelet)?);
         let range = FitRange { first: asked.octaves.0, last: asked.octaves.1 };
         let mut report = interruptible(progress);
-        let study = py.detach(|| self.chosen(stream, |chosen| measure::study(chosen, &plan, workers, &mut || report(0, None))));
+        let study = py.detach(|| {
+            self.chosen(stream, |chosen| {
+                measure::study(chosen, &plan, workers, &mut || report(0, None))
+            })
+        });
         let study = study.map_err(|fault| fault.into_python(py))?;
         model::study(py, study, &model::Telling { wavelet, range, points: asked.points })
     }
@@ -263,11 +296,17 @@ impl Arrivals {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Vec<f64>, Bound<'py, PyList>)> {
         let rates: Vec<Rate> = rates.into_iter().map(Rate).collect();
-        let queues: Vec<_> = queues.into_iter().map(|(rate, buffer)| (Rate(rate), buffer.map(Size))).collect();
+        let queues: Vec<_> =
+            queues.into_iter().map(|(rate, buffer)| (Rate(rate), buffer.map(Size))).collect();
         let mut report = interruptible(progress);
-        let done = py.detach(|| self.chosen(stream, |chosen| measure::load(chosen, &rates, &queues, workers, &mut || report(0, None))));
+        let done = py.detach(|| {
+            self.chosen(stream, |chosen| {
+                measure::load(chosen, &rates, &queues, workers, &mut || report(0, None))
+            })
+        });
         let (points, queues) = done.map_err(|fault| fault.into_python(py))?;
-        let queues = queues.iter().map(|queue| model::queue(py, queue)).collect::<PyResult<Vec<_>>>()?;
+        let queues =
+            queues.iter().map(|queue| model::queue(py, queue)).collect::<PyResult<Vec<_>>>()?;
         Ok((points.iter().map(|point| point.depth.bytes()).collect(), PyList::new(py, queues)?))
     }
 
@@ -283,11 +322,17 @@ impl Arrivals {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<[Bound<'py, PyBytes>; 3]> {
         let mut report = interruptible(progress);
-        let lost = py.detach(|| self.chosen(stream, |chosen| measure::lost(chosen, Rate(rate), Size(buffer), &mut || report(0, None))));
+        let lost = py.detach(|| {
+            self.chosen(stream, |chosen| {
+                measure::lost(chosen, Rate(rate), Size(buffer), &mut || report(0, None))
+            })
+        });
         let lost = lost.map_err(|fault| fault.into_python(py))?;
-        let records: Vec<u8> = lost.records.iter().flat_map(|record| record.to_le_bytes()).collect();
+        let records: Vec<u8> =
+            lost.records.iter().flat_map(|record| record.to_le_bytes()).collect();
         let times: Vec<u8> = lost.times.iter().flat_map(|time| time.to_le_bytes()).collect();
-        let lengths: Vec<u8> = lost.lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
+        let lengths: Vec<u8> =
+            lost.lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
         Ok([PyBytes::new(py, &records), PyBytes::new(py, &times), PyBytes::new(py, &lengths)])
     }
 }
@@ -296,10 +341,15 @@ impl Arrivals {
     /// Does something with the packets of a stream.
     fn chosen<T>(&self, stream: Option<usize>, with: impl FnOnce(&Chosen<'_>) -> T) -> T {
         let columns = &self.read.columns;
-        let Some(stream) = stream.and_then(|place| self.streams.get(place)) else { return with(&Chosen { columns, owned: None }) };
+        let Some(stream) = stream.and_then(|place| self.streams.get(place)) else {
+            return with(&Chosen { columns, owned: None });
+        };
         match stream.marks[..] {
             [mark] => with(&Chosen { columns, owned: Some(&|other| other == mark) }),
-            _ => with(&Chosen { columns, owned: Some(&|other| stream.marks.binary_search(&other).is_ok()) }),
+            _ => with(&Chosen {
+                columns,
+                owned: Some(&|other| stream.marks.binary_search(&other).is_ok()),
+            }),
         }
     }
 }
@@ -321,13 +371,17 @@ pub(crate) fn check_filter(text: &str) -> PyResult<()> {
 /// Nanoseconds of `20ms`.
 #[pyfunction]
 pub(crate) fn parse_span(text: &str) -> PyResult<i64> {
-    text.parse::<Span>().map(|span| span.0).map_err(|error| PyValueError::new_err(error.to_string()))
+    text.parse::<Span>()
+        .map(|span| span.0)
+        .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Bytes of `64KiB`.
 #[pyfunction]
 pub(crate) fn parse_size(text: &str) -> PyResult<u64> {
-    text.parse::<Size>().map(|size| size.0).map_err(|error| PyValueError::new_err(error.to_string()))
+    text.parse::<Size>()
+        .map(|size| size.0)
+        .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// The rates at which σ is shown, in bit/s, rising.

@@ -3,8 +3,9 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use trustbed_burst::{
-    Averages, Binned, Binning, Counted, DropTail, Fit, FitRange, Gaps, HaarEnergy, Histogram, Octave, PeakRate, Pyramid, RateOverTime,
-    RateSeries, Row, Study, Summary, TrainSummary, Wavelet,
+    Averages, Binned, Binning, Counted, DropTail, Fit, FitRange, Gaps, HaarEnergy, Histogram,
+    Octave, PeakRate, Pyramid, RateOverTime, RateSeries, Row, Study, Summary, TrainSummary,
+    Wavelet,
 };
 use trustbed_units::{Ns, Span};
 
@@ -96,7 +97,10 @@ fn windows<'py>(py: Python<'py>, rows: &[Row]) -> Dict<'py> {
     dict.set_item("max_q_bytes", column(&|row| row.peaks.map(|peaks| peaks.wait.bytes())))?;
     dict.set_item("max_q_sys_bytes", column(&|row| row.peaks.map(|peaks| peaks.system.bytes())))?;
     dict.set_item("packets", rows.iter().map(|row| row.packets).collect::<Vec<_>>())?;
-    dict.set_item("rate_bits_per_second", column(&|row| row.rate.map(trustbed_burst::Drain::bits_per_second)))?;
+    dict.set_item(
+        "rate_bits_per_second",
+        column(&|row| row.rate.map(trustbed_burst::Drain::bits_per_second)),
+    )?;
     dict.set_item("partial", rows.iter().map(|row| row.partial).collect::<Vec<_>>())?;
     dict.set_item("windows", rows.iter().map(|row| row.windows).collect::<Vec<_>>())?;
     Ok(dict)
@@ -129,18 +133,29 @@ fn scales<'py>(
     binning: Binning<(HaarEnergy, RateSeries)>,
     telling: &Telling,
 ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
-    let Binned { grid, counted, first, sink: (haar, series), last, longest_silence } = binning.finish();
+    let Binned { grid, counted, first, sink: (haar, series), last, longest_silence } =
+        binning.finish();
     let octaves = shown(haar.octaves());
     let energy = PyDict::new(py);
     energy.set_item("bin_seconds", grid.width().as_secs_f64())?;
     energy.set_item("counted", if counted == Counted::Bytes { "bytes" } else { "packets" })?;
-    let plain = octaves.iter().map(|octave| point(py, octave, grid.width())).collect::<PyResult<Vec<_>>>()?;
+    let plain = octaves
+        .iter()
+        .map(|octave| point(py, octave, grid.width()))
+        .collect::<PyResult<Vec<_>>>()?;
     energy.set_item("octaves", plain)?;
     let (octaves, width) = if telling.wavelet == Wavelet::Haar {
         (octaves, grid.width())
     } else {
         py.detach(|| {
-            let over_time = RateOverTime::of(Binned { grid, counted, first, sink: series, last, longest_silence });
+            let over_time = RateOverTime::of(Binned {
+                grid,
+                counted,
+                first,
+                sink: series,
+                last,
+                longest_silence,
+            });
             let mut pyramid = Pyramid::new(telling.wavelet);
             over_time.pour(&mut pyramid);
             (shown(pyramid.octaves()), over_time.grid.width())
@@ -204,7 +219,13 @@ fn line<'py>(py: Python<'py>, fit: &Fit) -> Dict<'py> {
 }
 
 /// Rate over time in at most about so many points: in wider bins, if need be.
-fn rates<'py>(py: Python<'py>, binning: Binning<RateSeries>, peaks: &[PeakRate], first: Ns, points: usize) -> Dict<'py> {
+fn rates<'py>(
+    py: Python<'py>,
+    binning: Binning<RateSeries>,
+    peaks: &[PeakRate],
+    first: Ns,
+    points: usize,
+) -> Dict<'py> {
     let dict = PyDict::new(py);
     let binned = binning.finish();
     let asked = binned.grid.width();
@@ -221,7 +242,8 @@ fn rates<'py>(py: Python<'py>, binning: Binning<RateSeries>, peaks: &[PeakRate],
         let rate = over_time.per_second(run.amount) * 8.0;
         drawn.push((since(run.start), rate));
         if run.bins > 1 {
-            let last = Span(width.0.saturating_mul(i64::try_from(run.bins - 1).unwrap_or(i64::MAX)));
+            let last =
+                Span(width.0.saturating_mul(i64::try_from(run.bins - 1).unwrap_or(i64::MAX)));
             drawn.push((since(run.start + last), rate));
         }
     }
@@ -246,7 +268,11 @@ fn gaps<'py>(py: Python<'py>, found: &Gaps) -> Dict<'py> {
     let times = found.times();
     in_seconds(&dict, "", times)?;
     #[expect(clippy::cast_precision_loss, reason = "gaps in seconds are floats")]
-    let points: Vec<(f64, f64)> = times.cumulative(CUMULATIVE).into_iter().map(|(value, share)| (value as f64 / 1e9, share)).collect();
+    let points: Vec<(f64, f64)> = times
+        .cumulative(CUMULATIVE)
+        .into_iter()
+        .map(|(value, share)| (value as f64 / 1e9, share))
+        .collect();
     dict.set_item("cumulative", points)?;
     Ok(dict)
 }

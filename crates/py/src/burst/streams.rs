@@ -113,7 +113,11 @@ impl Streams {
         if let Some(mark) = self.numbers.get(&key) {
             return *mark;
         }
-        let Some(mark) = u32::try_from(self.keys.len()).ok().filter(|_| self.keys.len() < Self::MOST) else { return Self::BEYOND };
+        let Some(mark) =
+            u32::try_from(self.keys.len()).ok().filter(|_| self.keys.len() < Self::MOST)
+        else {
+            return Self::BEYOND;
+        };
         self.numbers.insert(key, mark);
         self.keys.push(key);
         self.amounts.push(Amount::default());
@@ -190,10 +194,14 @@ impl Key {
             Self::Vlan(Some(vlan)) => format!("vlan {vlan}"),
             Self::Vlan(None) => "no vlan".to_owned(),
             Self::Interface(file, place) => {
-                let described = facts.files.get(*file).and_then(|file| file.interfaces.get(usize::from(*place)));
-                described
-                    .and_then(|interface| interface.name.clone())
-                    .map_or_else(|| format!("interface {place}"), |name| format!("interface {name}"))
+                let described = facts
+                    .files
+                    .get(*file)
+                    .and_then(|file| file.interfaces.get(usize::from(*place)));
+                described.and_then(|interface| interface.name.clone()).map_or_else(
+                    || format!("interface {place}"),
+                    |name| format!("interface {name}"),
+                )
             }
             Self::Flow(flow) => flow.name(),
             Self::NoIp => "no IP".to_owned(),

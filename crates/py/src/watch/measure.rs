@@ -36,7 +36,14 @@ impl Measure {
     pub(super) fn new(basis: Basis, filter: Option<Filter>, expands: bool) -> Self {
         let unsegment = expands.then(|| Unsegment::new(Spacing::Stacked));
         let decoder = Decoder::new(DecodeOptions::default());
-        Self { basis, filter, unsegment, decoder, batch: Batch::default(), left_out: LeftOut::default() }
+        Self {
+            basis,
+            filter,
+            unsegment,
+            decoder,
+            batch: Batch::default(),
+            left_out: LeftOut::default(),
+        }
     }
 
     /// Calls `count` for what a frame counts for: bytes, and of how many packets they are. False if the filter does not mean it.
@@ -55,7 +62,12 @@ impl Measure {
         true
     }
 
-    fn count(&mut self, frame: &Frame<'_>, record: Option<&Record<'_>>, mut count: impl FnMut(Ns, u32, u32)) {
+    fn count(
+        &mut self,
+        frame: &Frame<'_>,
+        record: Option<&Record<'_>>,
+        mut count: impl FnMut(Ns, u32, u32),
+    ) {
         let captured = u32::try_from(frame.bytes.len()).unwrap_or(u32::MAX);
         let length = frame.original_length.max(captured);
         let basis = self.basis;
@@ -82,7 +94,11 @@ impl Measure {
                 }
             }
         }
-        let ip = if basis == Basis::Ip { record.and_then(|record| Contents::of(record, false).ip).map(|ip| ip.length) } else { None };
+        let ip = if basis == Basis::Ip {
+            record.and_then(|record| Contents::of(record, false).ip).map(|ip| ip.length)
+        } else {
+            None
+        };
         match basis.length(length, ip) {
             Some(length) => count(frame.ts, length, 1),
             None => self.left_out.without_ip += 1,

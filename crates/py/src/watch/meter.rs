@@ -65,7 +65,15 @@ impl Meter {
     /// With `directions` what comes in and what leaves is measured apart, besides all of it.
     pub(super) fn new(measure: Measure, plan: Plan, directions: bool, start: Ns) -> Self {
         let order = Order { held: Vec::new(), newest: start, sorted: true };
-        let mut meter = Self { measure, plan, order, streams: Vec::new(), directions, ready: Vec::new(), counted: Counted::default() };
+        let mut meter = Self {
+            measure,
+            plan,
+            order,
+            streams: Vec::new(),
+            directions,
+            ready: Vec::new(),
+            counted: Counted::default(),
+        };
         meter.begin(start);
         meter
     }
@@ -100,7 +108,8 @@ impl Meter {
         let names = self.names();
         for (stream, name) in self.streams.iter_mut().zip(names) {
             stream.advance(now);
-            self.ready.extend(std::iter::from_fn(|| stream.poll()).map(|measured| (*name, measured)));
+            self.ready
+                .extend(std::iter::from_fn(|| stream.poll()).map(|measured| (*name, measured)));
         }
         // Windows of one moment stand together, also where several became complete at once.
         self.ready.sort_by_key(|(_, measured)| measured.row.start);
@@ -198,32 +207,64 @@ mod tests {
     const START: i64 = 1_700_000_000_000 * MS;
 
     fn meter() -> Meter {
-        let plan = Plan { mode: Mode::DynamicSame, grid: Grid::aligned_to_epoch(Span::from_millis(100)).unwrap() };
+        let plan = Plan {
+            mode: Mode::DynamicSame,
+            grid: Grid::aligned_to_epoch(Span::from_millis(100)).unwrap(),
+        };
         Meter::new(Measure::new(Basis::Frame, None, true), plan, true, Ns(START))
     }
 
     fn push(meter: &mut Meter, milliseconds: i64, direction: Direction) {
         let (ts, link) = (Ns(START + milliseconds * MS), Some(LinkType::Ethernet));
-        let frame = Frame { ts, index: 1, file: 0, interface: 0, link, original_length: 1_000, marked: direction, bytes: &[0; 60] };
+        let frame = Frame {
+            ts,
+            index: 1,
+            file: 0,
+            interface: 0,
+            link,
+            original_length: 1_000,
+            marked: direction,
+            bytes: &[0; 60],
+        };
         assert!(meter.frame(&frame));
     }
 
-    fn rows(measured: impl IntoIterator<Item = (&'static str, Measured)>) -> Vec<(&'static str, i64, u64)> {
-        measured.into_iter().map(|(name, measured)| (name, (measured.row.start.0 - START) / MS, measured.row.packets)).collect()
+    fn rows(
+        measured: impl IntoIterator<Item = (&'static str, Measured)>,
+    ) -> Vec<(&'static str, i64, u64)> {
+        measured
+            .into_iter()
+            .map(|(name, measured)| {
+                (name, (measured.row.start.0 - START) / MS, measured.row.packets)
+            })
+            .collect()
     }
 
     #[test]
     fn directions_are_told_apart_and_windows_of_a_moment_stand_together() {
         let mut meter = meter();
-        for (milliseconds, direction) in
-            [(5, Direction::Inbound), (30, Direction::Outbound), (130, Direction::Inbound), (210, Direction::Unknown)]
-        {
+        for (milliseconds, direction) in [
+            (5, Direction::Inbound),
+            (30, Direction::Outbound),
+            (130, Direction::Inbound),
+            (210, Direction::Unknown),
+        ] {
             push(&mut meter, milliseconds, direction);
         }
         meter.settle(None);
-        let first = [("in", 0, 1), ("out", 0, 1), ("all", 0, 2), ("in", 100, 1), ("out", 100, 0), ("all", 100, 1)];
+        let first = [
+            ("in", 0, 1),
+            ("out", 0, 1),
+            ("all", 0, 2),
+            ("in", 100, 1),
+            ("out", 100, 0),
+            ("all", 100, 1),
+        ];
         assert_eq!(rows(meter.poll()), first);
-        assert_eq!(rows(meter.finish(Ns(START + 250 * MS))), [("in", 200, 0), ("out", 200, 0), ("all", 200, 1)]);
+        assert_eq!(
+            rows(meter.finish(Ns(START + 250 * MS))),
+            [("in", 200, 0), ("out", 200, 0), ("all", 200, 1)]
+        );
         assert_eq!((meter.counted().packets, meter.counted().bytes), (4, 4_000));
     }
 

@@ -10,7 +10,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use trustbed_capture::{Counters, Frame, Live, LiveError, LiveFacts, LiveOptions, Statistics, WriteError, Writer, Written};
+use trustbed_capture::{
+    Counters, Frame, Live, LiveError, LiveFacts, LiveOptions, Statistics, WriteError, Writer,
+    Written,
+};
 use trustbed_units::{Ns, Span};
 
 use super::meter::{Counted, Meter};
@@ -92,9 +95,15 @@ impl Session {
     ) -> Result<Self, NotOpen> {
         let live = Live::open(interface, options).map_err(NotOpen::Live)?;
         let (facts, start) = (live.facts(), now());
-        let writer = write.map(|path| open_file(path, &facts)).transpose().map_err(NotOpen::Write)?;
+        let writer =
+            write.map(|path| open_file(path, &facts)).transpose().map_err(NotOpen::Write)?;
         let meter = meter(&facts, start);
-        let file = write.map(|path| FileState { path: path.to_owned(), given: 0, written: None, failed: false });
+        let file = write.map(|path| FileState {
+            path: path.to_owned(),
+            given: 0,
+            written: None,
+            failed: false,
+        });
         let state = State {
             rows: VecDeque::new(),
             events: Vec::new(),
@@ -105,18 +114,39 @@ impl Session {
             windows_left_out: 0,
             ended: false,
         };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), stop: AtomicBool::new(false) });
-        let worker =
-            Worker { shared: Arc::clone(&shared), live, meter, writer, start, given: 0, shared_at: Instant::now(), late: 0, down: false };
-        let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(move || worker.run());
-        let failed = |source| NotOpen::Live(LiveError::Kernel { name: interface.to_owned(), step: "start a thread", source });
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            stop: AtomicBool::new(false),
+        });
+        let worker = Worker {
+            shared: Arc::clone(&shared),
+            live,
+            meter,
+            writer,
+            start,
+            given: 0,
+            shared_at: Instant::now(),
+            late: 0,
+            down: false,
+        };
+        let thread =
+            std::thread::Builder::new().name("watch".to_owned()).spawn(move || worker.run());
+        let failed = |source| {
+            NotOpen::Live(LiveError::Kernel {
+                name: interface.to_owned(),
+                step: "start a thread",
+                source,
+            })
+        };
         Ok(Self { shared, thread: Mutex::new(Some(thread.map_err(failed)?)) })
     }
 
     /// Windows that became complete, in order; waits for some, at most for `timeout`. None of them when it passed or the capture ended.
     pub(super) fn next(&self, timeout: Duration) -> Vec<(&'static str, Measured)> {
         let state = self.state();
-        let waits = |state: &mut State| state.rows.is_empty() && state.events.is_empty() && !state.ended;
+        let waits =
+            |state: &mut State| state.rows.is_empty() && state.events.is_empty() && !state.ended;
         let waited = self.shared.changed.wait_timeout_while(state, timeout, waits);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         state.rows.drain(..).collect()
@@ -279,7 +309,8 @@ impl Worker {
         state.counted = self.meter.counted();
         state.facts = self.live.facts();
         // What passed after the end was not asked for.
-        state.statistics.received = state.statistics.received.min(state.statistics.shown - self.late);
+        state.statistics.received =
+            state.statistics.received.min(state.statistics.shown - self.late);
         state.statistics.shown -= self.late;
         if let (Some(file), Some(written)) = (&mut state.file, written) {
             match written {
@@ -302,7 +333,15 @@ impl Worker {
         let mut result = Ok(());
         if let (true, Ok(statistics)) = (tells, &statistics) {
             let dropped = statistics.dropped;
-            result = writer.statistics(0, &Counters { start: self.start, end: now(), received: self.given + dropped, dropped });
+            result = writer.statistics(
+                0,
+                &Counters {
+                    start: self.start,
+                    end: now(),
+                    received: self.given + dropped,
+                    dropped,
+                },
+            );
         }
         if let Err(error) = result.and_then(|()| writer.flush()) {
             on_write_failure(&self.shared, &error);
@@ -352,7 +391,11 @@ impl State {
     }
 
     fn on_write_failure(&mut self, error: &WriteError) {
-        self.events.push(Event { code: "write_failed", message: error.to_string(), hint: error.hint() });
+        self.events.push(Event {
+            code: "write_failed",
+            message: error.to_string(),
+            hint: error.hint(),
+        });
         if let Some(file) = &mut self.file {
             file.failed = true;
         }

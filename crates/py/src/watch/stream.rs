@@ -56,7 +56,15 @@ pub(super) struct Measured {
 impl Stream {
     pub(super) fn since(plan: Plan, start: Ns) -> Self {
         let (windows, arrivals) = (Windows::since(plan, start), Arrivals::new());
-        Self { plan, windows, arrivals, latest: start, moved: 0, open: None, closed: VecDeque::new() }
+        Self {
+            plan,
+            windows,
+            arrivals,
+            latest: start,
+            moved: 0,
+            open: None,
+            closed: VecDeque::new(),
+        }
     }
 
     /// Packets of one moment, all but the last of which may be given as one; what comes too late for its place is moved forward and counted.
@@ -106,7 +114,15 @@ impl Stream {
         let begin = self.latest.0.div_euclid(window).saturating_mul(window);
         let train = (u64::from(packets), u64::from(length), self.latest);
         let end = begin.saturating_add(window);
-        self.open = Some(Tally { begin, end, packets: train.0, trains: 0, packets_most: 0, bytes_most: 0, train });
+        self.open = Some(Tally {
+            begin,
+            end,
+            packets: train.0,
+            trains: 0,
+            packets_most: 0,
+            bytes_most: 0,
+            train,
+        });
     }
 
     /// The row with what was counted in its window.
@@ -119,7 +135,10 @@ impl Stream {
             self.open.take_if(|tally| tally.begin == row.start.0)
         };
         let packets = found.map_or(row.packets, |tally| tally.packets);
-        Measured { row: Row { packets, ..row }, trains: found.map_or_else(TrainFacts::default, Tally::trains) }
+        Measured {
+            row: Row { packets, ..row },
+            trains: found.map_or_else(TrainFacts::default, Tally::trains),
+        }
     }
 }
 
@@ -164,7 +183,10 @@ mod tests {
     use super::*;
 
     fn plan() -> Plan {
-        Plan { mode: Mode::DynamicSame, grid: Grid::aligned_to_epoch(Span::from_millis(1)).unwrap() }
+        Plan {
+            mode: Mode::DynamicSame,
+            grid: Grid::aligned_to_epoch(Span::from_millis(1)).unwrap(),
+        }
     }
 
     fn rows(stream: &mut Stream) -> Vec<(i64, u64, u64, Option<u64>)> {
@@ -172,7 +194,12 @@ mod tests {
     }
 
     fn short(measured: Measured) -> (i64, u64, u64, Option<u64>) {
-        (measured.row.start.0, measured.row.packets, measured.trains.trains, measured.trains.packets_most)
+        (
+            measured.row.start.0,
+            measured.row.packets,
+            measured.trains.trains,
+            measured.trains.packets_most,
+        )
     }
 
     #[test]
@@ -182,7 +209,11 @@ mod tests {
             stream.push(Ns(time), 100, 1);
         }
         stream.advance(Ns(1_999_999));
-        assert_eq!(rows(&mut stream), [(1_000_000, 3, 2, Some(2))], "the packets of the next window show that this one is over");
+        assert_eq!(
+            rows(&mut stream),
+            [(1_000_000, 3, 2, Some(2))],
+            "the packets of the next window show that this one is over"
+        );
         stream.advance(Ns(5_000_000));
         assert_eq!(rows(&mut stream), [(2_000_000, 3, 1, Some(3)), (3_000_000, 0, 0, None)]);
         stream.push(Ns(5_100_000), 100, 1);
@@ -218,13 +249,25 @@ mod tests {
                 joined.push(Ns(time), last, 1);
             }
             let (singly, joined) = (singly.finish(Ns(time)), joined.finish(Ns(time)));
-            assert!(singly.len() > 50 && singly.iter().any(|measured| measured.row.peaks.is_some_and(|peaks| !peaks.wait.is_zero())));
+            assert!(
+                singly.len() > 50
+                    && singly.iter().any(|measured| measured
+                        .row
+                        .peaks
+                        .is_some_and(|peaks| !peaks.wait.is_zero()))
+            );
             for (one, other) in singly.iter().zip(&joined) {
                 assert_eq!((one.row, one.trains), (other.row, other.trains));
             }
             let (found, summary) = (joined[0].trains, trains.summary());
-            assert_eq!((found.trains, found.packets_mean), (summary.packets.count(), summary.packets.mean()));
-            assert_eq!((found.packets_most, found.bytes_most), (summary.packets.max(), summary.bytes.max()));
+            assert_eq!(
+                (found.trains, found.packets_mean),
+                (summary.packets.count(), summary.packets.mean())
+            );
+            assert_eq!(
+                (found.packets_most, found.bytes_most),
+                (summary.packets.max(), summary.bytes.max())
+            );
         }
     }
 }

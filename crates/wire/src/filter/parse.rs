@@ -197,7 +197,11 @@ impl<'a> Parser<'a> {
             (None, None, None, Some(latest)) if is_value(word.text) => latest,
             (None, None, None, _) if !is_value(word.text) => return Err(word.unexpected(TEST)),
             // As tcpdump does: an address without a word in front of it is a host.
-            (_, _, kind, _) => Qualifiers { layer, end: end.unwrap_or(End::Either), kind: kind.unwrap_or(Kind::Host) },
+            (_, _, kind, _) => Qualifiers {
+                layer,
+                end: end.unwrap_or(End::Either),
+                kind: kind.unwrap_or(Kind::Host),
+            },
         };
         self.latest = Some(qualifiers);
         self.value(qualifiers)
@@ -209,14 +213,17 @@ impl<'a> Parser<'a> {
         if self.passes(&["vlan"]) {
             let id = self.peek().filter(|word| word.text.starts_with(|c: char| c.is_ascii_digit()));
             self.next += usize::from(id.is_some());
-            let id = id.map(|id| number(id, "VLAN id: a number from 1 to 4094", 4094)).transpose()?;
+            let id =
+                id.map(|id| number(id, "VLAN id: a number from 1 to 4094", 4094)).transpose()?;
             return Ok(Some(Test::Vlan(id.map(|id| u16::try_from(id).unwrap_or(u16::MAX)))));
         }
         if self.passes(&["less"]) {
-            return number(self.take(LENGTH)?, LENGTH, u32::MAX).map(|length| Some(Test::AtMost(length)));
+            return number(self.take(LENGTH)?, LENGTH, u32::MAX)
+                .map(|length| Some(Test::AtMost(length)));
         }
         if self.passes(&["greater"]) {
-            return number(self.take(LENGTH)?, LENGTH, u32::MAX).map(|length| Some(Test::AtLeast(length)));
+            return number(self.take(LENGTH)?, LENGTH, u32::MAX)
+                .map(|length| Some(Test::AtLeast(length)));
         }
         Ok(None)
     }
@@ -248,14 +255,25 @@ impl<'a> Parser<'a> {
                 if matches!(layer, Some(Test::Protocol(_) | Test::Arp)) {
                     return Err(word.unexpected("`port` behind a protocol (addresses stand alone, or behind `ip` and `ip6`)"));
                 }
-                let (address, mask) = if kind == Kind::Host { host(word)? } else { self.net(word)? };
+                let (address, mask) =
+                    if kind == Kind::Host { host(word)? } else { self.net(word)? };
                 Test::Net { end, address, mask }
             }
             Kind::Port | Kind::PortRange => {
                 let word = self.take("a port")?;
-                let (low, high) = if kind == Kind::Port { (word.text, word.text) } else { word.text.split_once('-').unwrap_or_default() };
-                let port = |text: &str| text.parse().map_err(|_| word.bad(if kind == Kind::Port { PORT } else { PORTS }));
-                if !matches!(layer, None | Some(Test::Protocol(protocol::TCP | protocol::UDP) | Test::Ip { .. })) {
+                let (low, high) = if kind == Kind::Port {
+                    (word.text, word.text)
+                } else {
+                    word.text.split_once('-').unwrap_or_default()
+                };
+                let port = |text: &str| {
+                    text.parse()
+                        .map_err(|_| word.bad(if kind == Kind::Port { PORT } else { PORTS }))
+                };
+                if !matches!(
+                    layer,
+                    None | Some(Test::Protocol(protocol::TCP | protocol::UDP) | Test::Ip { .. })
+                ) {
                     return Err(word.unexpected("a protocol with ports (tcp or udp)"));
                 }
                 let (low, high): (u16, u16) = (port(low)?, port(high)?);
@@ -266,33 +284,49 @@ impl<'a> Parser<'a> {
             }
         };
         let test = Expression::Is(test);
-        Ok(layer.map_or(test.clone(), |layer| Expression::Both(Box::new(Expression::Is(layer)), Box::new(test))))
+        Ok(layer.map_or(test.clone(), |layer| {
+            Expression::Both(Box::new(Expression::Is(layer)), Box::new(test))
+        }))
     }
 
     /// `10.0.0.0/8`, `192.168`, `10.0.0.0 mask 255.0.0.0`, `2001:db8::/32`.
     fn net(&mut self, word: Word<'a>) -> Result<(u128, u128), FilterError> {
-        let (text, bits) = word.text.split_once('/').map_or((word.text, None), |(text, bits)| (text, Some(bits)));
+        let (text, bits) =
+            word.text.split_once('/').map_or((word.text, None), |(text, bits)| (text, Some(bits)));
         let (address, full, given) = if let Ok(address) = text.parse::<Ipv6Addr>() {
             (u128::from(address), 128, 128)
         } else {
-            let octets = text.split('.').map(str::parse).collect::<Result<Vec<u8>, _>>().map_err(|_| word.bad(NET))?;
+            let octets = text
+                .split('.')
+                .map(str::parse)
+                .collect::<Result<Vec<u8>, _>>()
+                .map_err(|_| word.bad(NET))?;
             if octets.len() > 4 {
                 return Err(word.bad(NET));
             }
             let given = u32::try_from(octets.len()).unwrap_or(4) * 8;
-            let value = octets.iter().chain([0; 4].iter()).take(4).fold(0, |sum, octet| sum << 8 | u128::from(*octet));
+            let value = octets
+                .iter()
+                .chain([0; 4].iter())
+                .take(4)
+                .fold(0, |sum, octet| sum << 8 | u128::from(*octet));
             (MAPPED | value, 32, given)
         };
         let mask = if let Some(bits) = bits {
             mask(bits.parse().ok().filter(|bits| *bits <= full).ok_or_else(|| word.bad(NET))?, full)
         } else if full == 32 && self.passes(&["mask"]) {
             let word = self.take("a mask")?;
-            let written: Ipv4Addr = word.text.parse().map_err(|_| word.bad("mask such as 255.255.0.0"))?;
+            let written: Ipv4Addr =
+                word.text.parse().map_err(|_| word.bad("mask such as 255.255.0.0"))?;
             !0 << 32 | u128::from(u32::from(written))
         } else {
             mask(given, full)
         };
-        if address & !mask != 0 { Err(word.bad("network: bits are set behind its mask")) } else { Ok((address, mask)) }
+        if address & !mask != 0 {
+            Err(word.bad("network: bits are set behind its mask"))
+        } else {
+            Ok((address, mask))
+        }
     }
 }
 
@@ -308,7 +342,12 @@ fn mask(bits: u32, full: u32) -> u128 {
 fn host(word: Word<'_>) -> Result<(u128, u128), FilterError> {
     let v4 = word.text.parse::<Ipv4Addr>().map(|address| MAPPED | u128::from(u32::from(address)));
     let address = v4.or_else(|_| word.text.parse::<Ipv6Addr>().map(u128::from));
-    Ok((address.map_err(|_| word.bad("address: write it in numbers, such as 10.0.0.1 or 2001:db8::1"))?, !0))
+    Ok((
+        address.map_err(|_| {
+            word.bad("address: write it in numbers, such as 10.0.0.1 or 2001:db8::1")
+        })?,
+        !0,
+    ))
 }
 
 fn number(word: Word<'_>, kind: &'static str, most: u32) -> Result<u32, FilterError> {

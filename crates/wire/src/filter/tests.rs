@@ -14,7 +14,14 @@ fn address(text: &str) -> [u8; 16] {
 
 fn frame(protocol: u8, from: &str, to: &str, ports: Option<(u16, u16)>) -> Contents {
     let (source, destination) = (address(from), address(to));
-    let ip = IpContents { source, destination, is_v6: from.contains(':'), protocol, length: 1500, ports };
+    let ip = IpContents {
+        source,
+        destination,
+        is_v6: from.contains(':'),
+        protocol,
+        length: 1500,
+        ports,
+    };
     Contents { length: 1514, vlan: None, arp: false, ip: Some(ip) }
 }
 
@@ -131,8 +138,12 @@ fn complaints_say_where_and_what() {
 
 #[test]
 fn nesting_has_an_end() {
-    let nested = |depth: usize| format!("{}arp{}", "(".repeat(depth), ")".repeat(depth)).parse::<Filter>();
+    let nested =
+        |depth: usize| format!("{}arp{}", "(".repeat(depth), ")".repeat(depth)).parse::<Filter>();
     assert!(nested(50).is_ok());
     assert_eq!(nested(100_000), Err(FilterError::TooDeep));
-    assert_eq!(format!("{} arp", "! ".repeat(100_000)).parse::<Filter>(), Err(FilterError::TooDeep));
+    assert_eq!(
+        format!("{} arp", "! ".repeat(100_000)).parse::<Filter>(),
+        Err(FilterError::TooDeep)
+    );
 }

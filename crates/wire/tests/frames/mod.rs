@@ -3,7 +3,9 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 use trustbed_units::Ns;
-use trustbed_wire::{Batch, Bits, DecodeOptions, Decoder, LinkType, Options, Packet, Record, Skip, TcpFlags};
+use trustbed_wire::{
+    Batch, Bits, DecodeOptions, Decoder, LinkType, Options, Packet, Record, Skip, TcpFlags,
+};
 
 pub(crate) const SOURCE: [u8; 4] = [10, 1, 2, 3];
 pub(crate) const DESTINATION: [u8; 4] = [192, 0, 2, 9];
@@ -23,9 +25,15 @@ pub(crate) fn concat(parts: &[&[u8]]) -> Vec<u8> {
 
 /// Port 40000 to port 443, sequence 0x01020304, acknowledgement 0x0a0b0c0d, window 502.
 pub(crate) fn tcp_with_flags(flags: u8, options: &[u8], payload: &[u8]) -> Vec<u8> {
-    assert!(options.len() <= 40 && options.len().is_multiple_of(4), "an option area fits the data offset");
+    assert!(
+        options.len() <= 40 && options.len().is_multiple_of(4),
+        "an option area fits the data offset"
+    );
     let offset = u8::try_from(5 + options.len() / 4).unwrap_or(15) << 4;
-    let fixed = [0x9c, 0x40, 1, 0xbb, 1, 2, 3, 4, 0xa, 0xb, 0xc, 0xd, offset, flags, 1, 0xf6, 0xbe, 0xef, 0, 0];
+    let fixed = [
+        0x9c, 0x40, 1, 0xbb, 1, 2, 3, 4, 0xa, 0xb, 0xc, 0xd, offset, flags, 1, 0xf6, 0xbe, 0xef, 0,
+        0,
+    ];
     concat(&[&fixed, options, payload])
 }
 
@@ -52,11 +60,23 @@ pub(crate) fn ipv4(protocol: u8, payload: &[u8]) -> Vec<u8> {
 pub(crate) fn ipv4_fragment(protocol: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
     let [a, b] = sixteen(20 + payload.len());
     let [c, d] = fragment.to_be_bytes();
-    concat(&[&[0x45, 0, a, b, 0x43, 0x21, c, d, 64, protocol, 0, 0], &SOURCE, &DESTINATION, payload])
+    concat(&[
+        &[0x45, 0, a, b, 0x43, 0x21, c, d, 64, protocol, 0, 0],
+        &SOURCE,
+        &DESTINATION,
+        payload,
+    ])
 }
 
 pub(crate) fn ipv6(next: u8, payload: &[u8]) -> Vec<u8> {
-    concat(&[&[0x60, 0, 0, 0], &sixteen(payload.len()), &[next, 64], &SOURCE_6, &DESTINATION_6, payload])
+    concat(&[
+        &[0x60, 0, 0, 0],
+        &sixteen(payload.len()),
+        &[next, 64],
+        &SOURCE_6,
+        &DESTINATION_6,
+        payload,
+    ])
 }
 
 pub(crate) fn ethernet(ether_type: u16, payload: &[u8]) -> Vec<u8> {
@@ -116,12 +136,18 @@ pub(crate) fn record(link: LinkType, bytes: &[u8]) -> Record<'_> {
 }
 
 /// Decodes one record both ways, which must agree.
-pub(crate) fn decode_record(record: &Record<'_>, inner: bool) -> Result<(Packet, Option<Options>), Skip> {
+pub(crate) fn decode_record(
+    record: &Record<'_>,
+    inner: bool,
+) -> Result<(Packet, Option<Options>), Skip> {
     decode_records(&[*record], inner).pop().unwrap_or(Err(Skip::Empty))
 }
 
 /// Decodes records by one decoder, both ways, which must agree.
-pub(crate) fn decode_records(records: &[Record<'_>], inner: bool) -> Vec<Result<(Packet, Option<Options>), Skip>> {
+pub(crate) fn decode_records(
+    records: &[Record<'_>],
+    inner: bool,
+) -> Vec<Result<(Packet, Option<Options>), Skip>> {
     let options = DecodeOptions { inner };
     let (mut decoder, mut slow_decoder) = (Decoder::new(options), Decoder::new(options));
     let (mut batch, mut slow_batch) = (Batch::default(), Batch::default());
@@ -129,8 +155,16 @@ pub(crate) fn decode_records(records: &[Record<'_>], inner: bool) -> Vec<Result<
     for record in records {
         let before = batch.packets.len();
         let result = decoder.decode(record, &mut batch);
-        assert_eq!(result, slow_decoder.decode_slowly(record, &mut slow_batch), "the fast path agrees with the slow one on {record:?}");
-        assert_eq!(batch.packets.last(), slow_batch.packets.last(), "the fast path agrees with the slow one on {record:?}");
+        assert_eq!(
+            result,
+            slow_decoder.decode_slowly(record, &mut slow_batch),
+            "the fast path agrees with the slow one on {record:?}"
+        );
+        assert_eq!(
+            batch.packets.last(),
+            slow_batch.packets.last(),
+            "the fast path agrees with the slow one on {record:?}"
+        );
         assert_eq!(batch.packets.len(), before + usize::from(result.is_ok()), "one packet or none");
         results.push(result.map(|()| {
             let packet = batch.packets[before];

@@ -14,7 +14,18 @@ from trustbed.report.charts.burst_queue import burstiness, delay, loss, sigma
 from trustbed.report.charts.burst_scales import energy, gaps, logscale, rate
 from trustbed.report.charts.drawing import Spec
 
-__all__ = ["CHARTS", "burstiness", "delay", "drawn", "energy", "gaps", "logscale", "loss", "rate", "sigma"]
+__all__ = [
+    "CHARTS",
+    "burstiness",
+    "delay",
+    "drawn",
+    "energy",
+    "gaps",
+    "logscale",
+    "loss",
+    "rate",
+    "sigma",
+]
 
 CHARTS: Mapping[str, Callable[..., Spec]] = MappingProxyType(
     {

@@ -47,7 +47,9 @@ _SCALE_LABEL = (
     "replace(format(datum.value, '.3~s'), regexp('([^0-9.]?)$'), ' $1') + 's'"
 )
 _RATE_TICKS = [digit * 10.0**power for power in range(-2, 14) for digit in (1, 2, 5)]
-_CLOSE_RATE_TICKS = [digit * 10.0**power for power in range(-2, 14) for digit in (1, 1.5, 2, 3, 5, 7)]
+_CLOSE_RATE_TICKS = [
+    digit * 10.0**power for power in range(-2, 14) for digit in (1, 1.5, 2, 3, 5, 7)
+]
 _BYTE_TICKS = [2.0**power for power in range(41)]
 _BINARY_TICKS = [2.0**power * 1e-3 for power in range(-20, 21)]
 _DECADES = [10.0**power for power in range(-9, 7)]
@@ -69,7 +71,10 @@ def whole_names(streams: Sequence[Stream]) -> list[str]:
 
 
 def _numbered(plain: Sequence[str]) -> list[str]:
-    return [f"{name} ({plain[: place + 1].count(name)})" if plain.count(name) > 1 else name for place, name in enumerate(plain)]
+    return [
+        f"{name} ({plain[: place + 1].count(name)})" if plain.count(name) > 1 else name
+        for place, name in enumerate(plain)
+    ]
 
 
 def _plain_name(stream: Stream) -> str:
@@ -106,7 +111,11 @@ def told_apart(words: Sequence[str]) -> dict[str, Any]:
     field = {"field": "word", "type": "nominal", "sort": None}
     return {
         "color": {**field, "scale": {"domain": list(words), "range": roles}, "legend": legend},
-        "strokeDash": {**field, "scale": {"domain": list(words), "range": dashes}, "legend": legend},
+        "strokeDash": {
+            **field,
+            "scale": {"domain": list(words), "range": dashes},
+            "legend": legend,
+        },
     }
 
 
@@ -119,7 +128,13 @@ def since_first_axis() -> Spec:
 def rate_axis(field: str = "rate", *, title: str, close: bool = False) -> Spec:
     """Bits per second on a logarithmic axis; ``close`` has more ticks, for rates that lie within a decade."""
     ticks = _CLOSE_RATE_TICKS if close else _RATE_TICKS
-    return _logarithmic(field, title, "replace(format(datum.value, '~s'), regexp('([^0-9.]?)$'), ' $1') + 'bit/s'", ticks, base=10)
+    return _logarithmic(
+        field,
+        title,
+        "replace(format(datum.value, '~s'), regexp('([^0-9.]?)$'), ' $1') + 'bit/s'",
+        ticks,
+        base=10,
+    )
 
 
 def bytes_axis(field: str, *, title: str) -> Spec:
@@ -134,7 +149,13 @@ def scale_axis(field: str = "seconds", *, title: str) -> Spec:
 
 def decades_axis(field: str = "seconds", *, title: str) -> Spec:
     """Seconds on a logarithmic axis from nanoseconds on."""
-    return _logarithmic(field, title, f"datum.value < 1 ? {SECONDS_LABEL} : format(datum.value, ',') + ' s'", _DECADES, base=10)
+    return _logarithmic(
+        field,
+        title,
+        f"datum.value < 1 ? {SECONDS_LABEL} : format(datum.value, ',') + ' s'",
+        _DECADES,
+        base=10,
+    )
 
 
 def _logarithmic(field: str, title: str, label: str, ticks: Sequence[float], *, base: int) -> Spec:
@@ -155,7 +176,9 @@ def _logarithmic(field: str, title: str, label: str, ticks: Sequence[float], *, 
     }
 
 
-def thinned(rows: list[dict[str, Any]], by: Sequence[str], most: int = POINTS) -> list[dict[str, Any]]:
+def thinned(
+    rows: list[dict[str, Any]], by: Sequence[str], most: int = POINTS
+) -> list[dict[str, Any]]:
     """At most about ``most`` rows: of each slice the largest value of every field of ``by``, and the smallest of the first."""
     if len(rows) <= most:
         return rows

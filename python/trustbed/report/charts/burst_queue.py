@@ -49,7 +49,12 @@ MARKS = {
     "link": "link",
 }
 """The rates that have a meaning, with their words."""
-LONGEST_WAIT, MOST_WAIT, HALF_WAIT, MEAN_WAIT = "longest wait", "99 % wait at most", "half wait at most", "mean wait"
+LONGEST_WAIT, MOST_WAIT, HALF_WAIT, MEAN_WAIT = (
+    "longest wait",
+    "99 % wait at most",
+    "half wait at most",
+    "mean wait",
+)
 
 LINES = 5
 """Loss is drawn for so many rates."""
@@ -88,26 +93,39 @@ def _windows(stream: Stream) -> Rows:
 def burstiness(streams: Streams, *, height: int = 280) -> Spec:
     """The deepest queue of each window over time, and the window's average rate beneath it."""
     shown = listed(streams)
-    vertical = quantity_axis("kilobytes", title="burstiness", label="format(datum.value, ',~r') + ' KB'")
+    vertical = quantity_axis(
+        "kilobytes", title="burstiness", label="format(datum.value, ',~r') + ' KB'"
+    )
     horizontal = since_first_axis()
     line = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5}
     if len(shown) > 1:
         return _of_several(
-            "Burstiness window by window", shown, _windows, line, horizontal, vertical, height=height, params={"duration": longest(shown)}
+            "Burstiness window by window",
+            shown,
+            _windows,
+            line,
+            horizontal,
+            vertical,
+            height=height,
+            params={"duration": longest(shown)},
         )
     right = quantity_axis("bits", title="average rate", label=RATE_LABEL)
     right = {**right, "stack": None, "axis": {**right["axis"], "orient": "right", "grid": False}}
     area = {"type": "area", "interpolate": "step-after", "opacity": 0.22}
     colour = coloured_by_word({QUEUE: "data", AVERAGE: "reference"})
     tips = tooltip(
-        ("t", "window from (s)", ".3f"), ("kilobytes", "burstiness (KB of 1024 B)", ",.2f"), ("bits", "average rate (bit/s)", ".3s")
+        ("t", "window from (s)", ".3f"),
+        ("kilobytes", "burstiness (KB of 1024 B)", ",.2f"),
+        ("bits", "average rate (bit/s)", ".3s"),
     )
     spec = frame(
         description="Burstiness and average rate, window by window",
         datasets={"windows": _windows(shown[0]) if shown else []},
         layers=[
             layer("windows", area, x=horizontal, y=right, word=AVERAGE, color=colour),
-            layer("windows", line, x=horizontal, y=vertical, word=QUEUE, color=colour, tooltip=tips),
+            layer(
+                "windows", line, x=horizontal, y=vertical, word=QUEUE, color=colour, tooltip=tips
+            ),
         ],
         params={"duration": longest(shown)},
         height=height,
@@ -128,11 +146,25 @@ def _of_several(
 ) -> Spec:
     """One line per stream, told apart by colour and dash."""
     called = names(shown)
-    rows = [{**row, "word": word} for stream, word in zip(shown, called, strict=True) for row in rows_of(stream)]
-    tips = [{"field": "word", "title": "capture"}, {**x, "type": "quantitative"}, {**y, "type": "quantitative"}]
+    rows = [
+        {**row, "word": word}
+        for stream, word in zip(shown, called, strict=True)
+        for row in rows_of(stream)
+    ]
+    tips = [
+        {"field": "word", "title": "capture"},
+        {**x, "type": "quantitative"},
+        {**y, "type": "quantitative"},
+    ]
     tips = [{name: tip[name] for name in ("field", "title", "type") if name in tip} for tip in tips]
     lines = layer("lines", mark, x=x, y=y, tooltip=tips, **told_apart(called))
-    return frame(description=description, datasets={"lines": rows}, layers=[lines], params=params, height=height)
+    return frame(
+        description=description,
+        datasets={"lines": rows},
+        layers=[lines],
+        params=params,
+        height=height,
+    )
 
 
 def _depths(stream: Stream) -> Rows:
@@ -147,10 +179,22 @@ def _depths(stream: Stream) -> Rows:
 def sigma(streams: Streams, *, height: int = 240) -> Spec:
     """The buffer that loses nothing, for links of every rate; lines mark those that have a meaning."""
     shown = listed(streams)
-    horizontal, vertical = rate_axis(title="rate of the link"), bytes_axis("bytes", title="buffer needed")
+    horizontal, vertical = (
+        rate_axis(title="rate of the link"),
+        bytes_axis("bytes", title="buffer needed"),
+    )
     line = {"type": "line", "strokeWidth": 1.8}
     if len(shown) > 1:
-        return _of_several("Buffer needed against rate", shown, _depths, line, horizontal, vertical, height=height, params={})
+        return _of_several(
+            "Buffer needed against rate",
+            shown,
+            _depths,
+            line,
+            horizontal,
+            vertical,
+            height=height,
+            params={},
+        )
     points = (shown[0].get("sigma") or ()) if shown else ()
     marks = [
         {"rate": point["rate_bits_per_second"], "word": MARKS[point["role"]]}
@@ -158,14 +202,24 @@ def sigma(streams: Streams, *, height: int = 240) -> Spec:
         if point.get("role") in MARKS and point["rate_bits_per_second"]
     ]
     marked = {mark["word"] for mark in marks}
-    colour = coloured_by_word({NEEDED: "data"} | {word: role for word, role in _MARK_ROLES.items() if word in marked})
+    colour = coloured_by_word(
+        {NEEDED: "data"} | {word: role for word, role in _MARK_ROLES.items() if word in marked}
+    )
     tips = tooltip(("rate", "rate (bit/s)", ".3s"), ("bytes", "buffer (bytes)", ",.0f"))
     return frame(
         description="Buffer needed against the rate of the link, with marks at the mean rate and others",
         datasets={"depths": _depths(shown[0]) if shown else [], "marks": marks},
         layers=[
             layer("marks", _DASHED, x=horizontal, color=colour),
-            layer("depths", {**line, "point": {"size": 12}}, x=horizontal, y=vertical, word=NEEDED, color=colour, tooltip=tips),
+            layer(
+                "depths",
+                {**line, "point": {"size": 12}},
+                x=horizontal,
+                y=vertical,
+                word=NEEDED,
+                color=colour,
+                tooltip=tips,
+            ),
         ],
         params={},
         height=height,
@@ -189,10 +243,18 @@ def _rates(stream: Stream) -> list[float]:
 
 def _losses(stream: Stream, rate: float) -> Rows:
     """Loss against buffer up to the first buffer that loses nothing."""
-    rows = [row for row in stream.get("queue") or () if row["rate_bits_per_second"] == rate and row.get("buffer_bytes")]
+    rows = [
+        row
+        for row in stream.get("queue") or ()
+        if row["rate_bits_per_second"] == rate and row.get("buffer_bytes")
+    ]
     rows.sort(key=lambda row: row["buffer_bytes"])
     enough = next((place for place, row in enumerate(rows) if row["lost_packets"] == 0), len(rows))
-    return [{"bytes": row["buffer_bytes"], "loss": row["loss_rate"]} for row in rows[: enough + 1] if row["loss_rate"] is not None]
+    return [
+        {"bytes": row["buffer_bytes"], "loss": row["loss_rate"]}
+        for row in rows[: enough + 1]
+        if row["loss_rate"] is not None
+    ]
 
 
 def loss(streams: Streams, *, height: int = 240) -> Spec:
@@ -202,21 +264,44 @@ def loss(streams: Streams, *, height: int = 240) -> Spec:
     """
     shown = listed(streams)
     if len(shown) > 1:
-        chosen = [(name, stream, rate_near(stream, 2.0)) for name, stream in zip(names(shown), shown, strict=True)]
+        chosen = [
+            (name, stream, rate_near(stream, 2.0))
+            for name, stream in zip(names(shown), shown, strict=True)
+        ]
         lines = [(name, stream, rate) for name, stream, rate in chosen if rate]
     else:
-        lines = [(rate_word(stream, rate), stream, rate) for stream in shown for rate in _rates(stream)]
+        lines = [
+            (rate_word(stream, rate), stream, rate) for stream in shown for rate in _rates(stream)
+        ]
     rows = [{**row, "word": word} for word, stream, rate in lines for row in _losses(stream, rate)]
     vertical = quantity_axis("loss", title="packets lost", label=SHARE_LABEL)
-    vertical["scale"] = {"type": "symlog", "constant": 0.001, "domainMin": 0, "domainMax": {"expr": "most"}, "nice": False}
+    vertical["scale"] = {
+        "type": "symlog",
+        "constant": 0.001,
+        "domainMin": 0,
+        "domainMax": {"expr": "most"},
+        "nice": False,
+    }
     vertical["axis"] = {**vertical["axis"], "values": [0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]}
-    tips = [{"field": "word", "title": "link"}, *tooltip(("bytes", "buffer (bytes)", ",.0f"), ("loss", "lost", ".3%"))]
+    tips = [
+        {"field": "word", "title": "link"},
+        *tooltip(("bytes", "buffer (bytes)", ",.0f"), ("loss", "lost", ".3%")),
+    ]
     line = {"type": "line", "strokeWidth": 1.8, "point": {"size": 14}}
     horizontal = bytes_axis("bytes", title="buffer")
     return frame(
         description="Share of packets lost against the buffer, one line per rate of the link",
         datasets={"losses": rows},
-        layers=[layer("losses", line, x=horizontal, y=vertical, tooltip=tips, **told_apart([word for word, _, _ in lines]))],
+        layers=[
+            layer(
+                "losses",
+                line,
+                x=horizontal,
+                y=vertical,
+                tooltip=tips,
+                **told_apart([word for word, _, _ in lines]),
+            )
+        ],
         params={"most": max(max((row["loss"] for row in rows), default=0.0) * 1.1, 0.002)},
         height=height,
     )
@@ -244,14 +329,21 @@ def _delays(stream: Stream, words_of: dict[str, str]) -> Rows:
 def delay(streams: Streams, *, height: int = 240) -> Spec:
     """How long packets would have waited in front of links of every rate; of several streams only what 99 % of the packets wait."""
     shown = listed(streams)
-    horizontal, vertical = rate_axis(title="rate of the link", close=True), decades_axis(title="time in the queue")
+    horizontal, vertical = (
+        rate_axis(title="rate of the link", close=True),
+        decades_axis(title="time in the queue"),
+    )
     line = {"type": "line", "strokeWidth": 1.8}
     if len(shown) > 1:
         return _of_several(
             "What 99 % of the packets wait at most, against rate", shown, lambda stream: _delays(stream, {"wait_p99_seconds": ""}),
             line, horizontal, vertical, height=height, params={},
         )  # fmt: skip
-    medians = any(row.get("wait_p50_seconds") is not None for stream in shown for row in stream.get("delay") or ())
+    medians = any(
+        row.get("wait_p50_seconds") is not None
+        for stream in shown
+        for row in stream.get("delay") or ()
+    )
     middle = {"wait_p50_seconds": HALF_WAIT} if medians else {"wait_mean_seconds": MEAN_WAIT}
     columns = {"wait_max_seconds": LONGEST_WAIT, "wait_p99_seconds": MOST_WAIT, **middle}
     rows = [row for stream in shown for row in _delays(stream, columns)]
@@ -259,13 +351,23 @@ def delay(streams: Streams, *, height: int = 240) -> Spec:
     marks = [{"rate": mean, "word": MARKS["mean"]}] if mean and rows else []
     roles = dict(zip(columns.values(), ("retransmission", "silence", "data"), strict=True))
     colour = coloured_by_word(roles | ({MARKS["mean"]: "reference"} if marks else {}))
-    tips = [{"field": "word", "title": "what"}, *tooltip(("rate", "rate (bit/s)", ".3s"), ("seconds", "wait (s)", ".6f"))]
+    tips = [
+        {"field": "word", "title": "what"},
+        *tooltip(("rate", "rate (bit/s)", ".3s"), ("seconds", "wait (s)", ".6f")),
+    ]
     return frame(
         description="Time in the queue against the rate of the link: longest, 99 %, half of the packets",
         datasets={"delays": rows, "marks": marks},
         layers=[
             layer("marks", _DASHED, x=horizontal, color=colour),
-            layer("delays", {**line, "point": {"size": 12}}, x=horizontal, y=vertical, color=colour, tooltip=tips),
+            layer(
+                "delays",
+                {**line, "point": {"size": 12}},
+                x=horizontal,
+                y=vertical,
+                color=colour,
+                tooltip=tips,
+            ),
         ],
         params={},
         height=height,

@@ -26,7 +26,12 @@ from trustbed.report.charts.palette import LIGHT
 
 Row = Mapping[str, Any]
 
-USES = {"trust": "allowed", "review": "silence", "discard": "retransmission", "not_judged": "acknowledgement"}
+USES = {
+    "trust": "allowed",
+    "review": "silence",
+    "discard": "retransmission",
+    "not_judged": "acknowledgement",
+}
 """Verdicts of rounds with the roles of their colours."""
 _SHAPES = {"trust": "circle", "review": "triangle-up", "discard": "cross", "not_judged": "square"}
 SENDER, RECEIVER = "sender", "receiver"
@@ -50,7 +55,12 @@ def _time(field: str = "t", *, labels: bool = False) -> Spec:
         "field": field,
         "type": "temporal",
         "title": "UTC" if labels else None,
-        "scale": {"type": "utc", "domainMin": {"expr": "first"}, "domainMax": {"expr": "last"}, "nice": False},
+        "scale": {
+            "type": "utc",
+            "domainMin": {"expr": "first"},
+            "domainMax": {"expr": "last"},
+            "nice": False,
+        },
         "axis": {
             "labelExpr": _WHEN,
             "labels": labels,
@@ -71,7 +81,10 @@ def _quantity(field: str, *, title: str, label: str, ticks: int) -> Spec:
 
 
 def _span(timeline: Row) -> dict[str, float | None]:
-    return {"first": timeline["from_ns"] // _MS, "last": max(timeline["to_ns"] // _MS, timeline["from_ns"] // _MS + 1)}
+    return {
+        "first": timeline["from_ns"] // _MS,
+        "last": max(timeline["to_ns"] // _MS, timeline["from_ns"] // _MS + 1),
+    }
 
 
 _WHEN_TIP: Spec = {
@@ -83,7 +96,9 @@ _WHEN_TIP: Spec = {
 }
 
 
-def throughput(timeline: Row, *, role: str, words: Mapping[str, str], mean: float | None = None) -> Spec:
+def throughput(
+    timeline: Row, *, role: str, words: Mapping[str, str], mean: float | None = None
+) -> Spec:
     """The data connections' throughput, or the probes', round by round or slice by slice, by verdict.
 
     ``words`` is what each verdict is called, of those that a page shows; ``mean`` what the network gives in B/s.
@@ -106,12 +121,25 @@ def throughput(timeline: Row, *, role: str, words: Mapping[str, str], mean: floa
     legend = {"title": None, "orient": "top"} if role == "data" else None
     domain = list(words.values())
     named = {"field": "word", "type": "nominal"}
-    colour = {**named, "scale": {"domain": domain, "range": [LIGHT[USES[use]] for use in words]}, "legend": legend}
-    shape = {**named, "scale": {"domain": domain, "range": [_SHAPES[use] for use in words]}, "legend": legend}
+    colour = {
+        **named,
+        "scale": {"domain": domain, "range": [LIGHT[USES[use]] for use in words]},
+        "legend": legend,
+    }
+    shape = {
+        **named,
+        "scale": {"domain": domain, "range": [_SHAPES[use] for use in words]},
+        "legend": legend,
+    }
     tips = [
         _WHEN_TIP,
         {"field": "word", "title": "verdict"},
-        *tooltip(("rounds", "rounds", "d"), ("bits", "bit/s, mean", ".3s"), ("low", "least", ".3s"), ("high", "most", ".3s")),
+        *tooltip(
+            ("rounds", "rounds", "d"),
+            ("bits", "bit/s, mean", ".3s"),
+            ("low", "least", ".3s"),
+            ("high", "most", ".3s"),
+        ),
     ]
     dot = {"type": "point", "filled": True, "size": 30, "opacity": 0.85}
     spread = {"type": "rule", "strokeWidth": 1, "opacity": 0.45}
@@ -124,7 +152,14 @@ def throughput(timeline: Row, *, role: str, words: Mapping[str, str], mean: floa
             "marks": [] if mean is None or not points else [{"bits": mean * 8}],
         },
         layers=[
-            layer("spreads", spread, x=_time(), y={**vertical, "field": "low"}, y2={"field": "high"}, color=colour),
+            layer(
+                "spreads",
+                spread,
+                x=_time(),
+                y={**vertical, "field": "low"},
+                y2={"field": "high"},
+                color=colour,
+            ),
             layer("marks", dashed, y=vertical, color={"value": LIGHT["reference"]}),
             layer("points", dot, x=_time(), y=vertical, color=colour, shape=shape, tooltip=tips),
         ],
@@ -140,7 +175,9 @@ def evidence(timeline: Row, columns: Mapping[str, str], *, title: str, kind: str
     """
     found = _with_gaps(timeline, columns)
     roles = _BOTH if set(columns) == set(_BOTH) else dict.fromkeys(columns, "data")
-    vertical = _quantity("value", title=title, label=SHARE_LABEL if kind == "share" else SECONDS_LABEL, ticks=3)
+    vertical = _quantity(
+        "value", title=title, label=SHARE_LABEL if kind == "share" else SECONDS_LABEL, ticks=3
+    )
     colour = coloured_by_word(roles)
     colour["legend"] = None
     tips = [
@@ -155,7 +192,12 @@ def evidence(timeline: Row, columns: Mapping[str, str], *, title: str, kind: str
         "scale": {"domain": domain, "range": [[1, 0], [4, 2]][: len(domain)]},
         "legend": None,
     }
-    line = {"type": "line", "strokeWidth": 1.3, "interpolate": "linear", "invalid": "break-paths-filter-domains"}
+    line = {
+        "type": "line",
+        "strokeWidth": 1.3,
+        "interpolate": "linear",
+        "invalid": "break-paths-filter-domains",
+    }
     dot = {"type": "point", "filled": True, "size": 9, "opacity": 0.9, "invalid": "filter"}
     return frame(
         description=f"{title[0].upper()}{title[1:]} over time",
@@ -182,12 +224,21 @@ def _with_gaps(timeline: Row, columns: Mapping[str, str]) -> list[dict[str, Any]
                 continue
             if last is not None and row["at_ns"] - last > 3 * usual:
                 found.append({"t": last // _MS + 1, "word": word, "rounds": 0, "value": None})
-            found.append({"t": row["at_ns"] // _MS, "word": word, "rounds": row["rounds"], "value": row[column]})
+            found.append(
+                {
+                    "t": row["at_ns"] // _MS,
+                    "word": word,
+                    "rounds": row["rounds"],
+                    "value": row[column],
+                }
+            )
             last = row["at_ns"]
     return found
 
 
-def absences(timeline: Row, down: Mapping[str, Sequence[tuple[int, int]]], words: Mapping[str, str]) -> Spec:
+def absences(
+    timeline: Row, down: Mapping[str, Sequence[tuple[int, int]]], words: Mapping[str, str]
+) -> Spec:
     """Rounds that did not take place, or not as they should, and hosts that were down: a row per kind, with the axis of time.
 
     ``words`` is what kinds are called; ``down`` has from when to when hosts were not there. Without any of it the axis is drawn alone.
@@ -216,7 +267,11 @@ def absences(timeline: Row, down: Mapping[str, Sequence[tuple[int, int]]], words
         "axis": {**_EXTENT, "grid": False, "domain": False, "ticks": False},
     }
     shortest = (timeline["to_ns"] - timeline["from_ns"]) // _MS * _POINT_SHARE
-    short = [{**row, "middle": (row["t"] + row["end"]) // 2} for row in found if row["end"] - row["t"] < shortest]
+    short = [
+        {**row, "middle": (row["t"] + row["end"]) // 2}
+        for row in found
+        if row["end"] - row["t"] < shortest
+    ]
     tips = [
         _WHEN_TIP,
         {**_WHEN_TIP, "field": "end", "title": "until"},
@@ -236,8 +291,23 @@ def absences(timeline: Row, down: Mapping[str, Sequence[tuple[int, int]]], words
         },
         layers=[
             layer("axis", {"type": "point", "opacity": 0}, x=horizontal, y=vertical),
-            layer("stretches", bar, x=horizontal, x2={"field": "end"}, y=vertical, color=red, tooltip=tips),
-            layer("moments", stroke, x={**horizontal, "field": "middle"}, y=vertical, color=red, tooltip=tips),
+            layer(
+                "stretches",
+                bar,
+                x=horizontal,
+                x2={"field": "end"},
+                y=vertical,
+                color=red,
+                tooltip=tips,
+            ),
+            layer(
+                "moments",
+                stroke,
+                x={**horizontal, "field": "middle"},
+                y=vertical,
+                color=red,
+                tooltip=tips,
+            ),
         ],
         params=_span(timeline),
         height=_STEP * len(kinds),
@@ -246,7 +316,10 @@ def absences(timeline: Row, down: Mapping[str, Sequence[tuple[int, int]]], words
 
 def causes(found: Sequence[Row], words: Mapping[str, str]) -> Spec:
     """How often each cause was found: a bar per cause, coloured by verdict. ``found`` has ``cause`` in words, ``use`` and a count."""
-    marks = [{"cause": row["cause"], "word": words[row["use"]], "connections": row["connections"]} for row in found]
+    marks = [
+        {"cause": row["cause"], "word": words[row["use"]], "connections": row["connections"]}
+        for row in found
+    ]
     labels = list(dict.fromkeys(row["cause"] for row in marks))
     vertical = {
         "field": "cause",
@@ -256,15 +329,31 @@ def causes(found: Sequence[Row], words: Mapping[str, str]) -> Spec:
         "scale": {"domain": labels},
         "axis": {"labelLimit": 210, "grid": False, "domain": False, "ticks": False},
     }
-    horizontal = {**quantity_axis("connections", title="connections", label="format(datum.value, ',~r')"), "stack": "zero"}
+    horizontal = {
+        **quantity_axis("connections", title="connections", label="format(datum.value, ',~r')"),
+        "stack": "zero",
+    }
     seen = {words[use]: USES[use] for use in USES if use in words}
     colour = coloured_by_word(seen)
     colour["legend"] = {"title": None, "orient": "top", "symbolType": "square"}
-    tips = [{"field": "cause", "title": "cause"}, {"field": "word", "title": "verdict"}, *tooltip(("connections", "connections", ",d"))]
+    tips = [
+        {"field": "cause", "title": "cause"},
+        {"field": "word", "title": "verdict"},
+        *tooltip(("connections", "connections", ",d")),
+    ]
     return frame(
         description="Distribution of the causes",
         datasets={"marks": marks},
-        layers=[layer("marks", {"type": "bar", "height": {"band": 0.7}}, x=horizontal, y=vertical, color=colour, tooltip=tips)],
+        layers=[
+            layer(
+                "marks",
+                {"type": "bar", "height": {"band": 0.7}},
+                x=horizontal,
+                y=vertical,
+                color=colour,
+                tooltip=tips,
+            )
+        ],
         params={},
         height=max(90, 26 * len(labels) + 20),
     )
@@ -297,21 +386,38 @@ def hours(found: Sequence[Row], overall: float | None) -> Spec:
         "scale": {"domain": [f"{hour:02}" for hour in range(24)]},
         "axis": {"labelAngle": 0, "labelOverlap": True, "ticks": False},
     }
-    vertical = {**quantity_axis("share", title="rounds to be discarded", label=SHARE_LABEL), "stack": None}
+    vertical = {
+        **quantity_axis("share", title="rounds to be discarded", label=SHARE_LABEL),
+        "stack": None,
+    }
     words = {BAD: "retransmission", ORDINARY: "acknowledgement"}
     colour = coloured_by_word(words)
     colour["legend"] = {"title": None, "orient": "top", "symbolType": "square"}
     tips = [
         {"field": "hour", "title": "hour (UTC)"},
         *tooltip(("share", "share", ".1%"), ("low", "interval from", ".1%"), ("high", "to", ".1%")),
-        *tooltip(("discarded", "to be discarded", ",d"), ("rounds", "of rounds", ",d"), ("days", "on days", "d")),
+        *tooltip(
+            ("discarded", "to be discarded", ",d"),
+            ("rounds", "of rounds", ",d"),
+            ("days", "on days", "d"),
+        ),
     ]
     dashed = {"type": "rule", "strokeDash": [6, 4], "strokeWidth": 1.3}
     return frame(
         description="Rounds to be discarded by the hour of the day",
-        datasets={"hours": marks, "marks": [] if overall is None or not marks else [{"share": overall}]},
+        datasets={
+            "hours": marks,
+            "marks": [] if overall is None or not marks else [{"share": overall}],
+        },
         layers=[
-            layer("hours", {"type": "bar", "opacity": 0.75}, x=horizontal, y=vertical, color=colour, tooltip=tips),
+            layer(
+                "hours",
+                {"type": "bar", "opacity": 0.75},
+                x=horizontal,
+                y=vertical,
+                color=colour,
+                tooltip=tips,
+            ),
             layer(
                 "hours",
                 {"type": "rule", "strokeWidth": 1.2},

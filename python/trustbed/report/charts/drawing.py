@@ -66,24 +66,44 @@ def frame(
     }
 
 
-def layer(dataset: str, mark: Spec, *, word: str | None = None, **encoding: Spec | list[Spec]) -> Spec:
+def layer(
+    dataset: str, mark: Spec, *, word: str | None = None, **encoding: Spec | list[Spec]
+) -> Spec:
     """One layer, drawn from the data set of that name; ``word`` is what the legend calls all of it."""
-    named = {} if word is None else {"transform": [{"calculate": json.dumps(word, ensure_ascii=False), "as": "word"}]}
-    return {"data": {"name": dataset}, **named, "mark": {**mark, "clip": True}, "encoding": encoding}
+    named = (
+        {}
+        if word is None
+        else {"transform": [{"calculate": json.dumps(word, ensure_ascii=False), "as": "word"}]}
+    )
+    return {
+        "data": {"name": dataset},
+        **named,
+        "mark": {**mark, "clip": True},
+        "encoding": encoding,
+    }
 
 
-def time_axis(field: str = "t", *, title: str = "time since the first data packet", last: str = "duration") -> Spec:
+def time_axis(
+    field: str = "t", *, title: str = "time since the first data packet", last: str = "duration"
+) -> Spec:
     """Seconds from 0 to the parameter ``last``."""
     return {
         "field": field,
         "type": "quantitative",
         "title": title,
         "scale": {"domainMin": 0, "domainMax": {"expr": last}, "nice": False},
-        "axis": {"labelExpr": SECONDS_LABEL, "grid": False, "labelOverlap": True, "tickCount": {"expr": "width / 90"}},
+        "axis": {
+            "labelExpr": SECONDS_LABEL,
+            "grid": False,
+            "labelOverlap": True,
+            "tickCount": {"expr": "width / 90"},
+        },
     }
 
 
-def quantity_axis(field: str, *, title: str, label: str, scale: Spec | None = None, ticks: int = 5) -> Spec:
+def quantity_axis(
+    field: str, *, title: str, label: str, scale: Spec | None = None, ticks: int = 5
+) -> Spec:
     """A quantity from 0 on, its unit in every label."""
     return {
         "field": field,
@@ -117,10 +137,15 @@ def coloured_by_word(roles: Mapping[str, str]) -> Spec:
 
 def tooltip(*fields: tuple[str, str, str]) -> list[Spec]:
     """What pointing at a mark says: (field, title, d3 format)."""
-    return [{"field": field, "title": title, "format": shape, "type": "quantitative"} for field, title, shape in fields]
+    return [
+        {"field": field, "title": title, "format": shape, "type": "quantitative"}
+        for field, title, shape in fields
+    ]
 
 
-def small(spec: Spec, *, keep: tuple[str, ...], height: int = 92, largest: float | None = None) -> Spec:
+def small(
+    spec: Spec, *, keep: tuple[str, ...], height: int = 92, largest: float | None = None
+) -> Spec:
     """A chart without titles and legend for a row of many: only the layers drawn from the data sets ``keep``.
 
     ``largest`` ends the vertical axis (parameter ``largest``), so that the charts of a row can be compared.
@@ -132,13 +157,21 @@ def small(spec: Spec, *, keep: tuple[str, ...], height: int = 92, largest: float
     for part in spec["layer"]:
         if part["data"]["name"] not in keep:
             continue
-        encoding = {channel: dict(value) if isinstance(value, dict) else value for channel, value in part["encoding"].items()}
+        encoding = {
+            channel: dict(value) if isinstance(value, dict) else value
+            for channel, value in part["encoding"].items()
+        }
         for channel, ticks in (("x", 4), ("y", 3)):
             if "axis" in encoding.get(channel, {}):
                 encoding[channel]["title"] = None
                 encoding[channel]["axis"] = {**encoding[channel]["axis"], "tickCount": ticks}
         if largest is not None and "y" in encoding:
-            encoding["y"]["scale"] = {**encoding["y"]["scale"], "domainMin": 0, "domainMax": {"expr": "largest"}, "nice": False}
+            encoding["y"]["scale"] = {
+                **encoding["y"]["scale"],
+                "domainMin": 0,
+                "domainMax": {"expr": "largest"},
+                "nice": False,
+            }
         if "color" in encoding:
             encoding["color"]["legend"] = None
         layers.append({**part, "encoding": encoding})

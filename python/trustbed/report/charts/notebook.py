@@ -17,7 +17,9 @@ def as_altair(spec: Mapping[str, Any], *, width: int = 640) -> altair.TopLevelMi
     chart = altair.Chart.from_dict({**frame, "width": width})
     if "layer" not in spec:
         return _with_rows(chart, spec["datasets"])
-    chart.layer = [_with_rows(altair.Chart.from_dict(part), spec["datasets"]) for part in spec["layer"]]
+    chart.layer = [
+        _with_rows(altair.Chart.from_dict(part), spec["datasets"]) for part in spec["layer"]
+    ]
     return chart
 
 

@@ -39,11 +39,40 @@ def outstanding(series: Mapping[str, Any], *, height: int = 240) -> Spec:
     vertical = quantity_axis("bytes", title="bytes", label=BYTES_LABEL)
     alone = {**vertical, "stack": None}  # two points at one time are two values, not a sum
     tips = tooltip(("t", "time (s)", ".6f"), ("bytes", "outstanding", ",d"))
-    area = {"type": "area", "interpolate": "step-after", "opacity": 0.35, "line": {"strokeWidth": 1, "opacity": 1}}
-    layers = [layer("outstanding", area, x=time_axis(), y=alone, word=OUTSTANDING, color=colour, tooltip=tips)]
+    area = {
+        "type": "area",
+        "interpolate": "step-after",
+        "opacity": 0.35,
+        "line": {"strokeWidth": 1, "opacity": 1},
+    }
+    layers = [
+        layer(
+            "outstanding",
+            area,
+            x=time_axis(),
+            y=alone,
+            word=OUTSTANDING,
+            color=colour,
+            tooltip=tips,
+        )
+    ]
     if within:
-        steps = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.6, "strokeDash": [5, 2]}
-        layers.append(layer("outstanding", steps, x=time_axis(), y={**vertical, "field": "window_bytes"}, word=WINDOW, color=colour))
+        steps = {
+            "type": "line",
+            "interpolate": "step-after",
+            "strokeWidth": 1.6,
+            "strokeDash": [5, 2],
+        }
+        layers.append(
+            layer(
+                "outstanding",
+                steps,
+                x=time_axis(),
+                y={**vertical, "field": "window_bytes"},
+                word=WINDOW,
+                color=colour,
+            )
+        )
     return frame(
         description="Outstanding data against the advertised window over time",
         datasets={"outstanding": rows(shown)},

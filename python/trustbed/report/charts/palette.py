@@ -70,4 +70,6 @@ def _themed(part: object) -> object:
 
 def style_sheet(colours: Mapping[str, str]) -> str:
     """The palette as CSS declarations, one per role."""
-    return " ".join(f"--chart-{role.replace('_', '-')}: {value};" for role, value in colours.items())
+    return " ".join(
+        f"--chart-{role.replace('_', '-')}: {value};" for role, value in colours.items()
+    )

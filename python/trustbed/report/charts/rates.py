@@ -6,7 +6,18 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from trustbed.report.charts.drawing import RATE_LABEL, Spec, coloured_by_word, extent, frame, layer, quantity_axis, rows, time_axis, tooltip
+from trustbed.report.charts.drawing import (
+    RATE_LABEL,
+    Spec,
+    coloured_by_word,
+    extent,
+    frame,
+    layer,
+    quantity_axis,
+    rows,
+    time_axis,
+    tooltip,
+)
 from trustbed.report.charts.palette import LIGHT
 from trustbed.report.charts.sequence import ALLOWED, FLATTENED
 
@@ -32,20 +43,46 @@ def throughput(
     height: int = 240,
 ) -> Spec:
     """Unique payload acknowledged per second over time, with its mean and what window, RTT and loss allow."""
-    samples = [{"t": row["t"], "bits": row["bytes_per_second"] * 8} for row in rows(series.get("throughput"))]
+    samples = [
+        {"t": row["t"], "bits": row["bytes_per_second"] * 8}
+        for row in rows(series.get("throughput"))
+    ]
     most = max((row["bits"] for row in samples), default=0.0)
-    lines = [(MEAN, mean_bytes_per_second, "reference"), (ALLOWED, allowed_bytes_per_second, "allowed")]
-    marks = [{"bits": value * 8, "word": word} for word, value, _ in lines if value and value * 8 <= FLATTENED * most]
-    colour = coloured_by_word({MEASURED: "data"} | {word: role for word, _, role in lines if any(mark["word"] == word for mark in marks)})
+    lines = [
+        (MEAN, mean_bytes_per_second, "reference"),
+        (ALLOWED, allowed_bytes_per_second, "allowed"),
+    ]
+    marks = [
+        {"bits": value * 8, "word": word}
+        for word, value, _ in lines
+        if value and value * 8 <= FLATTENED * most
+    ]
+    colour = coloured_by_word(
+        {MEASURED: "data"}
+        | {word: role for word, _, role in lines if any(mark["word"] == word for mark in marks)}
+    )
     vertical = quantity_axis("bits", title="throughput", label=RATE_LABEL)
-    area = {"type": "area", "interpolate": "step", "opacity": 0.3, "line": {"strokeWidth": 1.4, "opacity": 1}}
+    area = {
+        "type": "area",
+        "interpolate": "step",
+        "opacity": 0.3,
+        "line": {"strokeWidth": 1.4, "opacity": 1},
+    }
     tips = tooltip(("t", "time (s)", ".3f"), ("bits", "bit/s", ".3s"))
     dashed = {"type": "rule", "strokeDash": [6, 4], "strokeWidth": 1.5}
     return frame(
         description="Throughput over time",
         datasets={"samples": samples, "marks": marks},
         layers=[
-            layer("samples", area, x=time_axis(), y={**vertical, "stack": None}, word=MEASURED, color=colour, tooltip=tips),
+            layer(
+                "samples",
+                area,
+                x=time_axis(),
+                y={**vertical, "stack": None},
+                word=MEASURED,
+                color=colour,
+                tooltip=tips,
+            ),
             layer("marks", dashed, y=vertical, color=colour),
         ],
         params={"duration": extent(series)},
@@ -81,7 +118,10 @@ def shares(transfers: Iterable[Mapping[str, Any]]) -> Spec:
             "color": {
                 "field": "limit",
                 "type": "nominal",
-                "scale": {"domain": list(LIMITS.values()), "range": [LIGHT[column] for column in LIMITS]},
+                "scale": {
+                    "domain": list(LIMITS.values()),
+                    "range": [LIGHT[column] for column in LIMITS],
+                },
                 "legend": {"title": None, "orient": "top"},
             },
             "order": {"field": "order"},

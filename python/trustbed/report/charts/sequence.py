@@ -48,8 +48,16 @@ Rows = list[dict[str, Any]]
 def _segments(columns: Mapping[str, Any] | None) -> tuple[Rows, Rows]:
     """Segments with new data, and the others with the word of their kind."""
     every = rows(columns)
-    new = [{"t": row["t"], "low": row["low"], "high": row["high"]} for row in every if row["kind"] == "new"]
-    again = [{"t": row["t"], "low": row["low"], "word": _KINDS[row["kind"]]} for row in every if row["kind"] != "new"]
+    new = [
+        {"t": row["t"], "low": row["low"], "high": row["high"]}
+        for row in every
+        if row["kind"] == "new"
+    ]
+    again = [
+        {"t": row["t"], "low": row["low"], "word": _KINDS[row["kind"]]}
+        for row in every
+        if row["kind"] != "new"
+    ]
     return new, again
 
 
@@ -67,12 +75,25 @@ def _packets(colour: Spec, horizontal: Spec, vertical: Spec, *, width: float) ->
     low = {**vertical, "field": "low"}
     return [
         layer("acks", steps, x=horizontal, y=vertical, word=ACKNOWLEDGED, color=colour),
-        layer("segments", strokes, x=horizontal, y=low, y2={"field": "high"}, word=SENT, color=colour, tooltip=tooltip(*_SENT_TIPS)),
-        layer("again", triangles, x=horizontal, y=low, color=colour, tooltip=tooltip(*_SENT_TIPS[:2])),
+        layer(
+            "segments",
+            strokes,
+            x=horizontal,
+            y=low,
+            y2={"field": "high"},
+            word=SENT,
+            color=colour,
+            tooltip=tooltip(*_SENT_TIPS),
+        ),
+        layer(
+            "again", triangles, x=horizontal, y=low, color=colour, tooltip=tooltip(*_SENT_TIPS[:2])
+        ),
     ]
 
 
-def time_sequence(series: Mapping[str, Any], *, allowed_bytes_per_second: float | None = None, height: int = 240) -> Spec:
+def time_sequence(
+    series: Mapping[str, Any], *, allowed_bytes_per_second: float | None = None, height: int = 240
+) -> Spec:
     """Offsets sent and acknowledged over the whole transfer.
 
     ``allowed_bytes_per_second`` adds the straight line of a transfer that ran as fast as its model allows; none is drawn when it is
@@ -83,16 +104,26 @@ def time_sequence(series: Mapping[str, Any], *, allowed_bytes_per_second: float 
     reached = max((row["high"] for row in new), default=0)
     line: Rows = []
     if allowed_bytes_per_second and allowed_bytes_per_second * duration <= FLATTENED * reached:
-        line = [{"t": 0.0, "offset": 0}, {"t": duration, "offset": round(allowed_bytes_per_second * duration)}]
+        line = [
+            {"t": 0.0, "offset": 0},
+            {"t": duration, "offset": round(allowed_bytes_per_second * duration)},
+        ]
     colour = _colour(again, *([ALLOWED] if line else []))
     vertical = quantity_axis("offset", title="bytes since the start", label=BYTES_LABEL)
     layers = _packets(colour, time_axis(), vertical, width=1.6)
     if line:
         dashed = {"type": "line", "strokeDash": [6, 4], "strokeWidth": 1.6}
-        layers.insert(0, layer("allowed", dashed, x=time_axis(), y=vertical, word=ALLOWED, color=colour))
+        layers.insert(
+            0, layer("allowed", dashed, x=time_axis(), y=vertical, word=ALLOWED, color=colour)
+        )
     return frame(
         description="Time–sequence graph: bytes sent, acknowledged and sent again over time",
-        datasets={"segments": new, "acks": rows(series.get("acks")), "again": again, "allowed": line},
+        datasets={
+            "segments": new,
+            "acks": rows(series.get("acks")),
+            "again": again,
+            "allowed": line,
+        },
         layers=layers,
         params={"duration": extent(series)},
         height=height,
@@ -114,7 +145,10 @@ def _silences(part: Mapping[str, Any]) -> Rows:
     """From the moment at which the window opened to the packet that ended the silence, cut at the picture's edges."""
     start, duration = part["start_seconds"], part["duration_seconds"]
     ended = zip(part["silence"]["t"], part["silence"]["seconds"], strict=True)
-    return [{"from": max(0.0, t - start - seconds), "to": min(t - start, duration)} for t, seconds in ended]
+    return [
+        {"from": max(0.0, t - start - seconds), "to": min(t - start, duration)}
+        for t, seconds in ended
+    ]
 
 
 def close_up(part: Mapping[str, Any], *, height: int = 280) -> Spec:
@@ -133,13 +167,29 @@ def close_up(part: Mapping[str, Any], *, height: int = 280) -> Spec:
     vertical = quantity_axis("offset", title="bytes", label=BYTES_LABEL)
     layers = _packets(colour, horizontal, vertical, width=2)
     if edge:
-        steps = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "strokeDash": [5, 2]}
+        steps = {
+            "type": "line",
+            "interpolate": "step-after",
+            "strokeWidth": 1.5,
+            "strokeDash": [5, 2],
+        }
         layers.insert(0, layer("edge", steps, x=horizontal, y=vertical, word=WINDOW, color=colour))
     if silence:
         band = {"type": "rect", "opacity": 0.25}
         tips = tooltip(("from", "from (s)", ".6f"), ("to", "to (s)", ".6f"))
         start_of = {**horizontal, "field": "from"}
-        layers.insert(0, layer("silence", band, x=start_of, x2={"field": "to"}, word=SILENCE, color=colour, tooltip=tips))
+        layers.insert(
+            0,
+            layer(
+                "silence",
+                band,
+                x=start_of,
+                x2={"field": "to"},
+                word=SILENCE,
+                color=colour,
+                tooltip=tips,
+            ),
+        )
     return frame(
         description="Time–sequence graph of a short stretch: packets, acknowledgements, the window's edge, the sender's silences",
         datasets={"segments": new, "acks": acks, "edge": edge, "again": again, "silence": silence},

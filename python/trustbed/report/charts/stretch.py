@@ -26,7 +26,11 @@ def stretch(series: Series, transfer: Row) -> dict[str, Any] | None:
     threshold, duration = transfer.get("withheld_threshold_seconds"), series.get("duration_seconds")
     if threshold is None or not duration:
         return None
-    within = [_within(part, duration, threshold) for part in series.get("closeups") or () if part["segments"]["t"] and part["acks"]["t"]]
+    within = [
+        _within(part, duration, threshold)
+        for part in series.get("closeups") or ()
+        if part["segments"]["t"] and part["acks"]["t"]
+    ]
     if not within:
         return None
     longest = max(part["duration_seconds"] for part in within)
@@ -41,7 +45,11 @@ def _within(part: Series, duration: float, threshold: float) -> dict[str, Any]:
     held = [(t, seconds) for t, seconds in responses if seconds > threshold]
     kept = {name: part[name] for name in ("start_seconds", "segments", "acks", "window")}
     length = min(part["duration_seconds"], duration - part["start_seconds"])
-    return {**kept, "duration_seconds": length, "silence": {"t": [t for t, _ in held], "seconds": [seconds for _, seconds in held]}}
+    return {
+        **kept,
+        "duration_seconds": length,
+        "silence": {"t": [t for t, _ in held], "seconds": [seconds for _, seconds in held]},
+    }
 
 
 def silent_seconds(part: Series) -> float:
@@ -61,5 +69,7 @@ def _oddness(part: Series, transfer: Row, duration: float) -> float:
     rate: float = (offsets[-1] - offsets[0]) / width
     again = sum(kind == "retransmission" for kind in part["segments"]["kind"])
     usual = (transfer.get("retransmitted_packets") or 0) * width / duration
-    odd: float = silence + (abs(rate - mean) / mean if mean else 0.0) + abs(again - usual) / (usual + 1)
+    odd: float = (
+        silence + (abs(rate - mean) / mean if mean else 0.0) + abs(again - usual) / (usual + 1)
+    )
     return odd

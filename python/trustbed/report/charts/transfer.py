@@ -31,7 +31,9 @@ def round_trips_are_seen(transfer: Row) -> bool:
     return transfer.get("rtt_source") == "acknowledgements"
 
 
-def of_transfer(series: Series, transfer: Row, *, beside: tuple[str, Series] | None = None) -> dict[str, Spec]:
+def of_transfer(
+    series: Series, transfer: Row, *, beside: tuple[str, Series] | None = None
+) -> dict[str, Spec]:
     """The charts by name, in the order in which they are read; ``transfer`` is the row of the transfers table, with its expected rate.
 
     ``beside`` is the name and the series of a control.
@@ -39,7 +41,10 @@ def of_transfer(series: Series, transfer: Row, *, beside: tuple[str, Series] | N
     if not series.get("duration_seconds"):
         return {}
     expected, base = transfer.get("expected_bytes_per_second"), transfer.get("rtt_base_seconds")
-    mean, limit = transfer.get("throughput_bytes_per_second"), transfer.get("withheld_threshold_seconds")
+    mean, limit = (
+        transfer.get("throughput_bytes_per_second"),
+        transfer.get("withheld_threshold_seconds"),
+    )
     drawn: dict[str, Spec] = {}
     part = stretch(series, transfer) if silences_are_seen(transfer) else None
     if part:
@@ -47,7 +52,9 @@ def of_transfer(series: Series, transfer: Row, *, beside: tuple[str, Series] | N
     if _has(series, "segments"):
         drawn["time_sequence"] = time_sequence(series, allowed_bytes_per_second=expected)
     if _has(series, "throughput"):
-        drawn["throughput"] = throughput(series, allowed_bytes_per_second=expected, mean_bytes_per_second=mean)
+        drawn["throughput"] = throughput(
+            series, allowed_bytes_per_second=expected, mean_bytes_per_second=mean
+        )
     if _has(series, "rtt") and round_trips_are_seen(transfer):
         drawn["round_trip"] = round_trip(series, base_seconds=base)
     if silences_are_seen(transfer):

@@ -7,4 +7,14 @@ from trustbed.report.html.model import Capture, Chapter, Input, Page, Provenance
 from trustbed.report.html.render import render, write
 from trustbed.report.html.selection import CHARTED, charted
 
-__all__ = ["CHARTED", "Capture", "Chapter", "Input", "Page", "Provenance", "charted", "render", "write"]
+__all__ = [
+    "CHARTED",
+    "Capture",
+    "Chapter",
+    "Input",
+    "Page",
+    "Provenance",
+    "charted",
+    "render",
+    "write",
+]

@@ -102,7 +102,12 @@ class Section:
 def section(stream: Stream, payload: Payload, *, anchor: str, title: str) -> Section:
     """The section of a capture, or of a part of it. Adds its charts to the payload."""
     if not stream.get("packets"):
-        return Section(anchor=anchor, title=title, headline="There are no packets.", missing="There are no packets to measure.")
+        return Section(
+            anchor=anchor,
+            title=title,
+            headline="There are no packets.",
+            missing="There are no packets to measure.",
+        )
     parts = list(stream.get("streams") or ())
     room = payload.size_bytes + LARGEST <= BUDGET + ROOM
     drawn = _figures(stream, payload) if room else []
@@ -118,7 +123,10 @@ def section(stream: Stream, payload: Payload, *, anchor: str, title: str) -> Sec
         quantities=burst_words.quantities(stream),
         figures=drawn,
         without_charts="" if room else "they would have made this page too large",
-        parts=[Part(name=name, cells=_cells(part)) for name, part in zip(whole_names(parts), parts, strict=True)],
+        parts=[
+            Part(name=name, cells=_cells(part))
+            for name, part in zip(whole_names(parts), parts, strict=True)
+        ],
         parts_left_out=stream.get("streams_left_out") or 0,
         part_figures=compared(parts, payload) if len(parts) > 1 and room else [],
         notes=burst_words.notes(stream),
@@ -138,7 +146,9 @@ def facts(stream: Stream) -> str:
         words.counted(stream["packets"], "packet"),
         words.size(stream.get("bytes")),
         words.duration(stream.get("duration_seconds")),
-        f"mean rate {bits(stream.get('mean_rate_bits_per_second'))}" if stream.get("mean_rate_bits_per_second") else "",
+        f"mean rate {bits(stream.get('mean_rate_bits_per_second'))}"
+        if stream.get("mean_rate_bits_per_second")
+        else "",
     ]
     return " · ".join(part for part in parts if part)
 
@@ -152,8 +162,16 @@ def _averages(over: str, found: dict[str, Any], maxima: dict[str, Any]) -> Avera
         cells=[
             ("ABW mean", bits(found.get("abw_mean_bits_per_second")), ""),
             ("ABW max", bits(maxima.get("abw_max_bits_per_second")), ""),
-            ("Burstiness mean", words.buffer(found.get("max_q_mean_bytes")), beside(found.get("max_q_sys_mean_bytes"))),
-            ("Burstiness max", words.buffer(maxima.get("max_q_max_bytes")), beside(maxima.get("max_q_sys_max_bytes"))),
+            (
+                "Burstiness mean",
+                words.buffer(found.get("max_q_mean_bytes")),
+                beside(found.get("max_q_sys_mean_bytes")),
+            ),
+            (
+                "Burstiness max",
+                words.buffer(maxima.get("max_q_max_bytes")),
+                beside(maxima.get("max_q_sys_max_bytes")),
+            ),
         ],
     )
 
@@ -164,36 +182,73 @@ def averages(stream: Stream) -> list[Averages]:
     windows, active = summary.get("windows") or 0, summary.get("active_windows") or 0
     if not windows:
         return []
-    rows = [_averages(f"All {words.counted(windows, 'window')}" if windows > 1 else "The one window", summary, summary)]
+    rows = [
+        _averages(
+            f"All {words.counted(windows, 'window')}" if windows > 1 else "The one window",
+            summary,
+            summary,
+        )
+    ]
     if 0 < active < windows and summary.get("active"):
-        rows.append(_averages(f"The {words.count(active)} with packets", summary["active"], summary))
+        rows.append(
+            _averages(f"The {words.count(active)} with packets", summary["active"], summary)
+        )
     return rows
 
 
-def _figure(kind: str, spec: dict[str, Any], payload: Payload, caption: str, reading: str, *, wide: bool = False) -> Figure:
-    return Figure(chart=payload.add(spec), title=TITLES[kind], caption=caption, definition=DEFINITIONS[kind], wide=wide, reading=reading)
+def _figure(
+    kind: str,
+    spec: dict[str, Any],
+    payload: Payload,
+    caption: str,
+    reading: str,
+    *,
+    wide: bool = False,
+) -> Figure:
+    return Figure(
+        chart=payload.add(spec),
+        title=TITLES[kind],
+        caption=caption,
+        definition=DEFINITIONS[kind],
+        wide=wide,
+        reading=reading,
+    )
 
 
 def _figures(stream: Stream, payload: Payload) -> list[Figure]:
     captions, readings = burst_captions.captions(stream), burst_captions.readings(stream)
     drawn = charts.drawn(stream).items()
-    return [_figure(kind, spec, payload, captions[kind], readings[kind], wide=kind in WIDE) for kind, spec in drawn]
+    return [
+        _figure(kind, spec, payload, captions[kind], readings[kind], wide=kind in WIDE)
+        for kind, spec in drawn
+    ]
 
 
 def compared(streams: Sequence[Stream], payload: Payload) -> list[Figure]:
     """Several streams in the same pictures."""
     held = list(streams)[:TOGETHER]
     left = len(streams) - len(held)
-    more = f" {words.counted(left, 'more stream')} {'is' if left == 1 else 'are'} not drawn." if left else ""
+    more = (
+        f" {words.counted(left, 'more stream')} {'is' if left == 1 else 'are'} not drawn."
+        if left
+        else ""
+    )
     said = burst_captions.compared(held, names(held))
     drawn = charts.drawn(held, kinds=COMPARED).items()
-    return [_figure(kind, spec, payload, said[kind] + more, burst_captions.COMPARED[kind]) for kind, spec in drawn]
+    return [
+        _figure(kind, spec, payload, said[kind] + more, burst_captions.COMPARED[kind])
+        for kind, spec in drawn
+    ]
 
 
 def _cells(stream: Stream) -> list[tuple[str, float | None]]:
     """A stream as a row of a comparison, in the order of :data:`COLUMNS`."""
     summary = stream.get("summary") or {}
-    packets, mean, fastest = stream.get("packets"), stream.get("mean_rate_bits_per_second"), summary.get("abw_max_bits_per_second")
+    packets, mean, fastest = (
+        stream.get("packets"),
+        stream.get("mean_rate_bits_per_second"),
+        summary.get("abw_max_bits_per_second"),
+    )
     typical, most = summary.get("max_q_mean_bytes"), summary.get("max_q_max_bytes")
     found, peak = burst_words.buffering(stream), _fastest_millisecond(stream)
     fit = (stream.get("logscale") or {}).get("fit") or {}
@@ -204,7 +259,10 @@ def _cells(stream: Stream) -> list[tuple[str, float | None]]:
         (bits(fastest), fastest),
         (words.buffer(typical), typical),
         (words.buffer(most), most),
-        (f"{words.buffer(found.enough_bytes)} at {bits(found.rate_bits_per_second)}", found.enough_bytes)
+        (
+            f"{words.buffer(found.enough_bytes)} at {bits(found.rate_bits_per_second)}",
+            found.enough_bytes,
+        )
         if found
         else (words.UNKNOWN, None),
         (burst_words.times(peak, mean), peak / mean) if peak and mean else (words.UNKNOWN, None),
@@ -214,10 +272,22 @@ def _cells(stream: Stream) -> list[tuple[str, float | None]]:
 
 def _fastest_millisecond(stream: Stream) -> float | None:
     peaks = (stream.get("rates") or {}).get("peaks") or ()
-    return next((peak["bits_per_second"] for peak in peaks if abs(peak["width_seconds"] - 0.001) < 1e-9), None)
+    return next(
+        (peak["bits_per_second"] for peak in peaks if abs(peak["width_seconds"] - 0.001) < 1e-9),
+        None,
+    )
 
 
-COLUMNS = ("Packets", "Mean rate", "ABW max", "Burstiness mean", "Burstiness max", "Buffer needed", "Fastest 1 ms", "Hurst")
+COLUMNS = (
+    "Packets",
+    "Mean rate",
+    "ABW max",
+    "Burstiness mean",
+    "Burstiness max",
+    "Buffer needed",
+    "Fastest 1 ms",
+    "Hurst",
+)
 
 
 def row(name: str, stream: Stream) -> Part:

@@ -35,12 +35,25 @@ def _burstiness(stream: Stream) -> str:
     most = summary.get("max_q_max_bytes")
     if most is None:
         return "No window is complete."
-    said = f"{words.buffer(summary.get('max_q_mean_bytes'))} on average, {words.buffer(most)} at most"
-    worst = next((row for row in stream.get("windows") or () if row["max_q_bytes"] == most and not row.get("partial")), None)
+    said = (
+        f"{words.buffer(summary.get('max_q_mean_bytes'))} on average, {words.buffer(most)} at most"
+    )
+    worst = next(
+        (
+            row
+            for row in stream.get("windows") or ()
+            if row["max_q_bytes"] == most and not row.get("partial")
+        ),
+        None,
+    )
     if not worst or not most:
         return said + "."
     start = since_first(stream, worst["start_seconds"])
-    return f"{said}, {words.duration(start)} after the first packet." if start > 0 else f"{said}, in the first window."
+    return (
+        f"{said}, {words.duration(start)} after the first packet."
+        if start > 0
+        else f"{said}, in the first window."
+    )
 
 
 _NAMED = {
@@ -54,7 +67,10 @@ _NAMED = {
 
 def _sigma(stream: Stream) -> str:
     points = [point for point in stream.get("sigma") or () if point.get("role") in _NAMED]
-    said = [f"{words.buffer(point['sigma_bytes'])} at {_NAMED[point['role']]} ({bits(point['rate_bits_per_second'])})" for point in points]
+    said = [
+        f"{words.buffer(point['sigma_bytes'])} at {_NAMED[point['role']]} ({bits(point['rate_bits_per_second'])})"
+        for point in points
+    ]
     return f"Buffer needed: {', '.join(said)}." if said else ""
 
 
@@ -73,7 +89,11 @@ def _delay(stream: Stream) -> str:
     if row is None:
         return ""
     half, mean = row.get("wait_p50_seconds"), words.duration(row["wait_mean_seconds"])
-    middle = f"the mean wait is {mean}" if half is None else f"half of the packets wait at most {words.duration(half)}"
+    middle = (
+        f"the mean wait is {mean}"
+        if half is None
+        else f"half of the packets wait at most {words.duration(half)}"
+    )
     return (
         f"At {bits(row['rate_bits_per_second'])} {middle}, 99 % at most {words.duration(row['wait_p99_seconds'])}, "
         f"the longest {words.duration(row['wait_max_seconds'])}."
@@ -82,7 +102,11 @@ def _delay(stream: Stream) -> str:
 
 def _energy(stream: Stream) -> str:
     points = _energies(stream)
-    return f"Varies most from block to block of {scale(max(points)[1])}, least at {scale(min(points)[1])}." if points else ""
+    return (
+        f"Varies most from block to block of {scale(max(points)[1])}, least at {scale(min(points)[1])}."
+        if points
+        else ""
+    )
 
 
 def _rate(stream: Stream) -> str:
@@ -113,41 +137,77 @@ def compared(streams: Sequence[Stream], called: Sequence[str]) -> Mapping[str, s
     gaps = [(name, (stream.get("gaps") or {}).get("p50_seconds")) for name, stream in pairs]
     return {
         "sigma": _each(
-            "Buffer needed", [(name, f"{words.buffer(f.enough_bytes)} at {bits(f.rate_bits_per_second)}") for name, f in needed]
+            "Buffer needed",
+            [
+                (name, f"{words.buffer(f.enough_bytes)} at {bits(f.rate_bits_per_second)}")
+                for name, f in needed
+            ],
         ),
-        "loss": _each("Lost", [(n, f"{words.percent(f.loss)} with {words.buffer(f.small_bytes)}") for n, f in needed if f.small_bytes]),
+        "loss": _each(
+            "Lost",
+            [
+                (n, f"{words.percent(f.loss)} with {words.buffer(f.small_bytes)}")
+                for n, f in needed
+                if f.small_bytes
+            ],
+        ),
         "delay": _each(
             "99 % wait at most",
-            [(name, f"{words.duration(row['wait_p99_seconds'])} at {bits(row['rate_bits_per_second'])}") for name, row in waits],
+            [
+                (
+                    name,
+                    f"{words.duration(row['wait_p99_seconds'])} at {bits(row['rate_bits_per_second'])}",
+                )
+                for name, row in waits
+            ],
         ),
-        "energy": _each("Varies most at", [(name, scale(max(points)[1])) for name, points in energies]),
-        "gaps": _each("Half of the gaps are at most", [(name, words.duration(seconds)) for name, seconds in gaps if seconds is not None]),
+        "energy": _each(
+            "Varies most at", [(name, scale(max(points)[1])) for name, points in energies]
+        ),
+        "gaps": _each(
+            "Half of the gaps are at most",
+            [(name, words.duration(seconds)) for name, seconds in gaps if seconds is not None],
+        ),
     }
 
 
 def _each(what: str, said: Sequence[tuple[str, str]]) -> str:
     left = len(said) - _TOLD
     more = f", and {left} more in the table" if left > 0 else ""
-    return f"{what}: " + ", ".join(f"{value} ({name})" for name, value in said[:_TOLD]) + more + "." if said else ""
+    return (
+        f"{what}: " + ", ".join(f"{value} ({name})" for name, value in said[:_TOLD]) + more + "."
+        if said
+        else ""
+    )
 
 
 def _energies(stream: Stream) -> list[tuple[float, float]]:
     """Energies with their time scales, as far as they are known."""
     points = (stream.get("energy") or {}).get("octaves", ())
-    return [(point["energy"], point["scale_seconds"]) for point in points if point["energy"] is not None]
+    return [
+        (point["energy"], point["scale_seconds"]) for point in points if point["energy"] is not None
+    ]
 
 
 def _at_twice_the_mean(stream: Stream) -> Mapping[str, Any] | None:
     """The delays at the link whose rate is nearest to twice the mean."""
     mean, rows = stream.get("mean_rate_bits_per_second"), stream.get("delay") or ()
-    return min(rows, key=lambda row: abs(row["rate_bits_per_second"] - 2 * mean), default=None) if mean else None
+    return (
+        min(rows, key=lambda row: abs(row["rate_bits_per_second"] - 2 * mean), default=None)
+        if mean
+        else None
+    )
 
 
 def readings(stream: Stream) -> dict[str, str]:
     """How to read each chart, for somebody who sees such a one for the first time."""
     length = scale(stream.get("window_seconds") or 0.0)
     width = scale((stream.get("rates") or {}).get("bin_seconds") or 0.0)
-    link = "the link" if stream.get("mode") == "static" else "a link as fast as the window's own average"
+    link = (
+        "the link"
+        if stream.get("mode") == "static"
+        else "a link as fast as the window's own average"
+    )
     return {
         "burstiness": (
             f"Each step is a window of {length}: the most bytes that would have waited in front of {link}. Evenly spaced packets give "

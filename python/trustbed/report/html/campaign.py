@@ -48,7 +48,10 @@ class Section:
 
 def statements(model: Model) -> list[Statement]:
     """One for each pair."""
-    return [_statement(number, pair, model["campaign"]) for number, pair in enumerate(model["pairs"], start=1)]
+    return [
+        _statement(number, pair, model["campaign"])
+        for number, pair in enumerate(model["pairs"], start=1)
+    ]
 
 
 def _statement(number: int, pair: Row, campaign: Row) -> Statement:
@@ -60,7 +63,9 @@ def _statement(number: int, pair: Row, campaign: Row) -> Statement:
         hosts=f"{pair['sender']} → {pair['receiver']}",
         use=use,
         word=word,
-        network=_sentence(campaign_words.network(pair["statement"])) if judged else "No round has been judged yet.",
+        network=_sentence(campaign_words.network(pair["statement"]))
+        if judged
+        else "No round has been judged yet.",
         discarded=_sentence(campaign_words.discarded(pair)),
         wanting=_sentence(campaign_words.wanting(pair, campaign)) if judged else "",
         rounds=_sentence(campaign_words.rounds(pair, campaign)),
@@ -74,7 +79,11 @@ def _share(pair: Row) -> tuple[str, str]:
         return "not_judged", "not judged"
     bad = pair["uses"]["discard"]
     if not bad:
-        return ("review", "look first") if pair["uses"]["review"] > known / 2 else ("trust", "none discarded")
+        return (
+            ("review", "look first")
+            if pair["uses"]["review"] > known / 2
+            else ("trust", "none discarded")
+        )
     return "discard" if bad >= known / 2 else "review", f"{words.percent(bad / known)} discarded"
 
 
@@ -84,13 +93,26 @@ def _sentence(text: str) -> str:
 
 def sections(model: Model, payload: Payload) -> list[Section]:
     """One for each pair. Adds their charts to the payload."""
-    return [_section(number, pair, model, payload) for number, pair in enumerate(model["pairs"], start=1)]
+    return [
+        _section(number, pair, model, payload)
+        for number, pair in enumerate(model["pairs"], start=1)
+    ]
 
 
 def _section(number: int, pair: Row, model: Model, payload: Payload) -> Section:
     drawn = bool(pair["timeline"]["throughput"] or pair["timeline"]["absent"])
-    loads = [_sentence(campaign_words.host(role, pair["hosts"][role])) for role in ("sender", "receiver")] if pair["judged"] else []
-    flags = [f"{FLAGS.get(name, name.replace('_', ' '))}: {words.counted(count, 'round')}." for name, count in pair["flags"].items()]
+    loads = (
+        [
+            _sentence(campaign_words.host(role, pair["hosts"][role]))
+            for role in ("sender", "receiver")
+        ]
+        if pair["judged"]
+        else []
+    )
+    flags = [
+        f"{FLAGS.get(name, name.replace('_', ' '))}: {words.counted(count, 'round')}."
+        for name, count in pair["flags"].items()
+    ]
     return Section(
         anchor=f"pair-{number}",
         title=f"{pair['pair']}: {pair['sender']} → {pair['receiver']}",
@@ -99,14 +121,23 @@ def _section(number: int, pair: Row, model: Model, payload: Payload) -> Section:
         series=campaign_figures.series(model, pair, payload) if drawn else None,
         causes=campaign_figures.causes(pair, payload),
         notes=[*_path(pair["path"]), *loads, *flags],
-        predictions=[_sentence(campaign_words.prediction(one)) for one in pair["predictions"] if one["error_median"] is not None],
+        predictions=[
+            _sentence(campaign_words.prediction(one))
+            for one in pair["predictions"]
+            if one["error_median"] is not None
+        ],
     )
 
 
 def _path(path: Row) -> list[str]:
     """What test packets and estimators said of the path."""
-    delay = [] if path["delay"] is None else [f"One-way delays: {campaign_words.delay(path['delay'])}."]
-    return [*delay, *(f"Available bandwidth: {campaign_words.available(one)}." for one in path["bandwidth"])]
+    delay = (
+        [] if path["delay"] is None else [f"One-way delays: {campaign_words.delay(path['delay'])}."]
+    )
+    return [
+        *delay,
+        *(f"Available bandwidth: {campaign_words.available(one)}." for one in path["bandwidth"]),
+    ]
 
 
 FLAGS = {
@@ -137,11 +168,18 @@ def papers(pair: Row) -> Table:
         Line(
             name=f"{one['index']} {one['role']}",
             cells=[
-                Cell(words.count(one["connections"]), one["connections"], f"{one['failures']} failed" if one["failures"] else ""),
+                Cell(
+                    words.count(one["connections"]),
+                    one["connections"],
+                    f"{one['failures']} failed" if one["failures"] else "",
+                ),
                 Cell(words.rate(one["x0"]), one["x0"]),
                 Cell(words.rate(one["throughput_min"]), one["throughput_min"]),
                 Cell(
-                    words.rate(one["throughput_mean"]) + ("!" if one["exceeds_window_bound"] else ""), one["throughput_mean"], _reach(one)
+                    words.rate(one["throughput_mean"])
+                    + ("!" if one["exceeds_window_bound"] else ""),
+                    one["throughput_mean"],
+                    _reach(one),
                 ),
                 Cell(words.rate(one["throughput_max"]), one["throughput_max"]),
                 Cell(words.duration(one["rtt_mean"]), one["rtt_mean"], _pings(one)),
@@ -165,7 +203,11 @@ def _pings(one: Row) -> str:
 
 def _reach(one: Row) -> str:
     interval = one["throughput_interval"]
-    return "" if interval is None else f"{words.rate(max(0.0, interval['low']))} to {words.rate(interval['high'])}"
+    return (
+        ""
+        if interval is None
+        else f"{words.rate(max(0.0, interval['low']))} to {words.rate(interval['high'])}"
+    )
 
 
 def both_ends(model: Model) -> Table | None:
@@ -192,30 +234,56 @@ def both_ends(model: Model) -> Table | None:
 
 def _ends_cells(row: Row) -> list[Cell]:
     left_out = row["connections"] - row["counted"]
-    times = ("one_way_floor_seconds", "one_way_above_floor_p50_seconds", "one_way_above_floor_p95_seconds", "path_p50_seconds")
+    times = (
+        "one_way_floor_seconds",
+        "one_way_above_floor_p50_seconds",
+        "one_way_above_floor_p95_seconds",
+        "path_p50_seconds",
+    )
     host = row["turnaround_p50_seconds"]
     return [
-        Cell(words.count(row["connections"]), row["connections"], f"{left_out} without losses" if left_out else ""),
+        Cell(
+            words.count(row["connections"]),
+            row["connections"],
+            f"{left_out} without losses" if left_out else "",
+        ),
         Cell(words.count(row["sent"]), row["sent"]),
         *(
-            Cell(words.percent(row[f"{name}_share"]), row[f"{name}_share"], words.count(row[name]) if row[name] else "")
+            Cell(
+                words.percent(row[f"{name}_share"]),
+                row[f"{name}_share"],
+                words.count(row[name]) if row[name] else "",
+            )
             for name in ("lost_between", "needless", "reordered")
         ),
         *(Cell(words.duration(row[name]), row[name]) for name in times),
-        Cell(words.duration(host), host, "" if host is None else f"{words.percent(row['receiver_share'])} of a round trip"),
+        Cell(
+            words.duration(host),
+            host,
+            "" if host is None else f"{words.percent(row['receiver_share'])} of a round trip",
+        ),
     ]
 
 
 def hosts(model: Model) -> Table:
     """A line per host: its share of rounds to be discarded as sender and as receiver, and how long it was down."""
     parts = {(one["host"], one["role"]): one for one in model["avoid"]["hosts"]["parts"]}
-    columns = [("Discarded as sender", "avoid"), ("Discarded as receiver", "avoid"), ("Down", ""), ("Rounds lost by it", "")]
+    columns = [
+        ("Discarded as sender", "avoid"),
+        ("Discarded as receiver", "avoid"),
+        ("Down", ""),
+        ("Rounds lost by it", ""),
+    ]
     lines = [
         Line(
             name=one["host"],
             cells=[
                 *(_part(parts.get((one["host"], role))) for role in ("sender", "receiver")),
-                Cell(campaign_words.away(one) if one["down"] else "–", one["down_seconds"], _standing(one)),
+                Cell(
+                    campaign_words.away(one) if one["down"] else "–",
+                    one["down_seconds"],
+                    _standing(one),
+                ),
                 Cell(words.count(one["lost_rounds"]), one["lost_rounds"]),
             ],
         )
@@ -245,11 +313,24 @@ def vitals(model: Model) -> list[tuple[str, str, str]]:
     pairs, campaign = model["pairs"], model["campaign"]
     judged = sum(pair["judged"] for pair in pairs)
     bad = sum(pair["statement"]["discarded"] for pair in pairs)
-    lost = sum(count for pair in pairs for name, count in pair["rounds"].items() if name in campaign_words.OUTCOMES[2:])
+    lost = sum(
+        count
+        for pair in pairs
+        for name, count in pair["rounds"].items()
+        if name in campaign_words.OUTCOMES[2:]
+    )
     left = sum(campaign_words.to_come(pair) for pair in pairs)
     return [
-        ("Rounds judged", words.count(judged), f"{words.counted(len(pairs), 'pair')} of hosts, {_lasted(campaign)}"),
-        ("Measured a host", words.count(bad), f"{words.percent(bad / judged)} of them" if judged else ""),
+        (
+            "Rounds judged",
+            words.count(judged),
+            f"{words.counted(len(pairs), 'pair')} of hosts, {_lasted(campaign)}",
+        ),
+        (
+            "Measured a host",
+            words.count(bad),
+            f"{words.percent(bad / judged)} of them" if judged else "",
+        ),
         ("Did not take place", words.count(lost), f"{words.count(max(0, left))} still to come"),
     ]
 

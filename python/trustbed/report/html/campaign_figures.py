@@ -24,7 +24,11 @@ _EVIDENCE = (
     ("stolen", "share", {role: f"{role}_steal_share" for role in ("sender", "receiver")}),
     ("throttled", "share", {role: f"{role}_throttled_share" for role in ("sender", "receiver")}),
     ("busy", "share", {role: f"{role}_busy_share" for role in ("sender", "receiver")}),
-    ("late wake-ups", "seconds", {role: f"{role}_nap_late_seconds" for role in ("sender", "receiver")}),
+    (
+        "late wake-ups",
+        "seconds",
+        {role: f"{role}_nap_late_seconds" for role in ("sender", "receiver")},
+    ),
     ("withheld", "share", {"sender": "withheld_fraction"}),
     ("pings", "seconds", {"round trip": "rtt_base_seconds"}),
 )
@@ -77,13 +81,23 @@ def series(model: Model, pair: Row, payload: Payload) -> Series:
             panels.append(Panel(chart=payload.add(spec), words=_range(timeline, role), size=size))
     missing = []
     for title, kind, columns in _EVIDENCE:
-        known = {word: column for word, column in columns.items() if any(one is not None for one in timeline["evidence"].get(column, ()))}
+        known = {
+            word: column
+            for word, column in columns.items()
+            if any(one is not None for one in timeline["evidence"].get(column, ()))
+        }
         if not known:
             missing.append(title)
             continue
         spec = charts.evidence(timeline, known, title=title, kind=kind)
-        panels.append(Panel(chart=payload.add(spec), words=_most(timeline, title, kind, known), size="panel"))
-    down = {one["host"]: _closed(one["down"], timeline["to_ns"]) for one in model["hosts"] if one["host"] in _hosts(pair) and one["down"]}
+        panels.append(
+            Panel(chart=payload.add(spec), words=_most(timeline, title, kind, known), size="panel")
+        )
+    down = {
+        one["host"]: _closed(one["down"], timeline["to_ns"])
+        for one in model["hosts"]
+        if one["host"] in _hosts(pair) and one["down"]
+    }
     spec = charts.absences(timeline, down, KINDS)
     panels.append(Panel(chart=payload.add(spec), words=_absent(timeline), size="events"))
     return Series(panels=panels, note=_note(timeline), missing=missing, reading=_READING)
@@ -108,17 +122,26 @@ def _range(timeline: Row, role: str) -> str:
 def _most(timeline: Row, title: str, kind: str, columns: Row) -> str:
     shape = words.percent if kind == "share" else words.duration
     told = [
-        f"{word} {shape(max(one for one in timeline['evidence'][column] if one is not None))} at most" for word, column in columns.items()
+        f"{word} {shape(max(one for one in timeline['evidence'][column] if one is not None))} at most"
+        for word, column in columns.items()
     ]
     return f"{title[0].upper()}{title[1:]} over time: {', '.join(told)}."
 
 
 def _absent(timeline: Row) -> str:
     counts: dict[str, int] = {}
-    for kind, rounds in zip(timeline["absent"].get("kind", ()), timeline["absent"].get("rounds", ()), strict=True):
+    for kind, rounds in zip(
+        timeline["absent"].get("kind", ()), timeline["absent"].get("rounds", ()), strict=True
+    ):
         counts[kind] = counts.get(kind, 0) + rounds
-    told = ", ".join(f"{words.counted(count, 'round')} {KINDS.get(kind, kind)}" for kind, count in counts.items())
-    return f"What did not take place as it should: {told}." if told else "Every round took place as it should."
+    told = ", ".join(
+        f"{words.counted(count, 'round')} {KINDS.get(kind, kind)}" for kind, count in counts.items()
+    )
+    return (
+        f"What did not take place as it should: {told}."
+        if told
+        else "Every round took place as it should."
+    )
 
 
 def _note(timeline: Row) -> str:
@@ -130,14 +153,20 @@ def _note(timeline: Row) -> str:
             "rest the mean."
         )
     if timeline["undated"]:
-        parts.append(f"Of {words.counted(timeline['undated'], 'round')} nobody wrote down when they began; they are not drawn.")
+        parts.append(
+            f"Of {words.counted(timeline['undated'], 'round')} nobody wrote down when they began; they are not drawn."
+        )
     return " ".join(parts)
 
 
 def causes(pair: Row, payload: Payload) -> Figure | None:
     """What limited the data connections."""
     found = [
-        {"cause": campaign_words.what(one["cause"], one["verdict"]), "use": one["verdict"], "connections": one["connections"]}
+        {
+            "cause": campaign_words.what(one["cause"], one["verdict"]),
+            "use": one["verdict"],
+            "connections": one["connections"],
+        }
         for one in pair["causes"]
         if one["role"] == "data"
     ]
@@ -150,7 +179,9 @@ def causes(pair: Row, payload: Payload) -> Figure | None:
         for one in pair["causes"]
         if one["role"] == "probe"
     ]
-    caption = f"Of {words.counted(whole, 'data connection')}: {', '.join(told)}." + (f" Probes: {', '.join(probes[:3])}." if probes else "")
+    caption = f"Of {words.counted(whole, 'data connection')}: {', '.join(told)}." + (
+        f" Probes: {', '.join(probes[:3])}." if probes else ""
+    )
     return Figure(
         chart=payload.add(charts.causes(found, USE_WORDS)),
         title="What limited the data connections",

@@ -10,7 +10,13 @@ from trustbed.diagnose.thresholds import Thresholds
 from trustbed.report import words
 from trustbed.report.charts.sequence import FLATTENED
 from trustbed.report.charts.stretch import silent_seconds
-from trustbed.report.html.evidence import expected_rate, inflation, reached, round_trip_seconds, times_words
+from trustbed.report.html.evidence import (
+    expected_rate,
+    inflation,
+    reached,
+    round_trip_seconds,
+    times_words,
+)
 from trustbed.report.html.model import Series
 from trustbed.report.overview import Row
 
@@ -18,7 +24,13 @@ from trustbed.report.overview import Row
 def time_sequence(transfer: Row) -> str:
     """The whole transfer."""
     again = transfer.get("retransmitted_packets")
-    repaired = "Nothing was sent again." if again == 0 else f"{words.counted(again, 'packet')} sent again (triangles)." if again else ""
+    repaired = (
+        "Nothing was sent again."
+        if again == 0
+        else f"{words.counted(again, 'packet')} sent again (triangles)."
+        if again
+        else ""
+    )
     sent = f"{words.size(transfer.get('unique_bytes'))} in {words.duration(transfer.get('duration_seconds'))}."
     expected, ratio = expected_rate(transfer), reached(transfer)
     allowed = ""
@@ -51,9 +63,17 @@ def round_trip(transfer: Row, limits: Thresholds) -> str:
     times = inflation(transfer)
     if times is None:
         return "No round-trip time can be seen in this capture."
-    lowest, highest = words.duration(transfer.get("rtt_min_seconds")), words.duration(transfer.get("rtt_max_seconds"))
-    shape = "a queue stood on the path" if times >= limits.inflation else "no queue grew on the path"
-    mean, base = words.duration(round_trip_seconds(transfer)), words.duration(transfer.get("rtt_base_seconds"))
+    lowest, highest = (
+        words.duration(transfer.get("rtt_min_seconds")),
+        words.duration(transfer.get("rtt_max_seconds")),
+    )
+    shape = (
+        "a queue stood on the path" if times >= limits.inflation else "no queue grew on the path"
+    )
+    mean, base = (
+        words.duration(round_trip_seconds(transfer)),
+        words.duration(transfer.get("rtt_base_seconds")),
+    )
     samples = words.counted(transfer.get("rtt_samples") or 0, "sample")
     return f"{samples} from {lowest} to {highest}. Mean {mean}, {times_words(times)} times the base of {base}: {shape}."
 
@@ -62,7 +82,9 @@ def outstanding(transfer: Row, series: Series) -> str:
     """Outstanding data against the window."""
     columns = series.get("outstanding") or {}
     most, window = max(columns.get("bytes", ()), default=0), transfer.get("window_max_bytes")
-    said = f"At most {words.size(most)} outstanding; the receiver allowed up to {words.size(window)}."
+    said = (
+        f"At most {words.size(most)} outstanding; the receiver allowed up to {words.size(window)}."
+    )
     full = transfer.get("rwnd_limited")
     if full is not None:
         said += f" The window was full for {words.percent(full)} of the time."
@@ -91,14 +113,27 @@ def _median(columns: Row | None) -> float | None:
     """The value at which a cumulative distribution passes one half."""
     if not columns:
         return None
-    return next((value for value, share in zip(columns["seconds"], columns["share"], strict=True) if share >= 0.5), None)
+    return next(
+        (
+            value
+            for value, share in zip(columns["seconds"], columns["share"], strict=True)
+            if share >= 0.5
+        ),
+        None,
+    )
 
 
 def distributions(series: Series, beside: tuple[str, Series] | None = None) -> str:
     """The cumulative distributions."""
-    named = (("packet spacings", "spacing_cdf"), ("silences after the window opened", "response_cdf"), ("RTT samples", "rtt_cdf"))
+    named = (
+        ("packet spacings", "spacing_cdf"),
+        ("silences after the window opened", "response_cdf"),
+        ("RTT samples", "rtt_cdf"),
+    )
     medians = [(name, _median(series.get(column))) for name, column in named]
-    said = ", of the ".join(f"{name} {words.duration(value)}" for name, value in medians if value is not None)
+    said = ", of the ".join(
+        f"{name} {words.duration(value)}" for name, value in medians if value is not None
+    )
     text = f"Half of the {said} or less." if said else "No samples."
     if beside:
         text += f" Dashed: the silences of {beside[0]}."

@@ -61,7 +61,11 @@ def grouped(page: Page, told: Sequence[Told]) -> list[Shown[Told]]:
     return [
         Shown(None, "verdicts", free),
         *(
-            Shown(chapter, f"chapter-{number}", [section for section in told if titles[section.capture] in chapter.captures])
+            Shown(
+                chapter,
+                f"chapter-{number}",
+                [section for section in told if titles[section.capture] in chapter.captures],
+            )
             for number, chapter in enumerate(page.chapters, start=1)
         ),
     ]
@@ -72,7 +76,9 @@ def testbeds(page: Page, payload: Payload) -> list[Testbed]:
     return [
         Testbed(
             anchor=f"testbed-{number}",
-            title=WHAT if sum(one.run is not None for one in page.chapters) == 1 else f"{chapter.title}: {WHAT[0].lower()}{WHAT[1:]}",
+            title=WHAT
+            if sum(one.run is not None for one in page.chapters) == 1
+            else f"{chapter.title}: {WHAT[0].lower()}{WHAT[1:]}",
             repetitions=run.repetitions(chapter.run),
             pipes=run.pipes(chapter.run),
             queues=run.queues(chapter.run, payload),

@@ -41,7 +41,11 @@ def _points(here: float | None, control: float | None) -> str:
     if here is None or control is None:
         return ""
     change = here - control
-    return "the same" if change == 0 else f"{_sign(change)}{words.percent(abs(change)).removesuffix(' %')} points"
+    return (
+        "the same"
+        if change == 0
+        else f"{_sign(change)}{words.percent(abs(change)).removesuffix(' %')} points"
+    )
 
 
 _COMPARED: Sequence[tuple[str, str, str, Shape, Change]] = (
@@ -71,12 +75,19 @@ def differences(here: Row, control: Row) -> list[Difference]:
 def in_a_sentence(name: str, here: Row, control: Row) -> str:
     """The comparison in short, for the top of the page."""
     known = [
-        ("throughput", _relative(here.get("throughput_bytes_per_second"), control.get("throughput_bytes_per_second"))),
+        (
+            "throughput",
+            _relative(
+                here.get("throughput_bytes_per_second"), control.get("throughput_bytes_per_second")
+            ),
+        ),
         ("RTT", _relative(here.get("rtt_path_seconds"), control.get("rtt_path_seconds"))),
         ("loss", _points(here.get("loss_rate_genuine"), control.get("loss_rate_genuine"))),
     ]
     said = [f"{what} {change}" for what, change in known if change]
     silent, other = here.get("withheld_fraction"), control.get("withheld_fraction")
     if silent is not None and other is not None:
-        said.append(f"silent under an open window {words.percent(silent)} of the time instead of {words.percent(other)}")
+        said.append(
+            f"silent under an open window {words.percent(silent)} of the time instead of {words.percent(other)}"
+        )
     return f"Beside {name}: {', '.join(said)}." if said else ""

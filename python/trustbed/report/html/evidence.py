@@ -65,7 +65,11 @@ def inflation(transfer: Row) -> float | None:
 
 def _throughput(transfer: Row, limits: Thresholds) -> Measured:
     ratio, expected = reached(transfer), expected_rate(transfer)
-    share = f"{words.percent(ratio)} of the {words.rate(expected)} expected" if ratio is not None else "expected rate unknown"
+    share = (
+        f"{words.percent(ratio)} of the {words.rate(expected)} expected"
+        if ratio is not None
+        else "expected rate unknown"
+    )
     crossed = None if ratio is None else ratio < limits.explained_ratio
     if crossed is None:
         reading = "cannot be compared: too little is known about window, RTT and capacity"
@@ -108,7 +112,9 @@ def _delay(transfer: Row) -> str:
 def _round_trip(transfer: Row, limits: Thresholds) -> Measured:
     times = inflation(transfer)
     crossed = None if times is None else times >= limits.inflation
-    reading = UNSEEN if crossed is None else _delay(transfer) if crossed else "no queue grew on the path"
+    reading = (
+        UNSEEN if crossed is None else _delay(transfer) if crossed else "no queue grew on the path"
+    )
     return Measured(
         term="Round-trip time",
         definition="rtt",
@@ -117,18 +123,27 @@ def _round_trip(transfer: Row, limits: Thresholds) -> Measured:
         threshold=f"inflated from {limits.inflation:g} × base",
         crossed=crossed,
         reading=f"{times_words(times)} × base: {reading}" if times is not None else reading,
-        fill=None if times is None else min(max((times - 1) / (2 * (limits.inflation - 1)), 0.0), 1.0),
+        fill=None
+        if times is None
+        else min(max((times - 1) / (2 * (limits.inflation - 1)), 0.0), 1.0),
         mark=0.5,
     )
 
 
 def _loss(transfer: Row, limits: Thresholds) -> Measured:
-    loss, again = transfer.get("loss_rate_genuine"), words.count(transfer.get("retransmitted_packets"))
+    loss, again = (
+        transfer.get("loss_rate_genuine"),
+        words.count(transfer.get("retransmitted_packets")),
+    )
     crossed = None if loss is None else loss >= limits.loss_decisive
     if not loss:
         reading = UNSEEN if loss is None else "nothing was lost"
     else:
-        reading = "enough to slow a sender down by itself" if crossed else "too little to explain a deficit by itself"
+        reading = (
+            "enough to slow a sender down by itself"
+            if crossed
+            else "too little to explain a deficit by itself"
+        )
     return Measured(
         term="Loss",
         definition="loss",
@@ -174,7 +189,11 @@ def _withheld_detail(transfer: Row) -> str:
     count = transfer.get("withheld_samples")
     if not silences_are_seen(transfer):
         return "estimated from where the capture was taken"
-    return "" if count is None else f"{words.counted(round(count), 'silence')}, {words.duration(transfer.get('withheld_seconds'))} in total"
+    return (
+        ""
+        if count is None
+        else f"{words.counted(round(count), 'silence')}, {words.duration(transfer.get('withheld_seconds'))} in total"
+    )
 
 
 def _longest_spacing(transfer: Row) -> str:
@@ -255,7 +274,9 @@ _ROWS: tuple[Callable[[Row, Thresholds], Measured], ...] = (
         above="whenever it ran, the sender filled the window: it had more to send",
         below="the sender hardly ever filled the window",
         detail=lambda transfer: (
-            f"outstanding data reached {words.size(transfer.get('outstanding_max_bytes'))}" if transfer.get("outstanding_max_bytes") else ""
+            f"outstanding data reached {words.size(transfer.get('outstanding_max_bytes'))}"
+            if transfer.get("outstanding_max_bytes")
+            else ""
         ),
     ),
     _TimeShare(

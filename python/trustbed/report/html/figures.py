@@ -41,8 +41,18 @@ class Scale:
     def over(cls, every: Iterable[Series]) -> Self:
         """Room for the largest RTT and the largest throughput of all."""
         held = list(every)
-        rtt = max((value for series in held for value in (series.get("rtt") or {}).get("seconds", ())), default=1.0)
-        rate = max((value for series in held for value in (series.get("throughput") or {}).get("bytes_per_second", ())), default=1.0)
+        rtt = max(
+            (value for series in held for value in (series.get("rtt") or {}).get("seconds", ())),
+            default=1.0,
+        )
+        rate = max(
+            (
+                value
+                for series in held
+                for value in (series.get("throughput") or {}).get("bytes_per_second", ())
+            ),
+            default=1.0,
+        )
         return cls(rtt_seconds=rtt * 1.05, bits_per_second=rate * 8 * 1.05)
 
 
@@ -72,7 +82,14 @@ DEFINITIONS = {
 class Drawer:
     """Makes the figures of one transfer and puts their charts into the payload."""
 
-    def __init__(self, transfer: Row, series: Series, payload: Payload, *, beside: tuple[str, Series] | None = None) -> None:
+    def __init__(
+        self,
+        transfer: Row,
+        series: Series,
+        payload: Payload,
+        *,
+        beside: tuple[str, Series] | None = None,
+    ) -> None:
         self._transfer = transfer
         self._series = series
         self._payload = payload
@@ -82,7 +99,13 @@ class Drawer:
     def _figure(self, name: str, spec: Spec, limits: Thresholds, *, whole: bool) -> Figure:
         title, definition = (TITLES if whole else SMALL_TITLES)[name], DEFINITIONS[name]
         caption = self._caption(name, limits)
-        return Figure(chart=self._payload.add(spec), title=title, caption=caption, definition=definition, wide=name == "close_up")
+        return Figure(
+            chart=self._payload.add(spec),
+            title=title,
+            caption=caption,
+            definition=definition,
+            wide=name == "close_up",
+        )
 
     def _caption(self, name: str, limits: Thresholds) -> str:
         transfer, series = self._transfer, self._series
@@ -115,7 +138,9 @@ class Drawer:
             "throughput": (("samples",), scale.bits_per_second),
         }
         return [
-            self._figure(name, small(self._charts[name], keep=keep, largest=largest), limits, whole=False)
+            self._figure(
+                name, small(self._charts[name], keep=keep, largest=largest), limits, whole=False
+            )
             for name, (keep, largest) in rows.items()
             if name in self._charts
         ]

@@ -51,7 +51,11 @@ class Capture:
     @property
     def main(self) -> Row | None:
         """The transfer that stands for its capture: the largest of those that could be judged."""
-        return max(self.overview.transfers, key=lambda transfer: transfer.get("unique_bytes") or 0, default=None)
+        return max(
+            self.overview.transfers,
+            key=lambda transfer: transfer.get("unique_bytes") or 0,
+            default=None,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

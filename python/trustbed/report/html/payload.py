@@ -61,10 +61,16 @@ class Payload:
     def add(self, spec: Mapping[str, Any]) -> int:
         """Takes a chart of :mod:`trustbed.report.charts`; returns its number on the page."""
         params = {param["name"]: _rounded(param["value"]) for param in spec.get("params", ())}
-        data = {name: self._once(self._data, columns(rows)) for name, rows in spec["datasets"].items()}
+        data = {
+            name: self._once(self._data, columns(rows)) for name, rows in spec["datasets"].items()
+        }
         bare = {name: value for name, value in spec.items() if name not in BY_THE_PAGE}
         bare["params"] = [{"name": name} for name in params]
-        chart = {"spec": self._once(self._specs, with_properties(bare)), "params": params, "data": data}
+        chart = {
+            "spec": self._once(self._specs, with_properties(bare)),
+            "params": params,
+            "data": data,
+        }
         self._charts.append(chart)
         self._size += len(_json(chart))
         return len(self._charts) - 1
@@ -80,7 +86,9 @@ class Payload:
         """The payload as JSON, without anything that could end a script element."""
         specs, data = ",".join(self._specs), ",".join(self._data)
         joined = f'{{"specs":[{specs}],"data":[{data}],"charts":{_json(self._charts)}}}'
-        return joined.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+        return (
+            joined.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+        )
 
 
 def _json(value: Any) -> str:  # noqa: ANN401 - any JSON value

@@ -41,7 +41,10 @@ class CaptureQuality:
     @property
     def counted(self) -> str:
         """How many findings of which severity."""
-        number = {severity: sum(finding["severity"] == severity for finding in self.findings) for severity in SEVERITIES}
+        number = {
+            severity: sum(finding["severity"] == severity for finding in self.findings)
+            for severity in SEVERITIES
+        }
         said = [
             words.counted(number[severity], word)
             for severity, word in zip(SEVERITIES, ("error", "warning", "note"), strict=True)
@@ -73,10 +76,18 @@ def quality(capture: Capture, *, captures: int = 1) -> CaptureQuality:
 
 def measured(finding: Row) -> str:
     """Value and threshold of a finding, with their unit; empty when the finding has no value."""
-    value, threshold, unit = finding.get("value"), finding.get("threshold"), finding.get("unit") or ""
+    value, threshold, unit = (
+        finding.get("value"),
+        finding.get("threshold"),
+        finding.get("unit") or "",
+    )
     if value is None:
         return ""
-    return _quantity(value, unit) if threshold is None else f"{_quantity(value, unit)}, counts from {_quantity(threshold, unit)}"
+    return (
+        _quantity(value, unit)
+        if threshold is None
+        else f"{_quantity(value, unit)}, counts from {_quantity(threshold, unit)}"
+    )
 
 
 def _quantity(value: float, unit: str) -> str:
@@ -96,7 +107,9 @@ def _file(file: Row) -> str:
         f"{words.count(file.get('records'))} records",
     ]
     if file.get("snapped_records"):
-        parts.append(f"{words.count(file['snapped_records'])} of them cut at {words.size(file.get('snap_length'))}")
+        parts.append(
+            f"{words.count(file['snapped_records'])} of them cut at {words.size(file.get('snap_length'))}"
+        )
     return " · ".join(parts)
 
 
@@ -118,5 +131,8 @@ def _skips(skips: Sequence[Row]) -> str:
     skipped = [skip for skip in skips if skip.get("records")]
     if not skipped:
         return "Every record was measured."
-    said = ", ".join(f"{words.count(skip['records'])} {SKIP_WORDS.get(skip['reason'], skip['reason'])}" for skip in skipped)
+    said = ", ".join(
+        f"{words.count(skip['records'])} {SKIP_WORDS.get(skip['reason'], skip['reason'])}"
+        for skip in skipped
+    )
     return f"Not measured: {said}."

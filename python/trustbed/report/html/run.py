@@ -69,9 +69,18 @@ def sections(model: Model, payload: Payload) -> list[Section]:
     found: list[Section] = []
     every = groups(model["cells"])
     for group in every:
-        names = list(dict.fromkeys(one["name"] for cell in group for one in cell["workloads"] if one["measure"]))
+        names = list(
+            dict.fromkeys(
+                one["name"] for cell in group for one in cell["workloads"] if one["measure"]
+            )
+        )
         for name in names:
-            pairs = [(cell, one) for cell in group for one in cell["workloads"] if one["name"] == name and one["measure"]]
+            pairs = [
+                (cell, one)
+                for cell in group
+                for one in cell["workloads"]
+                if one["name"] == name and one["measure"]
+            ]
             where = shared(group) if len(every) > 1 else ""
             found.append(
                 Section(
@@ -88,22 +97,41 @@ def sections(model: Model, payload: Payload) -> list[Section]:
 def results(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row]) -> list[Table]:
     """The numbers of a workload, a line per cell, and their comparison with the baseline where there is one."""
     if pairs[0][1]["measure"] == "response_time":
-        columns = [("Repetitions", "cell"), ("Requests", ""), ("Failed", ""), ("Median", "response-time"), ("Mean", "interval")]
+        columns = [
+            ("Repetitions", "cell"),
+            ("Requests", ""),
+            ("Failed", ""),
+            ("Median", "response-time"),
+            ("Mean", "interval"),
+        ]
         columns += [("5 %", ""), ("90 %", ""), ("95 %", "")]
         shape = _timed
     else:
         columns, shape = [("Repetitions", "cell"), ("Mean", "interval")], _plain
-    found = [Table(first="Cell", columns=columns, lines=[_line(cell, group, shape(cell, one)) for cell, one in pairs])]
+    found = [
+        Table(
+            first="Cell",
+            columns=columns,
+            lines=[_line(cell, group, shape(cell, one)) for cell, one in pairs],
+        )
+    ]
     if any(one["slowdown"] for _, one in pairs):
         found.append(_compared(pairs, group))
     if any(one.get("transfers") for _, one in pairs):
-        lines = [replace(line, cells=[*line.cells, _limited(one)]) for line, (_, one) in zip(found[-1].lines, pairs, strict=True)]
-        found[-1] = replace(found[-1], columns=[*found[-1].columns, ("Transfers mostly", "limit")], lines=lines)
+        lines = [
+            replace(line, cells=[*line.cells, _limited(one)])
+            for line, (_, one) in zip(found[-1].lines, pairs, strict=True)
+        ]
+        found[-1] = replace(
+            found[-1], columns=[*found[-1].columns, ("Transfers mostly", "limit")], lines=lines
+        )
     return found
 
 
 def _line(cell: Row, group: Sequence[Row], cells: Sequence[Cell]) -> Line:
-    return Line(name=_name(cell, group), cells=cells, use="discard" if cell["only_discarded"] else "")
+    return Line(
+        name=_name(cell, group), cells=cells, use="discard" if cell["only_discarded"] else ""
+    )
 
 
 def _limited(one: Row) -> Cell:
@@ -118,9 +146,15 @@ def _limited(one: Row) -> Cell:
 
 def _compared(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row]) -> Table:
     """How much slower than without background."""
-    shares = [share for share in QUANTILES if any(place["share"] == share for _, one in pairs for place in one["slowdown"])]
+    shares = [
+        share
+        for share in QUANTILES
+        if any(place["share"] == share for _, one in pairs for place in one["slowdown"])
+    ]
     grown = any(one.get("increase_mean_percent") is not None for _, one in pairs)
-    columns = [(f"Slowdown, {QUANTILES[share]}", "slowdown") for share in shares] + ([("Increase", "increase")] if grown else [])
+    columns = [(f"Slowdown, {QUANTILES[share]}", "slowdown") for share in shares] + (
+        [("Increase", "increase")] if grown else []
+    )
     lines = []
     for cell, one in pairs:
         held = {place["share"]: place for place in one["slowdown"]}
@@ -130,12 +164,22 @@ def _compared(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row]) -> Table:
 
 
 def _name(cell: Row, group: Sequence[Row]) -> str:
-    return short(cell, group) + (" (baseline)" if cell["number"] == cell["baseline"] and len(group) > 1 else "")
+    return short(cell, group) + (
+        " (baseline)" if cell["number"] == cell["baseline"] and len(group) > 1 else ""
+    )
 
 
 def _used(cell: Row) -> Cell:
-    left = "" if cell["counted"] == cell["planned"] and not cell["only_discarded"] else f"of {cell['planned']}"
-    return Cell(str(cell["counted"]), cell["counted"], "all to be discarded" if cell["only_discarded"] else left)
+    left = (
+        ""
+        if cell["counted"] == cell["planned"] and not cell["only_discarded"]
+        else f"of {cell['planned']}"
+    )
+    return Cell(
+        str(cell["counted"]),
+        cell["counted"],
+        "all to be discarded" if cell["only_discarded"] else left,
+    )
 
 
 def _with_interval(one: Row, name: str, shape: Callable[[float | None], str]) -> Cell:
@@ -146,20 +190,31 @@ def _with_interval(one: Row, name: str, shape: Callable[[float | None], str]) ->
 
 
 def _plain(cell: Row, one: Row) -> list[Cell]:
-    unit, shape = ("bits_per_second", bits) if one["measure"] == "throughput" else ("seconds", words.duration)
+    unit, shape = (
+        ("bits_per_second", bits) if one["measure"] == "throughput" else ("seconds", words.duration)
+    )
     return [_used(cell), _with_interval(one, f"mean{{}}_{unit}", shape)]
 
 
 def _factor(place: Row) -> Cell:
     within = " within" if place["basis"] == "requests" else ""
-    return Cell(times(place["ratio"]), place["ratio"], span(place["low"], place["high"], run_words.factor) + within)
+    return Cell(
+        times(place["ratio"]),
+        place["ratio"],
+        span(place["low"], place["high"], run_words.factor) + within,
+    )
 
 
 def _timed(cell: Row, one: Row) -> list[Cell]:
     requests, failed = one.get("requests"), one.get("failed")
     cells = [_used(cell), Cell(words.count(requests), requests), Cell(words.count(failed), failed)]
-    cells += [_with_interval(one, f"{name}{{}}_seconds", words.duration) for name in ("median", "mean")]
-    return cells + [Cell(words.duration(one.get(key)), one.get(key)) for key in ("p5_seconds", "p90_seconds", "p95_seconds")]
+    cells += [
+        _with_interval(one, f"{name}{{}}_seconds", words.duration) for name in ("median", "mean")
+    ]
+    return cells + [
+        Cell(words.duration(one.get(key)), one.get(key))
+        for key in ("p5_seconds", "p90_seconds", "p95_seconds")
+    ]
 
 
 def _increase(one: Row) -> Cell:
@@ -172,25 +227,52 @@ def _increase(one: Row) -> Cell:
 
 def backgrounds(model: Model) -> Table | None:
     """What was sent beside the workload and what of it arrived, a line per cell and source."""
-    rows = [(cell, one) for cell in model["cells"] for one in cell["backgrounds"] if one["offered_packets"]]
+    rows = [
+        (cell, one)
+        for cell in model["cells"]
+        for one in cell["backgrounds"]
+        if one["offered_packets"]
+    ]
     if not rows:
         return None
     bursts = any(cell["burstiness"] for cell, _ in rows)
-    columns = [("Offered", "background"), ("Packets", ""), ("Lost", "background"), ("Left late, p99", "lateness"), ("Left late, most", "")]
-    columns += [("Burstiness mean", "burstiness"), ("Burstiness max", "burstiness")] if bursts else []
+    columns = [
+        ("Offered", "background"),
+        ("Packets", ""),
+        ("Lost", "background"),
+        ("Left late, p99", "lateness"),
+        ("Left late, most", ""),
+    ]
+    columns += (
+        [("Burstiness mean", "burstiness"), ("Burstiness max", "burstiness")] if bursts else []
+    )
     lines = []
     for cell, one in rows:
         cells = [
-            Cell(bits(one["offered_bits_per_second"]), one["offered_bits_per_second"], f"{one['from']} → {one['to']}"),
+            Cell(
+                bits(one["offered_bits_per_second"]),
+                one["offered_bits_per_second"],
+                f"{one['from']} → {one['to']}",
+            ),
             Cell(words.count(one["offered_packets"]), one["offered_packets"]),
-            Cell(words.percent(one["loss_share"]), one["loss_share"], span(one["loss_low"], one["loss_high"], words.percent)),
+            Cell(
+                words.percent(one["loss_share"]),
+                one["loss_share"],
+                span(one["loss_low"], one["loss_high"], words.percent),
+            ),
             Cell(words.duration(one["late_p99_seconds"]), one["late_p99_seconds"]),
             Cell(words.duration(one["late_max_seconds"]), one["late_max_seconds"]),
         ]
         if bursts:
-            seen = next((row for row in cell["burstiness"] if row["capture"].split(".")[0] == one["from"]), None)
+            seen = next(
+                (row for row in cell["burstiness"] if row["capture"].split(".")[0] == one["from"]),
+                None,
+            )
             keys = ("max_q_mean_bytes", "max_q_max_bytes")
-            cells += [Cell(words.buffer(seen[key]), seen[key]) if seen else Cell(words.UNKNOWN) for key in keys]
+            cells += [
+                Cell(words.buffer(seen[key]), seen[key]) if seen else Cell(words.UNKNOWN)
+                for key in keys
+            ]
         lines.append(Line(name=f"{cell['label']}: {one['name']}", cells=cells))
     return Table(first="Cell and source", columns=columns, lines=lines)
 
@@ -210,11 +292,25 @@ def pipes(model: Model) -> Table | None:
         Line(
             name=f"{cell['label']}: {pipe['name']}",
             cells=[
-                Cell(bits(pipe["carried_bits_per_second"]), pipe["carried_bits_per_second"], f"{pipe['from']} → {pipe['to']}"),
+                Cell(
+                    bits(pipe["carried_bits_per_second"]),
+                    pipe["carried_bits_per_second"],
+                    f"{pipe['from']} → {pipe['to']}",
+                ),
                 Cell(words.count(pipe["packets"]), pipe["packets"]),
-                *(Cell(words.duration(pipe[key]), pipe[key]) for key in ("queue_p50_seconds", "queue_p99_seconds", "queue_max_seconds")),
-                Cell(words.counted(pipe["deepest_queue_packets"] or 0, "packet"), pipe["deepest_queue_packets"]),
-                Cell(words.percent(pipe["dropped_share"]), pipe["dropped_share"], _causes(pipe["dropped"])),
+                *(
+                    Cell(words.duration(pipe[key]), pipe[key])
+                    for key in ("queue_p50_seconds", "queue_p99_seconds", "queue_max_seconds")
+                ),
+                Cell(
+                    words.counted(pipe["deepest_queue_packets"] or 0, "packet"),
+                    pipe["deepest_queue_packets"],
+                ),
+                Cell(
+                    words.percent(pipe["dropped_share"]),
+                    pipe["dropped_share"],
+                    _causes(pipe["dropped"]),
+                ),
             ],
         )
         for cell in model["cells"]
@@ -225,7 +321,9 @@ def pipes(model: Model) -> Table | None:
 
 
 def _causes(dropped: Row) -> str:
-    return ", ".join(f"{words.count(count)} {cause.replace('_', ' ')}" for cause, count in dropped.items())
+    return ", ".join(
+        f"{words.count(count)} {cause.replace('_', ' ')}" for cause, count in dropped.items()
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +346,9 @@ def unusable(model: Model) -> list[Unusable]:
             label=one["label"],
             use="not_judged" if one["use"] == "missing" else one["use"],
             use_words=run_words.USE_WORDS[one["use"]],
-            why="" if one["why"] and one["why"] in {found["message"] for found in one["findings"]} else run_words.why(one) or _unsaid(one),
+            why=""
+            if one["why"] and one["why"] in {found["message"] for found in one["findings"]}
+            else run_words.why(one) or _unsaid(one),
             findings=[finding for finding in one["findings"] if finding["severity"] != "info"],
         )
         for one in run_words.unusable(model)
@@ -258,7 +358,11 @@ def unusable(model: Model) -> list[Unusable]:
 
 
 def _unsaid(one: Row) -> str:
-    return "It was carried out and not judged." if one["use"] == "not_judged" else "No reason was given."
+    return (
+        "It was carried out and not judged."
+        if one["use"] == "not_judged"
+        else "No reason was given."
+    )
 
 
 def repetitions(model: Model) -> Table:
@@ -308,8 +412,14 @@ def vitals(model: Model) -> list[tuple[str, str, str]]:
             f"{about['complete']} of {about['planned']}",
             f"{words.counted(len(model['cells']), 'cell')}, {words.counted(about['rounds'] or 0, 'round')}",
         ),
-        ("To be discarded", str(uses.get("discard", 0)), f"{uses.get('review', 0)} to be looked at"),
+        (
+            "To be discarded",
+            str(uses.get("discard", 0)),
+            f"{uses.get('review', 0)} to be looked at",
+        ),
     ]
     if late is not None:
-        found.append(("Emulator late, p99", words.duration(late), "the worst repetition that counts"))
+        found.append(
+            ("Emulator late, p99", words.duration(late), "the worst repetition that counts")
+        )
     return found

@@ -45,7 +45,9 @@ class Pair:
     reading: str
 
 
-def of_workload(model: Model, pairs: Sequence[tuple[Row, Row]], group: Sequence[Row], payload: Payload) -> list[Figure]:
+def of_workload(
+    model: Model, pairs: Sequence[tuple[Row, Row]], group: Sequence[Row], payload: Payload
+) -> list[Figure]:
     """Slowdown, result against a factor, distributions: those that there is something for."""
     found = [_slowdown(pairs, group, payload), _against(model, pairs, payload)]
     if not any(found) and len(pairs) > 1:
@@ -59,15 +61,23 @@ def _drawn(spec: Spec) -> bool:
     return any(spec["datasets"].get(name) for name in spec["datasets"] if name != "marks")
 
 
-def _slowdown(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row], payload: Payload) -> Figure | None:
-    cells = [(short(cell, group), one["slowdown"]) for cell, one in pairs if cell["number"] != cell["baseline"]]
+def _slowdown(
+    pairs: Sequence[tuple[Row, Row]], group: Sequence[Row], payload: Payload
+) -> Figure | None:
+    cells = [
+        (short(cell, group), one["slowdown"])
+        for cell, one in pairs
+        if cell["number"] != cell["baseline"]
+    ]
     spec = charts.slowdown(cells)
     if not _drawn(spec):
         return None
     places = [
         (place["ratio"], cell)
         for cell, one in pairs
-        if (place := run_words.central(one)) and place["ratio"] and cell["number"] != cell["baseline"]
+        if (place := run_words.central(one))
+        and place["ratio"]
+        and cell["number"] != cell["baseline"]
     ]
     ratio, worst = max(places, key=lambda one: one[0])
     caption = f"Most at the median: {times(ratio)} ({short(worst, group)})."
@@ -84,16 +94,26 @@ def _against(model: Model, pairs: Sequence[tuple[Row, Row]], payload: Payload) -
         return None
     throughput = pairs[0][1]["measure"] == "throughput"
     unit, name = (
-        ("bits_per_second", "mean") if throughput else ("seconds", "median" if pairs[0][1]["measure"] == "response_time" else "mean")
+        ("bits_per_second", "mean")
+        if throughput
+        else ("seconds", "median" if pairs[0][1]["measure"] == "response_time" else "mean")
     )
     lines: dict[str, list[Row]] = {}
     for cell, one in pairs:
         place = scale.place(cell)
         value = one.get(f"{name}_{unit}")
         if place is not None and value is not None and cell["number"] != cell["baseline"]:
-            row = {"x": place, "value": value, "low": one.get(f"{name}_low_{unit}"), "high": one.get(f"{name}_high_{unit}")}
+            row = {
+                "x": place,
+                "value": value,
+                "low": one.get(f"{name}_low_{unit}"),
+                "high": one.get(f"{name}_high_{unit}"),
+            }
             lines.setdefault(others(cell, scale.key) or "all", []).append(row)
-    quiet = next((one.get(f"{name}_{unit}") for cell, one in pairs if cell["number"] == cell["baseline"]), None)
+    quiet = next(
+        (one.get(f"{name}_{unit}") for cell, one in pairs if cell["number"] == cell["baseline"]),
+        None,
+    )
     measure = "throughput" if throughput else f"{name} response time"
     spec = charts.against_factor(
         [(word, sorted(rows, key=lambda row: row["x"])) for word, rows in lines.items()],
@@ -105,7 +125,11 @@ def _against(model: Model, pairs: Sequence[tuple[Row, Row]], payload: Payload) -
     caption = "" if quiet is None else f"Without background: {shape(quiet)}."
     title = f"{measure[0].upper()}{measure[1:]} against the {key_words(scale.key)}"
     return Figure(
-        chart=payload.add(spec), title=title, caption=caption or _ends_of(lines, shape), definition="interval", reading=READING["factor"]
+        chart=payload.add(spec),
+        title=title,
+        caption=caption or _ends_of(lines, shape),
+        definition="interval",
+        reading=READING["factor"],
     )
 
 
@@ -122,7 +146,9 @@ def _measure(pairs: Sequence[tuple[Row, Row]]) -> tuple[bool, str, str]:
     return False, "median" if measure == "response_time" else "mean", "seconds"
 
 
-def _values(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row], payload: Payload) -> Figure | None:
+def _values(
+    pairs: Sequence[tuple[Row, Row]], group: Sequence[Row], payload: Payload
+) -> Figure | None:
     """The result of every cell, where no factor has numbers and nothing is compared."""
     throughput, name, unit = _measure(pairs)
     cells: list[tuple[str, Row]] = [
@@ -145,22 +171,42 @@ def _values(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row], payload: Pay
     known = [row["value"] for _, row in cells if row["value"] is not None]
     caption = f"From {shape(min(known))} to {shape(max(known))}."
     heading = f"{title[0].upper()}{title[1:]}, cell by cell"
-    return Figure(chart=payload.add(spec), title=heading, caption=caption, definition="interval", reading=READING["values"])
+    return Figure(
+        chart=payload.add(spec),
+        title=heading,
+        caption=caption,
+        definition="interval",
+        reading=READING["values"],
+    )
 
 
 def _ends_of(lines: dict[str, list[Row]], shape: object) -> str:
     values = [row["value"] for rows in lines.values() for row in rows]
-    return f"From {shape(min(values))} to {shape(max(values))}." if values and callable(shape) else ""
+    return (
+        f"From {shape(min(values))} to {shape(max(values))}." if values and callable(shape) else ""
+    )
 
 
-def _distribution(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row], payload: Payload) -> Figure | None:
-    cells = [(short(cell, group), one.get("cdf") or []) for cell, one in pairs if len(one.get("cdf") or ()) > 1]
+def _distribution(
+    pairs: Sequence[tuple[Row, Row]], group: Sequence[Row], payload: Payload
+) -> Figure | None:
+    cells = [
+        (short(cell, group), one.get("cdf") or [])
+        for cell, one in pairs
+        if len(one.get("cdf") or ()) > 1
+    ]
     if not cells:
         return None
     values = [value for _, steps in cells for value, _ in steps]
     apart = len(cells) - charts.LINES
-    more = f" {words.counted(apart, 'more cell')} {'is' if apart == 1 else 'are'} in the table and not drawn." if apart > 0 else ""
-    spec = charts.distributions(cells, logarithmic=min(values) > 0 and max(values) / min(values) > 8)
+    more = (
+        f" {words.counted(apart, 'more cell')} {'is' if apart == 1 else 'are'} in the table and not drawn."
+        if apart > 0
+        else ""
+    )
+    spec = charts.distributions(
+        cells, logarithmic=min(values) > 0 and max(values) / min(values) > 8
+    )
     caption = f"{words.counted(len(cells), 'cell')}, from {words.duration(min(values))} to {words.duration(max(values))}.{more}"
     return Figure(
         chart=payload.add(spec),
@@ -173,13 +219,19 @@ def _distribution(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row], payloa
 
 def losses(model: Model, payload: Payload) -> list[Figure]:
     """What of the background was lost against a factor, where one has numbers."""
-    cells = [cell for cell in model["cells"] if any(one["loss_share"] is not None for one in cell["backgrounds"])]
+    cells = [
+        cell
+        for cell in model["cells"]
+        if any(one["loss_share"] is not None for one in cell["backgrounds"])
+    ]
     scale = scale_of(model["factors"], cells) if cells else None
     if scale is None or not any(one["loss_share"] for cell in cells for one in cell["backgrounds"]):
         return []
     lines = _loss_lines(cells, scale)
     title = _scale_words(scale)
-    spec = charts.against_factor(lines, title=title, unit=scale.unit, measure="packets lost", label=SHARE_LABEL, shares=True)
+    spec = charts.against_factor(
+        lines, title=title, unit=scale.unit, measure="packets lost", label=SHARE_LABEL, shares=True
+    )
     most = max(((row["value"], word) for word, rows in lines for row in rows), default=None)
     caption = "" if most is None else f"At most {words.percent(most[0])} ({most[1]})."
     return [
@@ -201,8 +253,22 @@ def _loss_lines(cells: Sequence[Row], scale: Scale) -> list[tuple[str, list[Row]
         for one in cell["backgrounds"]:
             if place is None or one["loss_share"] is None:
                 continue
-            word = ", ".join(part for part in (one["name"] if several else "", others(cell, scale.key)) if part) or one["name"]
-            lines.setdefault(word, []).append({"x": place, "value": one["loss_share"], "low": one["loss_low"], "high": one["loss_high"]})
+            word = (
+                ", ".join(
+                    part
+                    for part in (one["name"] if several else "", others(cell, scale.key))
+                    if part
+                )
+                or one["name"]
+            )
+            lines.setdefault(word, []).append(
+                {
+                    "x": place,
+                    "value": one["loss_share"],
+                    "low": one["loss_low"],
+                    "high": one["loss_high"],
+                }
+            )
     return [(word, sorted(rows, key=lambda row: row["x"])) for word, rows in lines.items()]
 
 
@@ -219,7 +285,13 @@ def over_time(shown: Row, payload: Payload) -> Pair:
         below_words=""
         if pipe is None
         else f"Queue of {pipe['name']}: {words.counted(max(pipe['packets_max']), 'packet')} at its deepest, {sum(pipe['lost'])} lost.",
-        reading=READING["queue" if first is None else "rate_over_time" if first["measure"] == "throughput" else "over_time"],
+        reading=READING[
+            "queue"
+            if first is None
+            else "rate_over_time"
+            if first["measure"] == "throughput"
+            else "over_time"
+        ],
     )
 
 

@@ -34,7 +34,9 @@ def sections(page: Page) -> list[tuple[int, Row]]:
     return [
         (place, transfer)
         for place, capture in enumerate(page.captures)
-        for transfer in capture.overview.transfers[: len(charted(capture.overview.transfers, captures=len(page.captures)))]
+        for transfer in capture.overview.transfers[
+            : len(charted(capture.overview.transfers, captures=len(page.captures)))
+        ]
     ][:CHARTED]
 
 

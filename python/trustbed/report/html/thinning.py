@@ -46,11 +46,16 @@ def _distribution(columns: Mapping[str, Sequence[Any]], steps: int) -> Mapping[s
     length = len(columns["share"])
     if length <= steps:
         return columns
-    kept = sorted({place * (length - 1) // steps for place in range(steps + 1)} | set(range(length - TAIL, length)))
+    kept = sorted(
+        {place * (length - 1) // steps for place in range(steps + 1)}
+        | set(range(length - TAIL, length))
+    )
     return {name: [values[place] for place in kept] for name, values in columns.items()}
 
 
-def _line(columns: Mapping[str, Sequence[Any]], value: str, points: int) -> Mapping[str, Sequence[Any]]:
+def _line(
+    columns: Mapping[str, Sequence[Any]], value: str, points: int
+) -> Mapping[str, Sequence[Any]]:
     times = columns["t"]
     if len(times) <= points:
         return columns
@@ -58,12 +63,17 @@ def _line(columns: Mapping[str, Sequence[Any]], value: str, points: int) -> Mapp
     return {name: [values[place] for place in kept] for name, values in columns.items()}
 
 
-def _extremes(times: Sequence[float], values: Sequence[float], kinds: Sequence[str] | None, slices: int) -> set[int]:
+def _extremes(
+    times: Sequence[float], values: Sequence[float], kinds: Sequence[str] | None, slices: int
+) -> set[int]:
     """The places of the lowest and the highest value of each slice of time, for each kind by itself."""
     width = (times[-1] - times[0]) / slices or 1.0
     extremes: dict[tuple[int, str], tuple[int, int]] = {}
     for place, (time, value) in enumerate(zip(times, values, strict=True)):
         slot = (int((time - times[0]) / width), kinds[place] if kinds else "")
         low, high = extremes.get(slot, (place, place))
-        extremes[slot] = (place if value < values[low] else low, place if value > values[high] else high)
+        extremes[slot] = (
+            place if value < values[low] else low,
+            place if value > values[high] else high,
+        )
     return {place for pair in extremes.values() for place in pair}

@@ -27,9 +27,7 @@ from trustbed.report.overview import Row
 VITAL = 4
 """The first so many rows of the evidence stand beside the verdict."""
 
-NOT_DRAWN = (
-    "From where this capture was taken, the sender's silences and its outstanding data are estimates: they are counted above and not drawn."
-)
+NOT_DRAWN = "From where this capture was taken, the sender's silences and its outstanding data are estimates: they are counted above and not drawn."
 
 BADGES = {"trust": "Trust", "review": "Review", "discard": "Discard", "not_judged": "Not judged"}
 
@@ -134,7 +132,11 @@ def endpoints(transfer: Row) -> str:
 
 def _alternatives(transfer: Row) -> list[tuple[str, str, str]]:
     return [
-        (sentence(CAUSES.get(other["cause"], other["cause"])), sentence(other["hint"]), sentence(other["settled_by"]))
+        (
+            sentence(CAUSES.get(other["cause"], other["cause"])),
+            sentence(other["hint"]),
+            sentence(other["settled_by"]),
+        )
         for other in transfer.get("alternatives") or ()
     ]
 
@@ -169,7 +171,13 @@ def _control(page: Page, capture: Capture, transfer: Row) -> Control | None:
     if capture.beside is None or transfer is not capture.main:
         return None
     other = next(candidate for candidate in page.captures if candidate.title == capture.beside)
-    return None if other.main is None else Control(name=other.title, transfer=other.main, series=other.series.get(other.main["transfer"]))
+    return (
+        None
+        if other.main is None
+        else Control(
+            name=other.title, transfer=other.main, series=other.series.get(other.main["transfer"])
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +189,9 @@ class _Drawing:
     rows: bool
     payload: Payload
 
-    def figures(self, page: Page, transfer: Row, series: Series | None, control: Control | None) -> tuple[list[Figure], list[Figure], str]:
+    def figures(
+        self, page: Page, transfer: Row, series: Series | None, control: Control | None
+    ) -> tuple[list[Figure], list[Figure], str]:
         """The charts of a section, those of its row at the top, and why there are none."""
         if not series or not series.get("duration_seconds"):
             return [], [], "no series were kept for this transfer"
@@ -190,14 +200,20 @@ class _Drawing:
         drawn = thinned(series, self.points)
         beside = (control.name, control.series) if control and control.series else None
         drawer = Drawer(transfer, drawn, self.payload, beside=beside)
-        return drawer.whole(page.thresholds), drawer.in_a_row(page.thresholds, self.scale) if self.rows else [], ""
+        return (
+            drawer.whole(page.thresholds),
+            drawer.in_a_row(page.thresholds, self.scale) if self.rows else [],
+            "",
+        )
 
 
 def _section(page: Page, number: int, place: int, transfer: Row, drawing: _Drawing) -> Section:
     capture = page.captures[place]
     several, is_main = len(page.captures) > 1, transfer is capture.main
     control = _control(page, capture, transfer)
-    figures, row, without = drawing.figures(page, transfer, capture.series.get(transfer["transfer"]), control)
+    figures, row, without = drawing.figures(
+        page, transfer, capture.series.get(transfer["transfer"]), control
+    )
     return Section(
         anchor=f"transfer-{number}",
         capture=place,
@@ -212,12 +228,18 @@ def _section(page: Page, number: int, place: int, transfer: Row, drawing: _Drawi
         verdict=Verdict.of(transfer),
         reasons=[sentence(reason) for reason in transfer.get("reasons") or ()],
         alternatives=_alternatives(transfer),
-        without_stalls=sentence(transfer["without_stalls"]) if transfer.get("without_stalls") else None,
+        without_stalls=sentence(transfer["without_stalls"])
+        if transfer.get("without_stalls")
+        else None,
         next_step=sentence(transfer["next_step"]) if transfer.get("next_step") else None,
         flags=_flags(transfer),
         evidence=measured(transfer, page.thresholds),
         shares=_shares(transfer),
-        findings=[finding for finding in capture.overview.findings if finding["scope"] == transfer["transfer"]],
+        findings=[
+            finding
+            for finding in capture.overview.findings
+            if finding["scope"] == transfer["transfer"]
+        ],
         control=control.name if control else None,
         differences=differences(transfer, control.transfer) if control else [],
         beside=in_a_sentence(control.name, transfer, control.transfer) if control else "",
@@ -230,15 +252,24 @@ def _section(page: Page, number: int, place: int, transfer: Row, drawing: _Drawi
 
 def summary(page: Page) -> str:
     """The page in one sentence."""
-    count = {verdict: sum(capture.overview.verdicts.get(verdict, 0) for capture in page.captures) for verdict in BADGES}
+    count = {
+        verdict: sum(capture.overview.verdicts.get(verdict, 0) for capture in page.captures)
+        for verdict in BADGES
+    }
     judged = sum(capture.overview.judged for capture in page.captures)
     if not judged:
         return "No transfer was long enough to judge."
     if judged == 1:
-        return next(Verdict.of(transfer).headline for capture in page.captures for transfer in capture.overview.transfers)
+        return next(
+            Verdict.of(transfer).headline
+            for capture in page.captures
+            for transfer in capture.overview.transfers
+        )
     parts = [
         f"{count['trust']} may be used" if count["trust"] else "",
-        f"{count['review']} {'needs' if count['review'] == 1 else 'need'} a look first" if count["review"] else "",
+        f"{count['review']} {'needs' if count['review'] == 1 else 'need'} a look first"
+        if count["review"]
+        else "",
         f"{count['discard']} must not be used" if count["discard"] else "",
     ]
     said = [part for part in parts if part]
@@ -250,22 +281,49 @@ def _burst(page: Page, place: int, payload: Payload) -> burst.Section | None:
     """How bursty the capture is, as far as that was asked."""
     capture, anchor = page.captures[place], f"burst-{place + 1}"
     several = len(page.captures) > 1
-    title = f"{capture.title}: how bursty is the traffic?" if several else "How bursty is the traffic?"
+    title = (
+        f"{capture.title}: how bursty is the traffic?" if several else "How bursty is the traffic?"
+    )
     if capture.burst is not None:
-        told = {finding["code"] for finding in capture.overview.findings if finding["scope"] == "capture"}
-        own = [finding for finding in capture.burst.get("findings") or () if finding["code"] not in told]
-        return burst.section({**capture.burst, "findings": own}, payload, anchor=anchor, title=title)
-    return burst.missing(capture.without_burst, anchor=anchor, title=title) if capture.without_burst else None
+        told = {
+            finding["code"]
+            for finding in capture.overview.findings
+            if finding["scope"] == "capture"
+        }
+        own = [
+            finding
+            for finding in capture.burst.get("findings") or ()
+            if finding["code"] not in told
+        ]
+        return burst.section(
+            {**capture.burst, "findings": own}, payload, anchor=anchor, title=title
+        )
+    return (
+        burst.missing(capture.without_burst, anchor=anchor, title=title)
+        if capture.without_burst
+        else None
+    )
 
 
 def view(page: Page, payload: Payload) -> Mapping[str, Any]:
     """Everything that the template names. Fills ``payload`` with the charts."""
     chosen = sections(page)
-    series = [page.captures[place].series.get(transfer["transfer"]) or {} for place, transfer in chosen]
-    drawing = _Drawing(points=points(len(chosen)), scale=Scale.over(series), rows=len(chosen) > 1, payload=payload)
-    listed = [(capture.title, transfer) for capture in page.captures for transfer in capture.overview.transfers]
+    series = [
+        page.captures[place].series.get(transfer["transfer"]) or {} for place, transfer in chosen
+    ]
+    drawing = _Drawing(
+        points=points(len(chosen)), scale=Scale.over(series), rows=len(chosen) > 1, payload=payload
+    )
+    listed = [
+        (capture.title, transfer)
+        for capture in page.captures
+        for transfer in capture.overview.transfers
+    ]
     judged = sum(capture.overview.judged for capture in page.captures)
-    told = [_section(page, number, place, transfer, drawing) for number, (place, transfer) in enumerate(chosen, start=1)]
+    told = [
+        _section(page, number, place, transfer, drawing)
+        for number, (place, transfer) in enumerate(chosen, start=1)
+    ]
     places = range(len(page.captures))
     return {
         "page": page,
@@ -273,11 +331,22 @@ def view(page: Page, payload: Payload) -> Mapping[str, Any]:
         "summary": summary(page),
         "sections": told,
         "chapters": chapters.grouped(page, told),
-        "groups": [([section for section in told if section.capture == place], _burst(page, place, payload)) for place in places],
+        "groups": [
+            (
+                [section for section in told if section.capture == place],
+                _burst(page, place, payload),
+            )
+            for place in places
+        ],
         "testbeds": chapters.testbeds(page, payload),
         "short": sum(capture.overview.not_judged for capture in page.captures),
         "table": [
-            {"capture": title, "transfer": transfer, "verdict": Verdict.of(transfer), "endpoints": endpoints(transfer)}
+            {
+                "capture": title,
+                "transfer": transfer,
+                "verdict": Verdict.of(transfer),
+                "endpoints": endpoints(transfer),
+            }
             for title, transfer in listed
         ],
         "unlisted": judged - len(listed),

@@ -53,7 +53,11 @@ class Sink:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         # A file takes as much as there is, without waiting for anybody.
-        self.piece = frames.WINDOW_BYTES if descriptor >= 0 and stat.S_ISREG(os.fstat(descriptor).st_mode) else _SHARED_PIECE
+        self.piece = (
+            frames.WINDOW_BYTES
+            if descriptor >= 0 and stat.S_ISREG(os.fstat(descriptor).st_mode)
+            else _SHARED_PIECE
+        )
         self.waiting = bytearray()
         self.ended = False
 

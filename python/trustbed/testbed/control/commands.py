@@ -29,7 +29,13 @@ _END_SECONDS = 40.0
 class ControlledProcess:
     """A command elsewhere: :class:`~trustbed.testbed.processes.Process` is one here. As a context it is ended when the block is left."""
 
-    def __init__(self, channel: Channel, stdin: IO[bytes] | None, stdout: IO[bytes] | None, stderr: IO[bytes] | None) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        stdin: IO[bytes] | None,
+        stdout: IO[bytes] | None,
+        stderr: IO[bytes] | None,
+    ) -> None:
         self.command = channel.words
         self.stdin = stdin
         self.stdout = stdout
@@ -84,15 +90,22 @@ class ControlledProcess:
             raise
         process = cls(channel, our_input, our_output, our_errors)
         try:
-            if not channel.wait(lambda one: one.pid is not None or one.refusal is not None, _START_SECONDS):
+            if not channel.wait(
+                lambda one: one.pid is not None or one.refusal is not None, _START_SECONDS
+            ):
                 hint = "the machine may be overloaded; try again"
-                raise TestbedError(f"{words[0]} did not start on {control.peer.title} within {_START_SECONDS:g} s", hint)
+                raise TestbedError(
+                    f"{words[0]} did not start on {control.peer.title} within {_START_SECONDS:g} s",
+                    hint,
+                )
             if channel.refusal is not None:
                 raise _refused(words[0], control, *channel.refusal)
             process.pid = channel.pid or 0
         except BaseException:
             with contextlib.suppress(TestbedError):
-                channel.signal(signals.SIGKILL)  # nobody waits for it any more, should it still start
+                channel.signal(
+                    signals.SIGKILL
+                )  # nobody waits for it any more, should it still start
             _close(our_input, our_output, our_errors)
             raise
         return process
@@ -155,7 +168,9 @@ class ControlledProcess:
         losses = self.channel.losses
         while left:
             ready = poller.poll(max(0.0, deadline - time.monotonic()) * 1000)
-            if not ready or time.monotonic() >= deadline:  # who writes without an end is always ready
+            if (
+                not ready or time.monotonic() >= deadline
+            ):  # who writes without an end is always ready
                 if not self.channel.was_away(losses):
                     raise subprocess.TimeoutExpired(self.command, seconds)
                 losses, deadline = self.channel.losses, time.monotonic() + seconds
@@ -169,7 +184,10 @@ class ControlledProcess:
                     left -= 1
         if self.wait(max(0.0, deadline - time.monotonic())) is None:
             raise subprocess.TimeoutExpired(self.command, seconds)
-        out, err = (b"" if stream is None else bytes(found[stream.fileno()]) for stream in (self.stdout, self.stderr))
+        out, err = (
+            b"" if stream is None else bytes(found[stream.fileno()])
+            for stream in (self.stdout, self.stderr)
+        )
         return out, err
 
 
@@ -205,7 +223,9 @@ class AgentProcess:
 class ControlledAgent(Agent):
     """An agent on another host: before its report is handed out, the files that it wrote are fetched."""
 
-    def __init__(self, process: AgentProcess, errors: int, name: str, fetch: Callable[[], None]) -> None:
+    def __init__(
+        self, process: AgentProcess, errors: int, name: str, fetch: Callable[[], None]
+    ) -> None:
         super().__init__(process, errors, name)
         self._fetch = fetch
         self._channel = process.channel
@@ -231,7 +251,10 @@ class ControlledAgent(Agent):
                 self._process.wait(_END_SECONDS)
                 self._fetch()
             except subprocess.TimeoutExpired:
-                raise AgentError(f"{self.name}: the agent has reported and does not end", "its files are lost; start it again") from None
+                raise AgentError(
+                    f"{self.name}: the agent has reported and does not end",
+                    "its files are lost; start it again",
+                ) from None
             except TestbedError as error:
                 raise AgentError(f"{self.name}: {error.message}", error.hint) from error
         return event
@@ -241,7 +264,9 @@ def _refused(word: str, control: Control, number: int, said: str) -> TestbedErro
     title, hint = control.peer.title, control.peer.when_missing
     if number == errno.ENOENT:
         return TestbedError(f"{word} is not on {title}", hint)
-    return TestbedError(f"{word} cannot be run on {title}: {said.partition(' (os error')[0].lower()}", hint)
+    return TestbedError(
+        f"{word} cannot be run on {title}: {said.partition(' (os error')[0].lower()}", hint
+    )
 
 
 def _close(*streams: IO[bytes] | None) -> None:

@@ -47,7 +47,14 @@ SIGNS = 4
 class Control:
     """The socket to a host. :meth:`close` ends the thread; what runs there ends itself when nobody is here any more."""
 
-    def __init__(self, link: socket.socket, peer: Peer, explain: Callable[[str], str] = str, *, keep_seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        link: socket.socket,
+        peer: Peer,
+        explain: Callable[[str], str] = str,
+        *,
+        keep_seconds: float | None = None,
+    ) -> None:
         """Over a socket.
 
         Args:
@@ -76,7 +83,9 @@ class Control:
         self._times: dict[bytes, tuple[int, bytes]] = {}
         self._gone: str | None = None
         self._closing = False
-        self._thread = threading.Thread(target=self._serve, name=f"control of {peer.title}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._serve, name=f"control of {peer.title}", daemon=True
+        )
         self._thread.start()
 
     # For everybody else.
@@ -116,7 +125,13 @@ class Control:
             self._order(take)
             self._changed.wait_for(lambda: not self._trying or self._gone is not None, seconds)
             if self._trying:
-                self._order(lambda: self._lose(f"nothing has come within {seconds:g} s") if self._trying else None)
+                self._order(
+                    lambda: (
+                        self._lose(f"nothing has come within {seconds:g} s")
+                        if self._trying
+                        else None
+                    )
+                )
             if self.is_gone:
                 link.close()  # it may not have been taken
             return not self.is_gone and not self.is_away
@@ -146,13 +161,23 @@ class Control:
         """
         channel = Channel(self, self._numbered(), words)
         channel.source = stdin
-        channel.sinks = {number: Sink(descriptor) for number, descriptor in ((1, stdout), (2, stderr))}
+        channel.sinks = {
+            number: Sink(descriptor) for number, descriptor in ((1, stdout), (2, stderr))
+        }
         size = None if terminal is None else {"rows": terminal[0], "columns": terminal[1]}
-        order = {"words": list(words), "environment": dict(environment), "folder": folder, "terminal": size}
+        order = {
+            "words": list(words),
+            "environment": dict(environment),
+            "folder": folder,
+            "terminal": size,
+        }
         content = json.dumps(order).encode()
         if len(content) > frames.LONGEST_BYTES:
             self._drop(channel)
-            raise TestbedError(f"{words[0]}: arguments and environment of {len(content)} bytes are too long", "put them into a file")
+            raise TestbedError(
+                f"{words[0]}: arguments and environment of {len(content)} bytes are too long",
+                "put them into a file",
+            )
 
         def begin() -> None:
             self._channels[channel.number] = self._opening.pop(channel.number)
@@ -231,9 +256,14 @@ class Control:
         with self._changed:
             self._asked.add(mark)
         try:
-            self._order(lambda: self._queue(0, Kind.CLOCK, mark + struct.pack("<Q", time.time_ns())))
+            self._order(
+                lambda: self._queue(0, Kind.CLOCK, mark + struct.pack("<Q", time.time_ns()))
+            )
             if not self.wait(lambda: mark in self._times, seconds):
-                raise TestbedError(f"{self.peer.title} does not say what time it is", "the machine may be overloaded; try again")
+                raise TestbedError(
+                    f"{self.peer.title} does not say what time it is",
+                    "the machine may be overloaded; try again",
+                )
             came, content = self._times[mark]
         finally:
             with self._changed:
@@ -365,7 +395,9 @@ class Control:
             assert self._keep_seconds is not None, "without that, no link is the end"
             left = self._lost_at + self._keep_seconds - now
             if left <= 0:
-                raise OSError(f"{self._link.losses[-1].why}; it could not be reached again within {self._keep_seconds:g} s")
+                raise OSError(
+                    f"{self._link.losses[-1].why}; it could not be reached again within {self._keep_seconds:g} s"
+                )
             return left * 1000
         silence = self.peer.silence_seconds
         if silence is None or not self._link.stands:
@@ -380,7 +412,9 @@ class Control:
             self._link.flush()
         return (self._due - now) * 1000
 
-    def _register(self, poller: select.poll) -> tuple[dict[int, Channel], dict[int, tuple[Channel, int]]]:
+    def _register(
+        self, poller: select.poll
+    ) -> tuple[dict[int, Channel], dict[int, tuple[Channel, int]]]:
         readers: dict[int, Channel] = {}
         writers: dict[int, tuple[Channel, int]] = {}
         for channel in self._channels.values():
@@ -403,7 +437,9 @@ class Control:
                 try:
                     self._understand(frame, came)
                 except (ValueError, KeyError, struct.error) as error:
-                    raise frames.Torn(f"it said what makes no sense ({frame.kind.name}: {error})") from None
+                    raise frames.Torn(
+                        f"it said what makes no sense ({frame.kind.name}: {error})"
+                    ) from None
             if self._link.stands:
                 self._trying = False
             self._changed.notify_all()
@@ -426,7 +462,10 @@ class Control:
         if kind is Kind.STARTED:
             channel.pid = int.from_bytes(content, "little")
         elif kind is Kind.REFUSED:
-            channel.refusal = (int.from_bytes(content[:4], "little", signed=True), content[4:].decode(errors="replace"))
+            channel.refusal = (
+                int.from_bytes(content[:4], "little", signed=True),
+                content[4:].decode(errors="replace"),
+            )
             self._drop(channel)
         elif kind is Kind.ROOM:
             channel.source_room += frames.granted(content)

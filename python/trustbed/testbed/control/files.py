@@ -47,10 +47,16 @@ class Written:
     there: str
 
 
-def written(verb: str, config: Mapping[str, Any], place_of: Callable[[Path], str]) -> tuple[Written, ...]:
+def written(
+    verb: str, config: Mapping[str, Any], place_of: Callable[[Path], str]
+) -> tuple[Written, ...]:
     """The files that an agent will write, with absolute names."""
-    assert verb in OUTPUTS, f"which files {verb} writes is known, or it is not started on another host"
-    named = {key: Path(config[key]).absolute() for key in OUTPUTS[verb] if config.get(key) is not None}
+    assert verb in OUTPUTS, (
+        f"which files {verb} writes is known, or it is not started on another host"
+    )
+    named = {
+        key: Path(config[key]).absolute() for key in OUTPUTS[verb] if config.get(key) is not None
+    }
     return tuple(Written(key, here, place_of(here)) for key, here in named.items())
 
 
@@ -71,7 +77,10 @@ def fetch(control: Control, path: str, to: Path, *, seconds: float) -> None:
         with draft.open("wb") as file:
             unwritten = _run(control, ["cat", path], path, stdout=file, seconds=seconds)
         if unwritten is not None:
-            raise TestbedError(f"{to} cannot be written: {os.strerror(unwritten).lower()}", "free some space, then try again")
+            raise TestbedError(
+                f"{to} cannot be written: {os.strerror(unwritten).lower()}",
+                "free some space, then try again",
+            )
         draft.replace(to)
     except BaseException:
         draft.unlink(missing_ok=True)
@@ -79,7 +88,9 @@ def fetch(control: Control, path: str, to: Path, *, seconds: float) -> None:
     _run(control, ["rm", path], path, stdout=subprocess.DEVNULL, seconds=seconds)
 
 
-def _run(control: Control, words: list[str], path: str, *, stdout: int | IO[bytes], seconds: float) -> int | None:
+def _run(
+    control: Control, words: list[str], path: str, *, stdout: int | IO[bytes], seconds: float
+) -> int | None:
     """The number of the error for which not all that a command wrote is here."""
     with ControlledProcess.start(control, words, stdout=stdout, stderr=subprocess.PIPE) as process:
         try:
@@ -89,5 +100,8 @@ def _run(control: Control, words: list[str], path: str, *, stdout: int | IO[byte
             raise TestbedError(message, "the machine may be overloaded; try again") from None
         if process.unwritten is None and process.poll() != 0:
             said = err.decode(errors="replace").strip()
-            raise TestbedError(f"{path} cannot be fetched from {control.peer.title}: {said}", control.peer.when_unread)
+            raise TestbedError(
+                f"{path} cannot be fetched from {control.peer.title}: {said}",
+                control.peer.when_unread,
+            )
         return process.unwritten

@@ -47,16 +47,22 @@ class ControlledHost(ABC):
         """Starts a command there, with the host's own environment and what is given here: see :meth:`ControlledProcess.start`."""
         return ControlledProcess.start(self.control, words, **options)
 
-    def run(self, words: Sequence[str], *, seconds: float, **options: Any) -> subprocess.CompletedProcess[str]:  # noqa: ANN401 - as above
+    def run(
+        self, words: Sequence[str], *, seconds: float, **options: Any
+    ) -> subprocess.CompletedProcess[str]:  # noqa: ANN401 - as above
         """Runs a command there to its end.
 
         Raises:
             TestbedError: It did not end within the time.
         """
-        with self.start_command(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options) as process:
+        with self.start_command(
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+        ) as process:
             return finished(process, self.name, seconds)
 
-    def start_agent(self, verb: str, config: Mapping[str, Any], *, name: str, seconds: float = START_SECONDS) -> Agent:
+    def start_agent(
+        self, verb: str, config: Mapping[str, Any], *, name: str, seconds: float = START_SECONDS
+    ) -> Agent:
         """Starts an agent there, and waits until it says that it stands. The files that it writes are here once it has reported.
 
         Raises:
@@ -69,7 +75,9 @@ class ControlledHost(ABC):
             self.run(["mkdir", "-p", *folders], seconds=COMMAND_SECONDS)
         errors = nameless_file()
         try:
-            process = self.start_command([self.program, verb], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+            process = self.start_command(
+                [self.program, verb], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
+            )
         except BaseException:
             os.close(errors)
             raise
@@ -103,7 +111,12 @@ class ControlledHost(ABC):
         found: set[tuple[listening.Transport, int]] = set()
         for transport in transports:
             tables = self.run(
-                ["sh", "-c", f"cat /proc/net/{transport}; tail -n +2 /proc/net/{transport}6 2>/dev/null"], seconds=COMMAND_SECONDS
+                [
+                    "sh",
+                    "-c",
+                    f"cat /proc/net/{transport}; tail -n +2 /proc/net/{transport}6 2>/dev/null",
+                ],
+                seconds=COMMAND_SECONDS,
             )
             found |= {(transport, port) for port in listening.parse(tables.stdout, transport)}
         return found

@@ -52,7 +52,10 @@ def choose(asked: Accelerator) -> Choice:
         return Choice(name="tcg", reason="asked for")
     found = _kvm()
     if asked == "kvm" and found.name != "kvm":
-        raise TestbedError(f"guests cannot be run by KVM here: {found.reason}", 'take accelerator = "tcg", which is slower')
+        raise TestbedError(
+            f"guests cannot be run by KVM here: {found.reason}",
+            'take accelerator = "tcg", which is slower',
+        )
     return found
 
 
@@ -70,7 +73,10 @@ def _kvm() -> Choice:
     choice = _tried()
     draft = place.with_suffix(f".{os.getpid()}")
     with contextlib.suppress(OSError):  # then it is tried again the next time
-        draft.write_text(json.dumps({**about, "name": choice.name, "reason": choice.reason}) + "\n", encoding="utf-8")
+        draft.write_text(
+            json.dumps({**about, "name": choice.name, "reason": choice.reason}) + "\n",
+            encoding="utf-8",
+        )
         draft.rename(place)
     return choice
 
@@ -79,7 +85,11 @@ def _tried() -> Choice:
     core = kernel.ready()
     ours, its = socket.socketpair()
     archive = os.memfd_create("initramfs", os.MFD_CLOEXEC)
-    with open(archive, "wb") as file, tempfile.NamedTemporaryFile(suffix=".console") as console, tempfile.TemporaryFile() as said:  # noqa: PTH123 - it has no path
+    with (
+        open(archive, "wb") as file,
+        tempfile.NamedTemporaryFile(suffix=".console") as console,
+        tempfile.TemporaryFile() as said,
+    ):  # noqa: PTH123 - it has no path
         file.write(initramfs.build(core, None))
         file.flush()
         machine = Machine(
@@ -93,10 +103,16 @@ def _tried() -> Choice:
             console=Path(console.name),
         )
         with Process.start(
-            words(machine), namespace=Path("/proc/self/ns/net"), stdout=said, stderr=said, descriptors=(archive, its.fileno())
+            words(machine),
+            namespace=Path("/proc/self/ns/net"),
+            stdout=said,
+            stderr=said,
+            descriptors=(archive, its.fileno()),
         ):
             its.close()
-            control = Control(ours, Peer(title="the test guest", when_gone="", when_missing="", when_unread=""))
+            control = Control(
+                ours, Peer(title="the test guest", when_gone="", when_missing="", when_unread="")
+            )
             try:
                 works = control.wait(lambda: control.hello is not None, _TEST_SECONDS)
                 why = f"a guest did not boot within {_TEST_SECONDS:g} s with it"
@@ -104,7 +120,11 @@ def _tried() -> Choice:
                 works, why = False, "a guest ended while it booted with it"
             finally:
                 control.close()
-    return Choice(name="kvm", reason="a test boot worked") if works else Choice(name="tcg", reason=f"KVM does not work here: {why}")
+    return (
+        Choice(name="kvm", reason="a test boot worked")
+        if works
+        else Choice(name="tcg", reason=f"KVM does not work here: {why}")
+    )
 
 
 @functools.cache
@@ -112,14 +132,18 @@ def version() -> str | None:
     """QEMU's version."""
     if shutil.which(PROGRAM) is None:
         return None
-    said = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=False).stdout
+    said = subprocess.run(
+        [PROGRAM, "--version"], capture_output=True, text=True, check=False
+    ).stdout
     found = re.search(r"version ([0-9.]+)", said)
     return None if found is None else found.group(1)
 
 
 @functools.cache
 def _devices() -> str:
-    return subprocess.run([PROGRAM, "-device", "help"], capture_output=True, text=True, check=False).stdout
+    return subprocess.run(
+        [PROGRAM, "-device", "help"], capture_output=True, text=True, check=False
+    ).stdout
 
 
 def check_program(nic: NicModel) -> None:
@@ -130,9 +154,12 @@ def check_program(nic: NicModel) -> None:
     """
     if shutil.which(PROGRAM) is None:
         raise TestbedError(
-            f"guests need QEMU, and {PROGRAM} is not installed", "install it (Debian: qemu-system-x86), or do without guests"
+            f"guests need QEMU, and {PROGRAM} is not installed",
+            "install it (Debian: qemu-system-x86), or do without guests",
         )
     device, _ = NICS[nic]
     if f'name "{device}"' not in _devices():
-        known = ", ".join(model for model, (name, _) in NICS.items() if f'name "{name}"' in _devices())
+        known = ", ".join(
+            model for model, (name, _) in NICS.items() if f'name "{name}"' in _devices()
+        )
         raise TestbedError(f"this QEMU has no network card {nic}", f"it has {known}")

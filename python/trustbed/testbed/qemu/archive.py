@@ -42,7 +42,9 @@ class Archive:
         self.folder(path.rpartition("/")[0])
         self._add(path, stat.S_IFCHR | 0o600, b"", device=(major, minor))
 
-    def _add(self, path: str, mode: int, content: bytes, *, device: tuple[int, int] = (0, 0)) -> None:
+    def _add(
+        self, path: str, mode: int, content: bytes, *, device: tuple[int, int] = (0, 0)
+    ) -> None:
         self._number += 1
         self._parts.append(_entry(path, self._number, mode, content, device))
 

@@ -59,11 +59,46 @@ def words(machine: Machine) -> list[str]:
     Without vnet headers (a tap has none unless asked for) no card can hand super-packets to the tap: those that segment do it before.
     """
     accelerator = "tcg,thread=multi" if machine.accelerator == "tcg" else machine.accelerator
-    found = [PROGRAM, "-name", machine.name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
-    found += ["-machine", "pc", "-accel", accelerator, "-cpu", "host" if machine.accelerator == "kvm" else "qemu64"]
-    found += ["-smp", str(machine.cpus), "-m", f"{machine.memory_bytes >> 20}M", "-rtc", "base=utc,clock=host"]
-    found += ["-kernel", str(machine.kernel), "-initrd", f"/proc/self/fd/{machine.initramfs}", "-append", " ".join(_KERNEL_WORDS)]
-    found += ["-chardev", f"file,id=console,path={_quoted(machine.console)}", "-serial", "chardev:console"]
+    found = [
+        PROGRAM,
+        "-name",
+        machine.name,
+        "-nodefaults",
+        "-no-user-config",
+        "-display",
+        "none",
+        "-no-reboot",
+    ]
+    found += [
+        "-machine",
+        "pc",
+        "-accel",
+        accelerator,
+        "-cpu",
+        "host" if machine.accelerator == "kvm" else "qemu64",
+    ]
+    found += [
+        "-smp",
+        str(machine.cpus),
+        "-m",
+        f"{machine.memory_bytes >> 20}M",
+        "-rtc",
+        "base=utc,clock=host",
+    ]
+    found += [
+        "-kernel",
+        str(machine.kernel),
+        "-initrd",
+        f"/proc/self/fd/{machine.initramfs}",
+        "-append",
+        " ".join(_KERNEL_WORDS),
+    ]
+    found += [
+        "-chardev",
+        f"file,id=console,path={_quoted(machine.console)}",
+        "-serial",
+        "chardev:console",
+    ]
     found += ["-chardev", f"socket,id=control,fd={machine.control}", "-device", "virtio-serial-pci"]
     found += ["-device", "virtserialport,chardev=control,name=trustbed.control"]
     if machine.nic is not None:

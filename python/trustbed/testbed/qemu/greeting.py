@@ -29,7 +29,9 @@ def answers(middle: Path, cable: Cable, sender: ipaddress.IPv4Address, seconds: 
     own = next(address for address in cable.addresses if isinstance(address, ipaddress.IPv4Address))
     deadline = time.monotonic() + seconds
     with namespaces.inside(middle):
-        port = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.htons(_IPV4))
+        port = socket.socket(
+            socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.htons(_IPV4)
+        )
     with port:
         port.bind((cable.port, _IPV4))
         number = 0
@@ -61,11 +63,25 @@ def _heard(port: socket.socket, source: bytes, seconds: float) -> int | None:
     return None
 
 
-def echo_request(mac: str, sender: ipaddress.IPv4Address, receiver: ipaddress.IPv4Address, number: int) -> bytes:
+def echo_request(
+    mac: str, sender: ipaddress.IPv4Address, receiver: ipaddress.IPv4Address, number: int
+) -> bytes:
     """A whole frame."""
     message = struct.pack("!BBHHH", _ECHO_REQUEST, 0, 0, _IDENTIFIER, number)
     message = message[:2] + struct.pack("!H", _checksum(message)) + message[4:]
-    header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(message), 0, 0, 64, _ICMP, 0, sender.packed, receiver.packed)
+    header = struct.pack(
+        "!BBHHHBBH4s4s",
+        0x45,
+        0,
+        20 + len(message),
+        0,
+        0,
+        64,
+        _ICMP,
+        0,
+        sender.packed,
+        receiver.packed,
+    )
     header = header[:10] + struct.pack("!H", _checksum(header)) + header[12:]
     return _hardware(mac) + _hardware(GATEWAY_MAC) + struct.pack("!H", _IPV4) + header + message
 

@@ -25,7 +25,15 @@ from trustbed.testbed.control.host import COMMAND_SECONDS
 from trustbed.testbed.error import TestbedError
 from trustbed.testbed.plan import INTERFACE, Cable, Plan
 from trustbed.testbed.processes import Process
-from trustbed.testbed.qemu import accelerator, command_line, greeting, initramfs, kernel, network, tap
+from trustbed.testbed.qemu import (
+    accelerator,
+    command_line,
+    greeting,
+    initramfs,
+    kernel,
+    network,
+    tap,
+)
 from trustbed.testbed.qemu.command_line import Machine, Nic
 
 BOOT_SECONDS = 240.0
@@ -142,27 +150,41 @@ class Guest(ControlledHost):
             self._set_clock()
             self._wait_for_link(deadline)
         except TestbedError as error:
-            raise TestbedError(f"{error.message}{self._said()}", f"{error.hint}; its console's log: {self._kept_console()}") from error
+            raise TestbedError(
+                f"{error.message}{self._said()}",
+                f"{error.hint}; its console's log: {self._kept_console()}",
+            ) from error
         self.boot_seconds = time.monotonic() - self._begun
 
     def _wait_for_hello(self, deadline: float) -> None:
         assert self._process is not None, "it was started"
         while not self.control.wait(lambda: self.control.hello is not None, 0.1):
             if self._process.poll() is not None:
-                raise TestbedError(f"the guest {self.name} ended while it was booted", "see what QEMU and its kernel said")
+                raise TestbedError(
+                    f"the guest {self.name} ended while it was booted",
+                    "see what QEMU and its kernel said",
+                )
             if time.monotonic() > deadline:
                 hint = "the machine may be overloaded, or the kernel does not run here"
-                raise TestbedError(f"the guest {self.name} did not boot within {time.monotonic() - self._begun:.0f} s", hint)
+                raise TestbedError(
+                    f"the guest {self.name} did not boot within {time.monotonic() - self._begun:.0f} s",
+                    hint,
+                )
 
     def _equip(self) -> None:
-        done = self.run(["sh", "-c", network.script(self._cable, offloads=self._description.offloads)], seconds=COMMAND_SECONDS)
+        done = self.run(
+            ["sh", "-c", network.script(self._cable, offloads=self._description.offloads)],
+            seconds=COMMAND_SECONDS,
+        )
         if done.returncode:
             said = done.stderr.strip().splitlines()
             raise TestbedError(
                 f"the guest {self.name} cannot be set up: {said[-1] if said else f'code {done.returncode}'}",
                 "its kernel may lack what was asked for: a driver, or a congestion control",
             )
-        with self.start_command(["trustbed-agent", "guest", "netlink"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as relay:
+        with self.start_command(
+            ["trustbed-agent", "guest", "netlink"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as relay:
             assert relay.stdin is not None
             assert relay.stdout is not None
             try:
@@ -176,7 +198,8 @@ class Guest(ControlledHost):
             except OSError as error:
                 what = f"{(error.strerror or str(error)).lower()}{f', {error.filename}' if error.filename else ''}"
                 raise TestbedError(
-                    f"the guest {self.name} cannot be set up: {what}", f"{self._description.nic} may not allow it"
+                    f"the guest {self.name} cannot be set up: {what}",
+                    f"{self._description.nic} may not allow it",
                 ) from error
 
     def _set_clock(self) -> None:
@@ -190,19 +213,34 @@ class Guest(ControlledHost):
 
     def _wait_for_link(self, deadline: float) -> None:
         """Any other host's address will do for a greeting: the guest has a route to each."""
-        others = [address for cable in self._surroundings.plan.cables if cable is not self._cable for address in cable.addresses]
-        sender = next((address for address in others if isinstance(address, ipaddress.IPv4Address)), None)
+        others = [
+            address
+            for cable in self._surroundings.plan.cables
+            if cable is not self._cable
+            for address in cable.addresses
+        ]
+        sender = next(
+            (address for address in others if isinstance(address, ipaddress.IPv4Address)), None
+        )
         if sender is None or 4 not in self._cable.versions:
             carries = self._has_carrier(deadline)
         else:
             left = max(0.0, deadline - time.monotonic())
             carries = greeting.answers(self._surroundings.middle, self._cable, sender, left)
         if not carries:
-            raise TestbedError(f"the guest {self.name} runs, but its {self._description.nic} carries nothing", "try another model")
+            raise TestbedError(
+                f"the guest {self.name} runs, but its {self._description.nic} carries nothing",
+                "try another model",
+            )
 
     def _has_carrier(self, deadline: float) -> bool:
         while time.monotonic() < deadline:
-            if self.run(["cat", f"/sys/class/net/{INTERFACE}/carrier"], seconds=COMMAND_SECONDS).stdout.strip() == "1":
+            if (
+                self.run(
+                    ["cat", f"/sys/class/net/{INTERFACE}/carrier"], seconds=COMMAND_SECONDS
+                ).stdout.strip()
+                == "1"
+            ):
                 return True
             time.sleep(0.1)
         return False
@@ -272,12 +310,25 @@ class Guest(ControlledHost):
 
     def _said(self) -> str:
         """The end of what QEMU, or else the guest's kernel, has said."""
-        said = os.pread(self._errors, _TAIL_BYTES, max(0, os.fstat(self._errors).st_size - _TAIL_BYTES)).decode(errors="replace").strip()
+        said = (
+            os.pread(
+                self._errors, _TAIL_BYTES, max(0, os.fstat(self._errors).st_size - _TAIL_BYTES)
+            )
+            .decode(errors="replace")
+            .strip()
+        )
         if not said:
             with contextlib.suppress(OSError):
-                lines = self._surroundings.console.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                lines = (
+                    self._surroundings.console.read_text(encoding="utf-8", errors="replace")
+                    .strip()
+                    .splitlines()
+                )
                 # What a program said tells more than the kernel's lines, which begin with a time.
-                said = next((line for line in reversed(lines) if line and not line.startswith("[")), lines[-1] if lines else "")
+                said = next(
+                    (line for line in reversed(lines) if line and not line.startswith("[")),
+                    lines[-1] if lines else "",
+                )
                 said = "".join(character for character in said if character.isprintable())
         return f": {said}" if said else ""
 

@@ -55,5 +55,8 @@ def build(kernel: Kernel, nic: str | None) -> bytes:
     place = f"lib/modules/{kernel.release}"
     for name in carried:
         archive.file(f"{place}/{name}.ko", kernel.module(name))
-    archive.file(f"{place}/modules.dep", modules.dependencies({name: kernel.needed[name] for name in carried}).encode())
+    archive.file(
+        f"{place}/modules.dep",
+        modules.dependencies({name: kernel.needed[name] for name in carried}).encode(),
+    )
     return archive.written()

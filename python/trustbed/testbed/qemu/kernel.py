@@ -95,7 +95,8 @@ def ready(say: Callable[[str], object] | None = None) -> Kernel:
             return _newest(folder) or _unpacked(folder, say or _say)
     except OSError as error:
         raise TestbedError(
-            f"{folder} cannot be written: {(error.strerror or str(error)).lower()}", "set XDG_CACHE_HOME to a folder"
+            f"{folder} cannot be written: {(error.strerror or str(error)).lower()}",
+            "set XDG_CACHE_HOME to a folder",
         ) from error
 
 
@@ -108,7 +109,11 @@ def _newest(folder: Path) -> Kernel | None:
     for about in folder.glob(f"{LAYOUT}-*/about.json"):
         with contextlib.suppress(OSError, ValueError, KeyError):
             found.append(Kernel.of(about.parent))
-    return max(found, key=lambda one: [int(number) for number in re.findall(r"\d+", one.release)], default=None)
+    return max(
+        found,
+        key=lambda one: [int(number) for number in re.findall(r"\d+", one.release)],
+        default=None,
+    )
 
 
 @contextlib.contextmanager
@@ -166,32 +171,52 @@ def _kernel_package() -> str:
     asked = ["apt-cache", "--no-all-versions", "show", _METAPACKAGE]
     text = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
     if not text and os.geteuid() == 0:  # a machine whose list of packages was never fetched
-        subprocess.run(["apt-get", "update", "-qq"], capture_output=True, check=False, timeout=_FETCH_SECONDS)
+        subprocess.run(
+            ["apt-get", "update", "-qq"], capture_output=True, check=False, timeout=_FETCH_SECONDS
+        )
         text = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
     found = re.search(r"^Depends:.*?(linux-image-[0-9][^ ,]*)", text, re.MULTILINE)
     if found is None:
-        raise TestbedError(f"apt knows no package {_METAPACKAGE}", "guests run Debian's kernel for amd64; as root: apt-get update")
+        raise TestbedError(
+            f"apt knows no package {_METAPACKAGE}",
+            "guests run Debian's kernel for amd64; as root: apt-get update",
+        )
     return found.group(1)
 
 
 def _fetch(names: list[str], folder: Path) -> None:
     try:
         ended = subprocess.run(
-            ["apt-get", "download", "-qq", *names], cwd=folder, capture_output=True, text=True, check=False, timeout=_FETCH_SECONDS
+            ["apt-get", "download", "-qq", *names],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_FETCH_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        raise TestbedError(f"apt-get did not fetch {' and '.join(names)} within {_FETCH_SECONDS:g} s", "see to the network") from None
+        raise TestbedError(
+            f"apt-get did not fetch {' and '.join(names)} within {_FETCH_SECONDS:g} s",
+            "see to the network",
+        ) from None
     if ended.returncode:
-        said = [line.removeprefix("E: ") for line in ended.stderr.splitlines() if line.startswith("E:")]
+        said = [
+            line.removeprefix("E: ") for line in ended.stderr.splitlines() if line.startswith("E:")
+        ]
         why = f": {said[0]}" if said else ""
-        raise TestbedError(f"apt-get cannot fetch {' and '.join(names)}{why}", "see to the network, or as root: apt-get update")
+        raise TestbedError(
+            f"apt-get cannot fetch {' and '.join(names)}{why}",
+            "see to the network, or as root: apt-get update",
+        )
 
 
 def _take_kernel(image: Path, target: Path) -> tuple[str, dict[str, tuple[str, ...]]]:
     """The kernel and its modules; the release, and which modules need which."""
     release = None
     needed = {}
-    for path, content in package.files(image, lambda name: name.startswith("boot/vmlinuz-") or modules.is_wanted(name)):
+    for path, content in package.files(
+        image, lambda name: name.startswith("boot/vmlinuz-") or modules.is_wanted(name)
+    ):
         if path.startswith("boot/"):
             release = path.removeprefix("boot/vmlinuz-")
             (target / "kernel").write_bytes(plain(content))
@@ -201,12 +226,21 @@ def _take_kernel(image: Path, target: Path) -> tuple[str, dict[str, tuple[str, .
         (target / "modules" / f"{name}.ko").write_bytes(bare)
         needed[name] = modules.needs(bare)
     if release is None:
-        raise TestbedError(f"{image} holds no kernel", "take a package linux-image-…-amd64, not the one that only leads to it")
+        raise TestbedError(
+            f"{image} holds no kernel",
+            "take a package linux-image-…-amd64, not the one that only leads to it",
+        )
     return release, needed
 
 
 def _take_busybox(busybox: Path, target: Path) -> None:
-    content = next((content for path, content in package.files(busybox, lambda name: name.endswith("bin/busybox"))), None)
+    content = next(
+        (
+            content
+            for path, content in package.files(busybox, lambda name: name.endswith("bin/busybox"))
+        ),
+        None,
+    )
     if content is None:
         raise TestbedError(f"{busybox} holds no busybox", f"take Debian's package {_BUSYBOX}")
     (target / "busybox").write_bytes(content)
@@ -230,7 +264,11 @@ def plain(image: bytes) -> bytes:
                 found = decompress(payload)
             except (OSError, EOFError, lzma.LZMAError, zlib.error):
                 return image
-            return found if found.startswith(b"\x7fELF") and any(note in found for note in _PVH_NOTES) else image
+            return (
+                found
+                if found.startswith(b"\x7fELF") and any(note in found for note in _PVH_NOTES)
+                else image
+            )
     return image
 
 

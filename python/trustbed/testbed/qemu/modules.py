@@ -37,9 +37,24 @@ def is_wanted(path: str) -> bool:
     name = name_of(path)
     if name is None:
         return False
-    drivers = {driver for _, driver in NICS.values()} | {"failover", "net_failover", "mii", "ptp", "pps_core"}
-    console = {"virtio", "virtio_ring", "virtio_pci", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_console"}
-    return name in drivers | console | {"inet_diag", "tcp_diag"} or ("/net/ipv4/" in path and name.startswith("tcp_"))
+    drivers = {driver for _, driver in NICS.values()} | {
+        "failover",
+        "net_failover",
+        "mii",
+        "ptp",
+        "pps_core",
+    }
+    console = {
+        "virtio",
+        "virtio_ring",
+        "virtio_pci",
+        "virtio_pci_modern_dev",
+        "virtio_pci_legacy_dev",
+        "virtio_console",
+    }
+    return name in drivers | console | {"inet_diag", "tcp_diag"} or (
+        "/net/ipv4/" in path and name.startswith("tcp_")
+    )
 
 
 def bare(content: bytes) -> bytes:
@@ -77,7 +92,8 @@ def order(wanted: Iterable[str], needed: Mapping[str, tuple[str, ...]]) -> tuple
             return
         if name not in needed:
             raise TestbedError(
-                f"the kernel for guests has no module {name}{because}", "take another model of network card, or another kernel"
+                f"the kernel for guests has no module {name}{because}",
+                "take another model of network card, or another kernel",
             )
         for other in needed[name]:
             add(other, f", which {name} needs")

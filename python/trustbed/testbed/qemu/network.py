@@ -59,7 +59,11 @@ class Relay:
 
 def script(cable: Cable, *, offloads: bool) -> str:
     """What must hold in a guest before its interface comes up, as a shell does it there; the last line says the interface's index."""
-    values = [(f"ipv6/conf/{what}/{key}", "0") for what in ("all", "default") for key in ("accept_ra", "autoconf", "router_solicitations")]
+    values = [
+        (f"ipv6/conf/{what}/{key}", "0")
+        for what in ("all", "default")
+        for key in ("accept_ra", "autoconf", "router_solicitations")
+    ]
     if 6 not in cable.versions:
         values += [(f"ipv6/conf/{what}/disable_ipv6", "1") for what in ("all", "default")]
     values.append(("ipv4/ping_group_range", "0 2147483647"))
@@ -80,8 +84,12 @@ def equip(cable: Cable, relay: Relay, interface: int, *, mtu: int, queue_packets
         OSError: The guest's kernel refused; ``filename`` says what.
     """
     batch.set_up(_LOOPBACK, kernel=relay)
-    batch.set_up(interface, mtu=mtu, queue_packets=queue_packets, quiet=6 in cable.versions, kernel=relay)
+    batch.set_up(
+        interface, mtu=mtu, queue_packets=queue_packets, quiet=6 in cable.versions, kernel=relay
+    )
     batch.add_addresses(interface, cable.addresses, relay)
-    gateways = [(ipaddress.ip_address(GATEWAYS[version]), GATEWAY_MAC) for version in cable.versions]
+    gateways = [
+        (ipaddress.ip_address(GATEWAYS[version]), GATEWAY_MAC) for version in cable.versions
+    ]
     batch.add_neighbours(interface, gateways, relay)
     batch.add_routes(interface, cable.routes, cable.host.congestion_control, relay)

@@ -32,18 +32,25 @@ def files(package: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, b
                         assert content is not None, "it is a file"
                         yield name, content.read()
     except (OSError, EOFError, ValueError, tarfile.TarError) as error:
-        raise TestbedError(f"{package} cannot be read: {error}", "remove it; it is fetched again then") from error
+        raise TestbedError(
+            f"{package} cannot be read: {error}", "remove it; it is fetched again then"
+        ) from error
 
 
 def _data(file: BinaryIO, package: Path) -> tuple[_Section, str]:
     if file.read(len(_MAGIC)) != _MAGIC:
-        raise TestbedError(f"{package} is no package of Debian's", "remove it; it is fetched again then")
+        raise TestbedError(
+            f"{package} is no package of Debian's", "remove it; it is fetched again then"
+        )
     while len(header := file.read(_HEADER_BYTES)) == _HEADER_BYTES:
         name, size = header[:16].decode("ascii", "replace").strip().rstrip("/"), int(header[48:58])
         if name in _COMPRESSIONS:
             return _Section(file, size), _COMPRESSIONS[name]
         if name.startswith("data.tar"):
-            raise TestbedError(f"{package}: {name} is compressed in a way that cannot be read", "take a package of Debian's own")
+            raise TestbedError(
+                f"{package}: {name} is compressed in a way that cannot be read",
+                "take a package of Debian's own",
+            )
         file.seek(size + size % 2, io.SEEK_CUR)
     raise TestbedError(f"{package} holds no files", "remove it; it is fetched again then")
 

@@ -18,9 +18,15 @@ def survey(guests: Collection[Guest]) -> dict[str, Any]:
     for guest in guests:
         accelerator.check_program(guest.nic)
     core = kernel.ready()
-    choices = {guest.accelerator: accelerator.choose(guest.accelerator) for guest in sorted(guests, key=str)}
+    choices = {
+        guest.accelerator: accelerator.choose(guest.accelerator)
+        for guest in sorted(guests, key=str)
+    }
     return {
         "qemu": accelerator.version(),
         "kernel": core.release,
-        "accelerators": {asked: {"name": choice.name, "reason": choice.reason} for asked, choice in sorted(choices.items())},
+        "accelerators": {
+            asked: {"name": choice.name, "reason": choice.reason}
+            for asked, choice in sorted(choices.items())
+        },
     }

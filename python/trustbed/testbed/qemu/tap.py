@@ -33,13 +33,23 @@ def open_in(namespace: Path, name: str) -> int:
     except OSError as error:
         said = (error.strerror or str(error)).lower()
         if error.errno in (errno.ENOENT, errno.ENODEV, errno.ENXIO):
-            raise TestbedError(f"there is no {DEVICE}, which a guest's cable needs: {said}", "as root: modprobe tun") from error
+            raise TestbedError(
+                f"there is no {DEVICE}, which a guest's cable needs: {said}",
+                "as root: modprobe tun",
+            ) from error
         hint = f"as root: chmod 666 {DEVICE}; or run as root, or do without guests"
-        raise TestbedError(f"{DEVICE}, which a guest's cable needs, cannot be opened: {said}", hint) from error
+        raise TestbedError(
+            f"{DEVICE}, which a guest's cable needs, cannot be opened: {said}", hint
+        ) from error
     try:
-        fcntl.ioctl(number, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _TAP | _NO_PACKET_INFORMATION))
+        fcntl.ioctl(
+            number, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _TAP | _NO_PACKET_INFORMATION)
+        )
         fcntl.ioctl(number, _TUNSETOFFLOAD, 0)
     except OSError as error:
         os.close(number)
-        raise TestbedError(f"no tap can be made: {(error.strerror or str(error)).lower()}", "run as root, or do without guests") from error
+        raise TestbedError(
+            f"no tap can be made: {(error.strerror or str(error)).lower()}",
+            "run as root, or do without guests",
+        ) from error
     return number

@@ -14,7 +14,12 @@ from asyncssh.public_key import get_default_public_key_algs
 
 from trustbed.testbed.error import TestbedError
 
-_DEFAULTS = ("~/.ssh/known_hosts", "~/.ssh/known_hosts2", "/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")
+_DEFAULTS = (
+    "~/.ssh/known_hosts",
+    "~/.ssh/known_hosts2",
+    "/etc/ssh/ssh_known_hosts",
+    "/etc/ssh/ssh_known_hosts2",
+)
 _STANDARD_PORT = 22
 
 
@@ -24,13 +29,17 @@ class Doorkeeper(asyncssh.SSHClient):
     def __init__(self) -> None:
         self.shown: asyncssh.SSHKey | None = None
 
-    def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
+    def validate_host_public_key(
+        self, host: str, addr: str, port: int, key: asyncssh.SSHKey
+    ) -> bool:
         """Never: only files say which keys are right."""
         self.shown = key
         return False
 
 
-def files(options: asyncssh.SSHClientConnectionOptions, named: Path | None, title: str) -> tuple[Path, ...]:
+def files(
+    options: asyncssh.SSHClientConnectionOptions, named: Path | None, title: str
+) -> tuple[Path, ...]:
     """The files that hold the keys of known hosts.
 
     Raises:
@@ -41,7 +50,9 @@ def files(options: asyncssh.SSHClientConnectionOptions, named: Path | None, titl
     configured = options.known_hosts
     if configured is None:
         hint = "take UserKnownHostsFile none out of OpenSSH's configuration, or name a file by known_hosts in the inventory"
-        raise TestbedError(f"{title}: OpenSSH's configuration has its key not checked, and it always is here", hint)
+        raise TestbedError(
+            f"{title}: OpenSSH's configuration has its key not checked, and it always is here", hint
+        )
     names = [str(name) for name in configured] if isinstance(configured, Sequence) else []
     places = [Path(name).expanduser() for name in names or _DEFAULTS]
     return tuple(place for place in places if place.is_file())
@@ -57,10 +68,14 @@ def known(places: Sequence[Path], title: str) -> asyncssh.SSHKnownHosts:
         return asyncssh.read_known_hosts([str(place) for place in places])
     except (OSError, ValueError) as error:
         listed = ", ".join(map(str, places))
-        raise TestbedError(f"{title}: the keys of known hosts cannot be read: {error}", f"look into {listed}") from None
+        raise TestbedError(
+            f"{title}: the keys of known hosts cannot be read: {error}", f"look into {listed}"
+        ) from None
 
 
-def algorithms(options: asyncssh.SSHClientConnectionOptions, keys: asyncssh.SSHKnownHosts) -> Sequence[str]:
+def algorithms(
+    options: asyncssh.SSHClientConnectionOptions, keys: asyncssh.SSHKnownHosts
+) -> Sequence[str]:
     """The kinds of host keys that are asked for: those that are known first, the others behind them, so that a changed one is shown.
 
     Nothing where OpenSSH's configuration decides, or where an authority vouches for the host: then the library's order is right.
@@ -69,7 +84,10 @@ def algorithms(options: asyncssh.SSHClientConnectionOptions, keys: asyncssh.SSHK
     if options.config.get("HostKeyAlgorithms") or authorities or not trusted:
         return ()
     first = {name for key in trusted for name in key.sig_algorithms}
-    return [name.decode("ascii") for name in sorted(get_default_public_key_algs(), key=lambda name: name not in first)]
+    return [
+        name.decode("ascii")
+        for name in sorted(get_default_public_key_algs(), key=lambda name: name not in first)
+    ]
 
 
 def _match(
@@ -77,7 +95,9 @@ def _match(
 ) -> tuple[Sequence[asyncssh.SSHKey], Sequence[asyncssh.SSHKey]]:
     """The keys of a host, and those of the authorities that may vouch for it."""
     trusted, authorities, *_ = keys.match(
-        options.host_key_alias or options.host, "", None if options.port == _STANDARD_PORT else options.port
+        options.host_key_alias or options.host,
+        "",
+        None if options.port == _STANDARD_PORT else options.port,
     )
     return trusted, authorities
 
@@ -93,11 +113,17 @@ def explained(
     host = options.host_key_alias or options.host
     entry = host if options.port == _STANDARD_PORT else f"[{host}]:{options.port}"
     before, _ = _match(options, keys)
-    its = "none of that kind" if shown is None else f"{shown.get_algorithm()} {shown.get_fingerprint()}"
+    its = (
+        "none of that kind"
+        if shown is None
+        else f"{shown.get_algorithm()} {shown.get_fingerprint()}"
+    )
     where = ", ".join(map(str, places)) or _DEFAULTS[0]
     if before:
         was = ", ".join(sorted(f"{key.get_algorithm()} {key.get_fingerprint()}" for key in before))
-        message = f"{title} shows another host key than the one that is known ({where}): {its}, not {was}"
+        message = (
+            f"{title} shows another host key than the one that is known ({where}): {its}, not {was}"
+        )
         hint = f"it was installed anew, or somebody stands in between: ask its owner; if all is well: ssh-keygen -R '{entry}'"
         return TestbedError(message, hint)
     file = places[0] if places else Path(_DEFAULTS[0])

@@ -120,7 +120,9 @@ class RemoteHost(ControlledHost):
             self._control.give_up("nobody waits for it any more")
 
     def _begin(self, loop: Loop, keep: Keep | None) -> None:
-        self._stream = stream = programs.start(self._way, self.name, self.seen.place, self.program, keep)
+        self._stream = stream = programs.start(
+            self._way, self.name, self.seen.place, self.program, keep
+        )
         peer = Peer(
             title=self.title,
             when_gone="what ran there has been ended; connect again when it can be reached",
@@ -128,18 +130,24 @@ class RemoteHost(ControlledHost):
             when_unread="see whether its disk is full, and whether what writes the file runs there",
             silence_seconds=SILENCE_SECONDS,
         )
-        self._control = control = Control(stream.link, peer, stream.why, keep_seconds=None if keep is None else keep.seconds)
+        self._control = control = Control(
+            stream.link, peer, stream.why, keep_seconds=None if keep is None else keep.seconds
+        )
         try:
             with loop.interruptible(control.close):
                 answered = control.wait(lambda: control.hello is not None, _HELLO_SECONDS)
             if not answered:
                 hint = "the host may be overloaded; try again"
-                raise TestbedError(f"the agent on {self.title} does not answer within {_HELLO_SECONDS:g} s", hint)
+                raise TestbedError(
+                    f"the agent on {self.title} does not answer within {_HELLO_SECONDS:g} s", hint
+                )
             self._check_version()
         except TestbedError as error:
             ended = stream.wait(0) if control.is_gone else None
             self.stop()
-            raise programs.not_started(self.title, self.program, ended, error, self._program) from None
+            raise programs.not_started(
+                self.title, self.program, ended, error, self._program
+            ) from None
         except BaseException:
             self.stop()
             raise
@@ -151,7 +159,8 @@ class RemoteHost(ControlledHost):
         if found != __version__:
             message = f"the agent on {self.title} is of trustbed {found}, and this is {__version__}"
             raise TestbedError(
-                message, "TRUSTBED_AGENT names another agent, or the installation is half an old one: install trustbed again"
+                message,
+                "TRUSTBED_AGENT names another agent, or the installation is half an old one: install trustbed again",
             )
 
     @property
@@ -257,6 +266,10 @@ def _way(loop: Loop, described: InventoryHost, title: str, known_hosts: Path | N
         case Prefix(words=words):
             return PrefixWay(loop, words, title)
         case Namespace(file=file):
-            return PrefixWay(loop, [str(agent.binary()), "exec", "--namespace", str(file), "--replace", "--"], title)
+            return PrefixWay(
+                loop,
+                [str(agent.binary()), "exec", "--namespace", str(file), "--replace", "--"],
+                title,
+            )
         case Local():
             return PrefixWay(loop, (), title)

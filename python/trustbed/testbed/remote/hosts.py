@@ -26,7 +26,14 @@ class Hosts(Mapping[str, RemoteHost]):
     A thread may do that while others use those that are connected; :meth:`close` makes it give up.
     """
 
-    def __init__(self, inventory: Inventory, names: Sequence[str] = (ALL,), *, at_once: int = AT_ONCE, keep: Keep | None = None) -> None:
+    def __init__(
+        self,
+        inventory: Inventory,
+        names: Sequence[str] = (ALL,),
+        *,
+        at_once: int = AT_ONCE,
+        keep: Keep | None = None,
+    ) -> None:
         """Connects to nothing yet.
 
         Args:
@@ -69,11 +76,19 @@ class Hosts(Mapping[str, RemoteHost]):
         with self._connecting:
             gone = [name for name, host in self._connected.items() if host.is_gone]
             self._end(gone)
-            wanted = [name for name in self.described if name not in self._connected or self._connected[name].is_away]
+            wanted = [
+                name
+                for name in self.described
+                if name not in self._connected or self._connected[name].is_away
+            ]
             with ThreadPoolExecutor(self._at_once, thread_name_prefix="connect") as pool:
                 futures = {name: pool.submit(self._connect, name) for name in wanted}
                 try:
-                    failed = {name: error for name, future in futures.items() if (error := _failure(future)) is not None}
+                    failed = {
+                        name: error
+                        for name, future in futures.items()
+                        if (error := _failure(future)) is not None
+                    }
                 except BaseException:
                     for future in futures.values():
                         future.cancel()
@@ -90,7 +105,9 @@ class Hosts(Mapping[str, RemoteHost]):
             if away.resume(self._loop, self._known_hosts):
                 return
             self._end([name])
-        host = RemoteHost.connect(self._loop, self.described[name], self._program, self._known_hosts, self._keep)
+        host = RemoteHost.connect(
+            self._loop, self.described[name], self._program, self._known_hosts, self._keep
+        )
         with self._changing:
             self._connected[name] = host
 
@@ -105,7 +122,9 @@ class Hosts(Mapping[str, RemoteHost]):
         """Ends hosts side by side: each may take its time."""
         failed: dict[str, TestbedError] = {}
         with ThreadPoolExecutor(self._at_once, thread_name_prefix="end") as pool:
-            futures = {name: pool.submit(self._connected.pop(name).end, remove=remove) for name in names}
+            futures = {
+                name: pool.submit(self._connected.pop(name).end, remove=remove) for name in names
+            }
             for name, future in futures.items():
                 try:
                     future.result()

@@ -22,7 +22,9 @@ class Loop:
         self._waits: set[Callable[[], object]] = set()
         self._changing = threading.Lock()
         self._ended = False
-        self._thread = threading.Thread(target=self._loop.run_forever, name="remote hosts", daemon=True)
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="remote hosts", daemon=True
+        )
         self._thread.start()
 
     def start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:

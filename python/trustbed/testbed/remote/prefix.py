@@ -34,18 +34,24 @@ class PrefixWay:
         return self._loop.run(self._run([*self._prefix, *words], content, seconds))
 
     async def _run(self, words: Sequence[str], content: bytes, seconds: float) -> Ended:
-        process = await self._start(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = await self._start(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         assert process.stdout is not None
         assert process.stderr is not None
         feeding = asyncio.ensure_future(_feed(process, content))
         try:
             async with asyncio.timeout(seconds):
-                out, err = await both_of(process.stdout, process.stderr, f"{words[0]} for {self._title}")
+                out, err = await both_of(
+                    process.stdout, process.stderr, f"{words[0]} for {self._title}"
+                )
                 await feeding
                 await process.wait()
         except TimeoutError:
             hint = "the machine may be overloaded, or not let anybody in; try the command by hand"
-            raise TestbedError(f"{self._title}: {words[0]} did not end within {seconds:g} s", hint) from None
+            raise TestbedError(
+                f"{self._title}: {words[0]} did not end within {seconds:g} s", hint
+            ) from None
         finally:
             feeding.cancel()
             await asyncio.gather(feeding, return_exceptions=True)
@@ -73,7 +79,11 @@ class PrefixWay:
         ours, its = socket.socketpair()
         errors = nameless_file()
         try:
-            process = self._loop.run(self._start([*self._prefix, *words], stdin=its.fileno(), stdout=its.fileno(), stderr=errors))
+            process = self._loop.run(
+                self._start(
+                    [*self._prefix, *words], stdin=its.fileno(), stdout=its.fileno(), stderr=errors
+                )
+            )
         except BaseException:
             ours.close()
             os.close(errors)
@@ -89,7 +99,9 @@ class PrefixWay:
 class PrefixStream:
     """See :class:`~trustbed.testbed.remote.way.Stream`."""
 
-    def __init__(self, loop: Loop, process: asyncio.subprocess.Process, link: socket.socket, errors: int) -> None:
+    def __init__(
+        self, loop: Loop, process: asyncio.subprocess.Process, link: socket.socket, errors: int
+    ) -> None:
         self.link = link
         self._process = process
         self._errors = errors
@@ -102,7 +114,13 @@ class PrefixStream:
             code = self._code.result(seconds)
         except (FutureTimeout, CancelledError):
             return None
-        said = b"" if self._errors < 0 else os.pread(self._errors, TAIL_BYTES, max(0, os.fstat(self._errors).st_size - TAIL_BYTES))
+        said = (
+            b""
+            if self._errors < 0
+            else os.pread(
+                self._errors, TAIL_BYTES, max(0, os.fstat(self._errors).st_size - TAIL_BYTES)
+            )
+        )
         return Ended(_code(code), b"", said)
 
     def why(self, otherwise: str) -> str:

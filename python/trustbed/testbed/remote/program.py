@@ -31,7 +31,15 @@ _HASH_DIGITS = 16
 _BEGINS = "trustbed-begins"
 _NAMES = {"amd64": "x86_64", "arm64": "aarch64"}
 """Other names of the same machines."""
-_MACHINES = {3: "i686", 22: "s390x", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64", 258: "loongarch64"}
+_MACHINES = {
+    3: "i686",
+    22: "s390x",
+    40: "arm",
+    62: "x86_64",
+    183: "aarch64",
+    243: "riscv64",
+    258: "loongarch64",
+}
 """Numbers of machines in an ELF header (elf(5), ``e_machine``)."""
 _FULL = re.compile(r"no space left|quota exceeded", re.IGNORECASE)
 
@@ -90,7 +98,9 @@ def _inside(port: str, *before: str) -> tuple[str, ...]:
 
 
 _SESSION = "; ".join((*_BEGIN, *_inside("-")))
-_KEPT = "; ".join(("trap '' HUP", 'here="$4"', *_inside(f"{_SOCKET} --listen", 'echo "$5" > owner')))
+_KEPT = "; ".join(
+    ("trap '' HUP", 'here="$4"', *_inside(f"{_SOCKET} --listen", 'echo "$5" > owner'))
+)
 _KEEP = "; ".join(
     (
         *_BEGIN[:-1],
@@ -141,8 +151,17 @@ class Program:
         """
         path = agent.binary()
         content = path.read_bytes()
-        machine = struct.unpack_from("<H", content, 18)[0] if content[:4] == b"\x7fELF" and len(content) > 20 else None
-        return cls(path=path, content=content, sha256=hashlib.sha256(content).hexdigest(), machine=_MACHINES.get(machine or 0))
+        machine = (
+            struct.unpack_from("<H", content, 18)[0]
+            if content[:4] == b"\x7fELF" and len(content) > 20
+            else None
+        )
+        return cls(
+            path=path,
+            content=content,
+            sha256=hashlib.sha256(content).hexdigest(),
+            machine=_MACHINES.get(machine or 0),
+        )
 
     @property
     def name(self) -> str:
@@ -178,27 +197,49 @@ def look(way: Way, title: str, program: Program, folder: str | None) -> Seen:
     Raises:
         TestbedError: There is no shell, or one that talks by itself; or another machine than the agent is for.
     """
-    ended = way.run(["sh", "-c", _LOOK, "sh", folder or "", program.name, program.sha256], seconds=_LOOK_SECONDS)
+    ended = way.run(
+        ["sh", "-c", _LOOK, "sh", folder or "", program.name, program.sha256], seconds=_LOOK_SECONDS
+    )
     if ended.code != 0:
-        raise TestbedError(f"{title} runs no commands: {_said(ended)}", "it needs a shell (sh), and must let you run commands")
+        raise TestbedError(
+            f"{title} runs no commands: {_said(ended)}",
+            "it needs a shell (sh), and must let you run commands",
+        )
     before, begins, behind = ended.out.decode(errors="replace").partition(f"{_BEGINS}\n")
     lines = behind.splitlines()
     if not begins or len(lines) < 3:
-        terminal = "it gives a terminal, which changes what passes: leave that out of its command (-t)"
-        hint = terminal if b"\r\n" in ended.out else "it needs a shell (sh), and must let you run commands"
+        terminal = (
+            "it gives a terminal, which changes what passes: leave that out of its command (-t)"
+        )
+        hint = (
+            terminal
+            if b"\r\n" in ended.out
+            else "it needs a shell (sh), and must let you run commands"
+        )
         said = ended.said or last_line(ended.out) or "nothing"
         raise TestbedError(f"{title} does not answer as a shell does, but with: {said}", hint)
     if before:
         hint = "let ~/.bashrc and the like be silent where nobody types: begin it with `case $- in *i*) ;; *) return;; esac`"
         raise TestbedError(
-            f"{title} says something before anything is asked, which the agent would be mistaken for: {before.strip()!r:.80}", hint
+            f"{title} says something before anything is asked, which the agent would be mistaken for: {before.strip()!r:.80}",
+            hint,
         )
-    seen = Seen(system=lines[0], machine=_NAMES.get(lines[1], lines[1]), place=lines[2], kept=lines[3:] == ["kept"])
+    seen = Seen(
+        system=lines[0],
+        machine=_NAMES.get(lines[1], lines[1]),
+        place=lines[2],
+        kept=lines[3:] == ["kept"],
+    )
     if seen.system != "Linux":
-        raise TestbedError(f"{title} runs {seen.system}, and the agent runs on Linux", "take another host")
+        raise TestbedError(
+            f"{title} runs {seen.system}, and the agent runs on Linux", "take another host"
+        )
     if program.machine is not None and seen.machine != program.machine:
         hint = f"build trustbed on a machine of its kind, and name its agent by TRUSTBED_AGENT: it runs on {seen.machine} hosts then"
-        raise TestbedError(f"{title} is a machine of another kind ({seen.machine}) than the agent is for ({program.machine})", hint)
+        raise TestbedError(
+            f"{title} is a machine of another kind ({seen.machine}) than the agent is for ({program.machine})",
+            hint,
+        )
     return seen
 
 
@@ -220,15 +261,23 @@ def refused(title: str, place: str, ended: Ended, program: Program) -> TestbedEr
     another = 'or name another folder for it in the inventory, for example: folder = "/var/tmp"'
     if _FULL.search(ended.err.decode(errors="replace")):
         size = f"{len(program.content) / 1e6:.0f} MB"
-        return TestbedError(f"{title} has no room for the agent ({size}) in {place}: {_said(ended)}", f"free some space there, {another}")
-    return TestbedError(f"the agent cannot be put into {place} on {title}: {_said(ended)}", f"let your user write there, {another}")
+        return TestbedError(
+            f"{title} has no room for the agent ({size}) in {place}: {_said(ended)}",
+            f"free some space there, {another}",
+        )
+    return TestbedError(
+        f"the agent cannot be put into {place} on {title}: {_said(ended)}",
+        f"let your user write there, {another}",
+    )
 
 
 def start(way: Way, name: str, place: str, path: str, keep: Keep | None) -> Stream:
     """Starts a session of the agent on the host of that name: its control channel. It ends with the way unless it is to be kept."""
     if keep is None:
         return way.open(["sh", "-c", _SESSION, "sh", place, path, str(SILENCE_SECONDS)])
-    return way.open(["sh", "-c", _KEEP, "sh", place, path, str(keep.seconds), _KEPT, keep.owner_of(name)])
+    return way.open(
+        ["sh", "-c", _KEEP, "sh", place, path, str(keep.seconds), _KEPT, keep.owner_of(name)]
+    )
 
 
 def resume(way: Way, folder: str, path: str) -> Stream:
@@ -245,16 +294,21 @@ def remove(way: Way, title: str, place: str) -> None:
     ended = way.run(["sh", "-c", _REMOVE, "sh", place], seconds=_LOOK_SECONDS)
     if ended.code != 0 or ended.err:
         raise TestbedError(
-            f"the agent cannot be removed from {place} on {title}: {_said(ended)}", f"when nobody needs it any more, remove {place} by hand"
+            f"the agent cannot be removed from {place} on {title}: {_said(ended)}",
+            f"when nobody needs it any more, remove {place} by hand",
         )
 
 
-def not_started(title: str, path: str, ended: Ended | None, otherwise: TestbedError, program: Program) -> TestbedError:
+def not_started(
+    title: str, path: str, ended: Ended | None, otherwise: TestbedError, program: Program
+) -> TestbedError:
     """Why a session ended before it had begun."""
     place = os.path.dirname(path)  # noqa: PTH120 - a path of another machine
     if ended is not None and ended.code == 126:
         hint = 'its file system may be mounted noexec: name another folder for it in the inventory, for example: folder = "/var/tmp"'
-        return TestbedError(f"the agent may not be executed in {place} on {title}: {_said(ended)}", hint)
+        return TestbedError(
+            f"the agent may not be executed in {place} on {title}: {_said(ended)}", hint
+        )
     if ended is not None and (ended.code == 1 or _FULL.search(ended.err.decode(errors="replace"))):
         return refused(title, place, ended, program)
     return otherwise

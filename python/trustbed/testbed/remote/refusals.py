@@ -11,7 +11,9 @@ import asyncssh
 from trustbed.testbed.error import TestbedError
 
 
-def explained(error: Exception, title: str, options: asyncssh.SSHClientConnectionOptions, seconds: float) -> TestbedError:
+def explained(
+    error: Exception, title: str, options: asyncssh.SSHClientConnectionOptions, seconds: float
+) -> TestbedError:
     """Why there is no connection."""
     where = f"{options.host}, port {options.port}"
     if isinstance(error, asyncssh.PermissionDenied):
@@ -20,31 +22,55 @@ def explained(error: Exception, title: str, options: asyncssh.SSHClientConnectio
         hint = f"it has to know a key of yours: try `{by_hand}`; keys with a passphrase go to an agent (ssh-add)"
         return TestbedError(message, hint)
     if isinstance(error, asyncssh.ChannelOpenError):
-        message = f"{title} cannot be reached from the jump host before it ({where}): {_reason(error)}"
+        message = (
+            f"{title} cannot be reached from the jump host before it ({where}): {_reason(error)}"
+        )
         return TestbedError(
-            message, "check its name there, that it runs, and that the jump host may pass connections on (AllowTcpForwarding)"
+            message,
+            "check its name there, that it runs, and that the jump host may pass connections on (AllowTcpForwarding)",
         )
     if isinstance(error, asyncssh.KeyExchangeFailed):
-        return TestbedError(f"{title} speaks another SSH than we do: {_reason(error)}", "it may be very old, or configured so")
+        return TestbedError(
+            f"{title} speaks another SSH than we do: {_reason(error)}",
+            "it may be very old, or configured so",
+        )
     if isinstance(error, asyncssh.ConnectionLost):
         message = f"{title} has closed the connection while it was made ({where})"
-        return TestbedError(message, "it may have too many of them, or not speak SSH on that port; see its log")
+        return TestbedError(
+            message, "it may have too many of them, or not speak SSH on that port; see its log"
+        )
     if isinstance(error, asyncssh.Error):
-        return TestbedError(f"{title} refuses the connection: {_reason(error)}", f"try `ssh -v -p {options.port} {options.host}`")
+        return TestbedError(
+            f"{title} refuses the connection: {_reason(error)}",
+            f"try `ssh -v -p {options.port} {options.host}`",
+        )
     if isinstance(error, socket.gaierror):
         return TestbedError(
-            f"{title}: there is no address for {options.host}", "check its name in the inventory, and the name servers here"
+            f"{title}: there is no address for {options.host}",
+            "check its name in the inventory, and the name servers here",
         )
     if isinstance(error, ConnectionRefusedError):
-        return TestbedError(f"{title} refuses connections ({where})", "check that sshd runs there, and on which port")
-    if isinstance(error, (TimeoutError, asyncio.TimeoutError)) or getattr(error, "errno", None) == errno.ETIMEDOUT:
         return TestbedError(
-            f"{title} does not answer ({where}; waited up to {seconds:g} s)", "check that it runs, and that no firewall is in between"
+            f"{title} refuses connections ({where})",
+            "check that sshd runs there, and on which port",
+        )
+    if (
+        isinstance(error, (TimeoutError, asyncio.TimeoutError))
+        or getattr(error, "errno", None) == errno.ETIMEDOUT
+    ):
+        return TestbedError(
+            f"{title} does not answer ({where}; waited up to {seconds:g} s)",
+            "check that it runs, and that no firewall is in between",
         )
     if isinstance(error, OSError):
         said = (error.strerror or str(error)).lower()
-        return TestbedError(f"{title} cannot be reached ({where}): {said}", "check its address, and the way there")
-    return TestbedError(f"{title}: SSH cannot be set up: {error}", "look into ~/.ssh/config and the keys that it or the inventory names")
+        return TestbedError(
+            f"{title} cannot be reached ({where}): {said}", "check its address, and the way there"
+        )
+    return TestbedError(
+        f"{title}: SSH cannot be set up: {error}",
+        "look into ~/.ssh/config and the keys that it or the inventory names",
+    )
 
 
 def lost(error: Exception | None) -> str:
@@ -53,5 +79,9 @@ def lost(error: Exception | None) -> str:
 
 
 def _reason(error: Exception) -> str:
-    reason = error.reason if isinstance(error, asyncssh.Error) else (getattr(error, "strerror", None) or str(error))
+    reason = (
+        error.reason
+        if isinstance(error, asyncssh.Error)
+        else (getattr(error, "strerror", None) or str(error))
+    )
     return reason[:1].lower() + reason[1:] if reason else type(error).__name__

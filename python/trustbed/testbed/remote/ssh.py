@@ -39,7 +39,9 @@ _CLOSE_SECONDS = 10.0
 class SshWay:
     """A connection. Its sessions end with it."""
 
-    def __init__(self, loop: Loop, connections: Sequence[asyncssh.SSHClientConnection], title: str) -> None:
+    def __init__(
+        self, loop: Loop, connections: Sequence[asyncssh.SSHClientConnection], title: str
+    ) -> None:
         self._loop = loop
         self._connections = tuple(connections)
         self._title = title
@@ -64,11 +66,14 @@ class SshWay:
                 if content:
                     process.stdin.write(content)
                 process.stdin.write_eof()
-                out, err = await both_of(process.stdout, process.stderr, f"{words[0]} on {self._title}")
+                out, err = await both_of(
+                    process.stdout, process.stderr, f"{words[0]} on {self._title}"
+                )
                 await process.wait_closed()
         except TimeoutError:
             raise TestbedError(
-                f"{self._title}: {words[0]} did not end within {seconds:g} s", "the host may be overloaded; try again"
+                f"{self._title}: {words[0]} did not end within {seconds:g} s",
+                "the host may be overloaded; try again",
             ) from None
         except (OSError, asyncssh.Error) as error:
             raise self._lost(error) from None
@@ -80,12 +85,16 @@ class SshWay:
 
     async def _session(self, words: Sequence[str]) -> asyncssh.SSHClientProcess[bytes]:
         try:
-            return await self._connections[-1].create_process(shlex.join(words), encoding=None, request_pty=False)
+            return await self._connections[-1].create_process(
+                shlex.join(words), encoding=None, request_pty=False
+            )
         except (OSError, asyncssh.Error) as error:
             raise self._lost(error) from None
 
     def _lost(self, error: Exception | None) -> TestbedError:
-        return TestbedError(f"{self._title}: {refusals.lost(error)}", "connect again when it can be reached")
+        return TestbedError(
+            f"{self._title}: {refusals.lost(error)}", "connect again when it can be reached"
+        )
 
     def open(self, words: Sequence[str]) -> SshStream:
         """Starts a command there that stays: see :meth:`Way.open`."""
@@ -105,7 +114,13 @@ class SshWay:
 class SshStream:
     """See :class:`~trustbed.testbed.remote.way.Stream`."""
 
-    def __init__(self, loop: Loop, process: asyncssh.SSHClientProcess[bytes], link: socket.socket, mover: _Mover) -> None:
+    def __init__(
+        self,
+        loop: Loop,
+        process: asyncssh.SSHClientProcess[bytes],
+        link: socket.socket,
+        mover: _Mover,
+    ) -> None:
         self.link = link
         self._loop = loop
         self._process = process
@@ -143,7 +158,12 @@ class SshStream:
 class _Mover:
     """Moves what passes between a socket of ours and a session, at the pace of the slower one."""
 
-    def __init__(self, process: asyncssh.SSHClientProcess[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self,
+        process: asyncssh.SSHClientProcess[bytes],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
         self._process = process
         self._reader = reader
         self._writer = writer
@@ -164,7 +184,9 @@ class _Mover:
                 await self._writer.wait_closed()
 
     async def _there(self) -> None:
-        with contextlib.suppress(OSError, asyncssh.Error):  # it has ended; how, the other direction sees
+        with contextlib.suppress(
+            OSError, asyncssh.Error
+        ):  # it has ended; how, the other direction sees
             while piece := await self._reader.read(_PIECE):
                 self._process.stdin.write(piece)
                 await self._process.stdin.drain()
@@ -173,7 +195,9 @@ class _Mover:
     async def _back(self) -> None:
         try:
             while piece := await self._process.stdout.read(_PIECE):
-                with contextlib.suppress(OSError):  # nobody listens any more; it is read all the same, so that it can end
+                with contextlib.suppress(
+                    OSError
+                ):  # nobody listens any more; it is read all the same, so that it can end
                     self._writer.write(piece)
                     await self._writer.drain()
         except (OSError, asyncssh.Error) as error:
@@ -190,7 +214,9 @@ class _Mover:
 # Connecting.
 
 
-async def _connected(host: Ssh, known_hosts: Path | None, title: str) -> list[asyncssh.SSHClientConnection]:
+async def _connected(
+    host: Ssh, known_hosts: Path | None, title: str
+) -> list[asyncssh.SSHClientConnection]:
     """Connections to all jump hosts in turn, and to the host."""
     made: list[asyncssh.SSHClientConnection] = []
     try:
@@ -201,13 +227,25 @@ async def _connected(host: Ssh, known_hosts: Path | None, title: str) -> list[as
     return made
 
 
-async def _reach(host: Ssh, known_hosts: Path | None, title: str, made: list[asyncssh.SSHClientConnection], depth: int = 0) -> None:
+async def _reach(
+    host: Ssh,
+    known_hosts: Path | None,
+    title: str,
+    made: list[asyncssh.SSHClientConnection],
+    depth: int = 0,
+) -> None:
     if depth > _MOST_JUMPS or len(made) > _MOST_JUMPS:
         hint = "ProxyJump in OpenSSH's configuration may lead in a circle"
         raise TestbedError(f"{title} lies behind more than {_MOST_JUMPS} jump hosts", hint)
     settings = _settings(host)
     options = _options(settings, title)
-    jumps = host.jumps if host.jumps is not None else () if made else _configured(options.tunnel, host.address, title)
+    jumps = (
+        host.jumps
+        if host.jumps is not None
+        else ()
+        if made
+        else _configured(options.tunnel, host.address, title)
+    )
     for jump in jumps:
         # The first one may itself lie behind others, which OpenSSH's configuration says.
         through = Ssh(address=jump.address, user=jump.user, port=jump.port, keys=host.keys)
@@ -215,10 +253,16 @@ async def _reach(host: Ssh, known_hosts: Path | None, title: str, made: list[asy
     places = doorkeeper.files(options, known_hosts, title)
     keys = doorkeeper.known(places, title)
     door = Doorkeeper()
-    guarded = {"known_hosts": keys, "server_host_key_algs": doorkeeper.algorithms(options, keys), "client_factory": lambda: door}
+    guarded = {
+        "known_hosts": keys,
+        "server_host_key_algs": doorkeeper.algorithms(options, keys),
+        "client_factory": lambda: door,
+    }
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
-            made.append(await asyncssh.connect(**settings, **guarded, tunnel=made[-1] if made else None))
+            made.append(
+                await asyncssh.connect(**settings, **guarded, tunnel=made[-1] if made else None)
+            )
     except asyncssh.HostKeyNotVerifiable:
         raise doorkeeper.explained(title, options, keys, door.shown, places) from None
     except (OSError, TimeoutError, asyncssh.Error, ValueError) as error:
@@ -226,7 +270,9 @@ async def _reach(host: Ssh, known_hosts: Path | None, title: str, made: list[asy
 
 
 def _settings(host: Ssh) -> dict[str, Any]:
-    files = [path for path in (Path(name).expanduser() for name in _CONFIGURATIONS) if path.is_file()]
+    files = [
+        path for path in (Path(name).expanduser() for name in _CONFIGURATIONS) if path.is_file()
+    ]
     return {
         "host": host.address,
         "port": () if host.port is None else host.port,

@@ -53,10 +53,17 @@ struct Sent {
 
 /// Sends and captures.
 pub(super) fn run(packets: u32, stop: Stop) -> Result<Loopback, String> {
-    let options =
-        LiveOptions { snap_length: 128, ring: Size(8 << 20), block_timeout: BLOCK, promiscuous: false, hardware_timestamps: false };
-    let mut live = Live::open("lo", options).map_err(|error| format!("{error} ({})", error.hint()))?;
-    let mut sent = send(packets, stop).map_err(|error| format!("loopback: {error} (ip link set lo up)"))?;
+    let options = LiveOptions {
+        snap_length: 128,
+        ring: Size(8 << 20),
+        block_timeout: BLOCK,
+        promiscuous: false,
+        hardware_timestamps: false,
+    };
+    let mut live =
+        Live::open("lo", options).map_err(|error| format!("{error} ({})", error.hint()))?;
+    let mut sent =
+        send(packets, stop).map_err(|error| format!("loopback: {error} (ip link set lo up)"))?;
     let begun = clock::monotonic();
     let mut captured = 0;
     while captured < sent.len() && !stop.is_asked() {
@@ -67,9 +74,12 @@ pub(super) fn run(packets: u32, stop: Stop) -> Result<Loopback, String> {
                 captured += 1;
             }
         });
-        let (shown, waited) = (shown.map_err(|error| error.to_string())?, clock::monotonic() - begun);
+        let (shown, waited) =
+            (shown.map_err(|error| error.to_string())?, clock::monotonic() - begun);
         // What waits in a block of the ring comes with the block's timer, or when a processor that was withheld comes back to it.
-        let is_empty = shown == 0 && waited > Span(4 * BLOCK.0) && !live.waiting().is_ok_and(|frames| frames > 0);
+        let is_empty = shown == 0
+            && waited > Span(4 * BLOCK.0)
+            && !live.waiting().is_ok_and(|frames| frames > 0);
         if is_empty || waited > PATIENCE {
             break;
         }
@@ -117,7 +127,8 @@ fn number(frame: &[u8]) -> Option<usize> {
 }
 
 fn compared(sent: &[Sent], dropped: u64) -> Loopback {
-    let stamped: Vec<(Sent, Ns)> = sent.iter().filter_map(|one| one.stamp.map(|stamp| (*one, stamp))).collect();
+    let stamped: Vec<(Sent, Ns)> =
+        sent.iter().filter_map(|one| one.stamp.map(|stamp| (*one, stamp))).collect();
     let outside = |(one, stamp): &(Sent, Ns)| (one.before - *stamp).max(*stamp - one.behind);
     let wrong: Vec<Span> = stamped.iter().map(outside).filter(|by| *by > Span::ZERO).collect();
     let mut stamps: Vec<Span> = stamped.iter().map(|(one, stamp)| *stamp - one.before).collect();
@@ -152,13 +163,28 @@ mod tests {
 
     #[test]
     fn stamps_outside_of_the_call_are_counted_and_missing_packets_are_missing() {
-        let one = |before: i64, behind: i64, stamp: Option<i64>| Sent { before: Ns(before), behind: Ns(behind), stamp: stamp.map(Ns) };
-        let sent = [one(100, 200, Some(150)), one(300, 400, Some(290)), one(500, 600, Some(625)), one(700, 800, None)];
+        let one = |before: i64, behind: i64, stamp: Option<i64>| Sent {
+            before: Ns(before),
+            behind: Ns(behind),
+            stamp: stamp.map(Ns),
+        };
+        let sent = [
+            one(100, 200, Some(150)),
+            one(300, 400, Some(290)),
+            one(500, 600, Some(625)),
+            one(700, 800, None),
+        ];
         let found = compared(&sent, 3);
         assert_eq!((found.sent, found.captured, found.dropped), (4, 3, 3));
         assert_eq!((found.stamped_outside, found.stamped_outside_most_ns), (2, 25));
-        assert_eq!((found.stamp_p50_ns, found.stamp_p99_ns, found.call_p50_ns), (Some(50), Some(125), Some(100)));
+        assert_eq!(
+            (found.stamp_p50_ns, found.stamp_p99_ns, found.call_p50_ns),
+            (Some(50), Some(125), Some(100))
+        );
         let nothing = compared(&[], 0);
-        assert_eq!((nothing.sent, nothing.stamp_p50_ns, nothing.stamped_outside_most_ns), (0, None, 0));
+        assert_eq!(
+            (nothing.sent, nothing.stamp_p50_ns, nothing.stamped_outside_most_ns),
+            (0, None, 0)
+        );
     }
 }

@@ -58,14 +58,23 @@ struct Clock {
 impl Asked {
     /// Whether all of it is bounded.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        let hint = format!("give at most {LONGEST_NS} ns of each and {MOST_PACKETS} packets; 0 leaves it out");
-        for (what, asked) in [("sleeping_ns", self.sleeping_ns), ("spinning_ns", self.spinning_ns)] {
+        let hint = format!(
+            "give at most {LONGEST_NS} ns of each and {MOST_PACKETS} packets; 0 leaves it out"
+        );
+        for (what, asked) in [("sleeping_ns", self.sleeping_ns), ("spinning_ns", self.spinning_ns)]
+        {
             if asked > LONGEST_NS {
-                return Err(Failure::configuration(format!("live: {what}: {asked} is too long"), hint));
+                return Err(Failure::configuration(
+                    format!("live: {what}: {asked} is too long"),
+                    hint,
+                ));
             }
         }
         if self.packets > MOST_PACKETS {
-            return Err(Failure::configuration(format!("live: packets: {} are too many", self.packets), hint));
+            return Err(Failure::configuration(
+                format!("live: packets: {} are too many", self.packets),
+                hint,
+            ));
         }
         Ok(())
     }
@@ -88,12 +97,22 @@ pub(super) fn run(asked: &Asked, looking: &mut Looking, stop: Stop) -> Found {
         let found = (sleep.0 > 0).then(|| sleeping::run(who, Span(sleep.0 / 3), stop))?;
         looking.told("live.sleeping", found)
     };
-    let (ordinary, exactly, polling) = (sleeping(Sleeper::Ordinary), sleeping(Sleeper::Exact), sleeping(Sleeper::Polling));
-    let while_sleeping = watched.and_then(|_| watch.look()).map_err(|error| format!("/proc/stat: {error}"));
-    let while_sleeping = if sleep.0 > 0 { looking.told("live.while_sleeping", while_sleeping).flatten() } else { None };
+    let (ordinary, exactly, polling) =
+        (sleeping(Sleeper::Ordinary), sleeping(Sleeper::Exact), sleeping(Sleeper::Polling));
+    let while_sleeping =
+        watched.and_then(|_| watch.look()).map_err(|error| format!("/proc/stat: {error}"));
+    let while_sleeping = if sleep.0 > 0 {
+        looking.told("live.while_sleeping", while_sleeping).flatten()
+    } else {
+        None
+    };
     let spin = span(asked.spinning_ns);
     let spinning = (spin.0 > 0).then(|| spinning::run(spin, stop));
-    let loopback = if asked.packets > 0 { looking.told("live.loopback", loopback::run(asked.packets, stop)) } else { None };
+    let loopback = if asked.packets > 0 {
+        looking.told("live.loopback", loopback::run(asked.packets, stop))
+    } else {
+        None
+    };
     let stepped = offset.refresh();
     Found {
         sleeping: ordinary,
@@ -102,7 +121,11 @@ pub(super) fn run(asked: &Asked, looking: &mut Looking, stop: Stop) -> Found {
         while_sleeping,
         spinning,
         loopback,
-        clock: Clock { read_p50_ns: reading().0, steps: offset.steps(), stepped_ns: stepped.unwrap_or(Span::ZERO).0 },
+        clock: Clock {
+            read_p50_ns: reading().0,
+            steps: offset.steps(),
+            stepped_ns: stepped.unwrap_or(Span::ZERO).0,
+        },
         ended_early: stop.is_asked(),
     }
 }

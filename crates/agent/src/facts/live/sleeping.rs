@@ -42,14 +42,16 @@ pub(in crate::facts) struct Sleeping {
 
 /// Sleeps for a time, in a thread of its own.
 pub(super) fn run(sleeper: Sleeper, lasting: Span, stop: Stop) -> Result<Sleeping, String> {
-    let thread = attend::spawn("sleeping", move || sleep(sleeper, lasting, stop)).map_err(|failure| failure.message().to_owned())?;
+    let thread = attend::spawn("sleeping", move || sleep(sleeper, lasting, stop))
+        .map_err(|failure| failure.message().to_owned())?;
     let found = attend::join("sleeping", thread).map_err(|failure| failure.message().to_owned())?;
     found.ok_or_else(|| "the end came before the first millisecond".to_owned())
 }
 
 fn sleep(sleeper: Sleeper, lasting: Span, stop: Stop) -> Option<Sleeping> {
     let ordinary = Granted { priority: Priority::Normal, priority_refused: None };
-    let granted = if sleeper == Sleeper::Ordinary { ordinary } else { clock::take_priority(Priority::Fifo) };
+    let granted =
+        if sleeper == Sleeper::Ordinary { ordinary } else { clock::take_priority(Priority::Fifo) };
     let kept = idle::keep(if sleeper == Sleeper::Polling { Idle::Poll } else { Idle::Halt });
     let begin = clock::monotonic();
     let (end, mut due, mut missed) = (begin + lasting, begin + EVERY, 0);
@@ -79,7 +81,12 @@ fn sleep(sleeper: Sleeper, lasting: Span, stop: Stop) -> Option<Sleeping> {
 /// The next moment of the schedule that is not over, and how many were passed by.
 fn next(due: Ns, now: Ns) -> (Ns, u64) {
     let behind = u64::try_from((now - due).0 / EVERY.0).unwrap_or(0);
-    (due + Span(EVERY.0.saturating_mul(i64::try_from(behind).unwrap_or(i64::MAX).saturating_add(1))), behind)
+    (
+        due + Span(
+            EVERY.0.saturating_mul(i64::try_from(behind).unwrap_or(i64::MAX).saturating_add(1)),
+        ),
+        behind,
+    )
 }
 
 #[cfg(test)]
@@ -98,8 +105,15 @@ mod tests {
     fn no_sleep_ends_before_its_moment() {
         let stop = Stop::unasked();
         let found = run(Sleeper::Ordinary, Span::from_millis(20), stop).unwrap();
-        assert!(found.late_p50_ns >= 0 && found.late_p50_ns <= found.late_p99_ns && found.late_p99_ns <= found.late_most_ns);
-        assert!((1..=19).contains(&found.sleeps) && found.sleeps as u64 + found.missed >= 19, "{found:?}");
+        assert!(
+            found.late_p50_ns >= 0
+                && found.late_p50_ns <= found.late_p99_ns
+                && found.late_p99_ns <= found.late_most_ns
+        );
+        assert!(
+            (1..=19).contains(&found.sleeps) && found.sleeps as u64 + found.missed >= 19,
+            "{found:?}"
+        );
         assert_eq!(found.priority, Priority::Normal);
     }
 }
